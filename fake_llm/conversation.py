@@ -1,0 +1,67 @@
+"""What a request says, whatever the provider: messages, tools and what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallSeen:
+    """A tool call that the agent sent back in its history; `arguments` is JSON text as it stood there."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultSeen:
+    """A tool result in the history; `call_id` names the call that it answers."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the history.
+
+    Results always stand in messages with role "tool" (without text of their own) and what people say always in
+    role "user", also where a provider puts both into one message: results first, then the text.
+    """
+
+    role: Role
+    text: str = ""
+    tool_calls: tuple[ToolCallSeen, ...] = ()
+    tool_results: tuple[ToolResultSeen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the agent advertises; `schema` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A request for a reply. System text is a message with role "system", first.
+
+    `wire` is the dialect's name ("anthropic", "openai-chat"); `schema` is what a structured output must fill,
+    None where plain text is asked for.
+    """
+
+    wire: str
+    model: str
+    stream: bool
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int | None = None
+    schema: Mapping[str, Any] | None = None

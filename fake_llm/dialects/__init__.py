@@ -1,0 +1,1 @@
+"""Wire formats: one file per provider, the same verbs in each."""

@@ -1,0 +1,61 @@
+"""Text cut where a reader sees a boundary, so that an emoji never arrives as two halves."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+_JOINER = "\u200d"
+_MOST_PIECES = 512
+
+
+def graphemes(text: str) -> Iterator[str]:
+    """Yield what a reader takes for single characters (the common rules of Unicode's annex 29).
+
+    >>> list(graphemes("né👩‍🚀🇫🇷"))
+    ['n', 'é', '👩‍🚀', '🇫🇷']
+    """
+    cluster = ""
+    for char in text:
+        if cluster and _continues(cluster, char):
+            cluster += char
+            continue
+        if cluster:
+            yield cluster
+        cluster = char
+    if cluster:
+        yield cluster
+
+
+def pieces(text: str, size: int = 4) -> list[str]:
+    """Cut `text` into pieces of about a token's `size`, in graphemes; larger ones where there would be over 512."""
+    if text.isascii() and "\r" not in text:
+        step = max(size, -(-len(text) // _MOST_PIECES))
+        return [text[start : start + step] for start in range(0, len(text), step)]
+    clusters = list(graphemes(text))
+    step = max(size, -(-len(clusters) // _MOST_PIECES))
+    return ["".join(clusters[start : start + step]) for start in range(0, len(clusters), step)]
+
+
+def _continues(cluster: str, char: str) -> bool:
+    if char == _JOINER or cluster[-1] == _JOINER or _extends(char):
+        return True
+    if _is_flag_letter(char) and _is_flag_letter(cluster[0]):
+        return sum(map(_is_flag_letter, cluster)) == 1
+    return _is_hangul_tail(char) or cluster + char == "\r\n"
+
+
+def _extends(char: str) -> bool:
+    return (
+        unicodedata.category(char) in {"Mn", "Me", "Mc"}
+        or "\U0001f3fb" <= char <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= char <= "\U000e007f"  # tags of sub-national flags
+    )
+
+
+def _is_flag_letter(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _is_hangul_tail(char: str) -> bool:
+    return "\u1160" <= char <= "\u11ff"

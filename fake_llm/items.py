@@ -1,0 +1,141 @@
+"""The words in which files say what the model says; script files and scenarios share them.
+
+[{text: Let me look.}, {tool: shell, args: {command: ls}}, {usage: {input_tokens: 8000}}, {stop: max_tokens}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, NonNegativeFloat, NonNegativeInt, RootModel, Tag
+
+from wedgehog.fake_llm.reply import Failure, Item, Reply, Stop, Text, Thinking, ToolCall, Usage
+
+
+class Words(BaseModel):
+    """A mapping of a file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TextWords(Words):
+    """`{text: Hi, pace_ms: 200}`: words for the user; streamed, a piece comes every `pace_ms`."""
+
+    text: str
+    pace_ms: NonNegativeFloat = 0
+
+
+class ThinkingWords(Words):
+    """`{thinking: Hm.}`: reasoning."""
+
+    thinking: str
+
+
+class ToolWords(Words):
+    """`{tool: shell, args: {command: ls}}`, or `raw_args: '{"comm'` to send arguments verbatim."""
+
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+    raw_args: str | None = None
+    id: str = ""
+
+
+class UsageCounts(Words):
+    """Tokens that the provider reports; what is not given is estimated."""
+
+    input_tokens: NonNegativeInt | None = None
+    output_tokens: NonNegativeInt | None = None
+
+
+class UsageWords(Words):
+    """`{usage: {input_tokens: 8000, output_tokens: 3}}`."""
+
+    usage: UsageCounts
+
+
+class StopWords(Words):
+    """`{stop: max_tokens}`: the stop reason, where it is not the one that follows from the items."""
+
+    stop: Stop
+
+
+class DelayWords(Words):
+    """`{delay_s: 2}`: time before the first byte."""
+
+    delay_s: NonNegativeFloat
+
+
+_KEYS: Final = ("text", "thinking", "tool", "usage", "stop", "delay_s")
+
+
+def _key_of(value: object) -> str | None:
+    if isinstance(value, Words):
+        return next(key for key in _KEYS if key in type(value).model_fields)
+    return next((key for key in _KEYS if key in value), None) if isinstance(value, dict) else None
+
+
+ItemWords: TypeAlias = Annotated[
+    Annotated[TextWords, Tag("text")]
+    | Annotated[ThinkingWords, Tag("thinking")]
+    | Annotated[ToolWords, Tag("tool")]
+    | Annotated[UsageWords, Tag("usage")]
+    | Annotated[StopWords, Tag("stop")]
+    | Annotated[DelayWords, Tag("delay_s")],
+    Discriminator(
+        _key_of,
+        custom_error_type="item",
+        custom_error_message=f"expected an item with one of the keys {', '.join(_KEYS)}",
+    ),
+]
+
+
+class ReplyWords(RootModel[ItemWords | list[ItemWords]]):
+    """One reply: an item, or a list of items.
+
+    >>> ReplyWords.model_validate([{"text": "Hi"}, {"stop": "max_tokens"}]).reply().stop
+    'max_tokens'
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    def reply(self) -> Reply:
+        """Return the reply that these words describe; of usage, stop and delay the last one counts."""
+        return reply_of(self.root if isinstance(self.root, list) else [self.root])
+
+
+class ErrorWords(Words):
+    """`{status: 429, retry_after: 2}`: an error in the shape of whichever provider is asked."""
+
+    status: Annotated[int, Field(ge=400, le=599)]
+    message: str | None = None
+    kind: str | None = None
+    retry_after: NonNegativeFloat | str | None = None
+    delay_s: NonNegativeFloat = 0
+
+    def failure(self) -> Failure:
+        """Return the failure that these words describe."""
+        return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s)
+
+
+def reply_of(words: Iterable[ItemWords]) -> Reply:
+    """Put items together to one reply."""
+    items: list[Item] = []
+    usage: Usage | None = None
+    stop: Stop | None = None
+    delay_s: float = 0
+    for word in words:
+        match word:
+            case TextWords():
+                items.append(Text(word.text, word.pace_ms))
+            case ThinkingWords():
+                items.append(Thinking(word.thinking))
+            case ToolWords():
+                items.append(ToolCall(word.tool, word.args, word.id, word.raw_args))
+            case UsageWords():
+                usage = Usage(word.usage.input_tokens, word.usage.output_tokens)
+            case StopWords():
+                stop = word.stop
+            case DelayWords():
+                delay_s = word.delay_s
+    return Reply(tuple(items), usage, stop, delay_s)

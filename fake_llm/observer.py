@@ -1,0 +1,166 @@
+"""The one Protocol by which the fake provider tells others what it saw, and asks when it may write.
+
+ConnectionOpened ── RequestSeen ──┬── ReplyStarted ──┬── gate(-1) ─ gate(stop) … ── ReplyEnded ── ConnectionClosed
+                                  └── Refused ───────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from wedgehog.fake_llm.conversation import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Conn:
+    """A TCP connection that the fake accepted; `peer` is its remote (host, port)."""
+
+    id: int
+    peer: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """A client connected."""
+
+    conn: Conn
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """The connection is gone, whoever closed it."""
+
+    conn: Conn
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeen:
+    """A whole request arrived. `call` counts from 1; `key` is a fingerprint, "" without a key.
+
+    `conversation` is None where no reply of a model is asked for (list of models, unknown path) or where the
+    body could not be read as a request. `size` is the body's length in bytes as decoded.
+    """
+
+    call: int
+    conn: Conn
+    wire: str
+    path: str
+    method: str
+    key: str
+    conversation: Conversation | None
+    body: bytes
+    size: int
+    user_agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request gets `status` ≥ 400: by the script (`scripted`), or by the validator in the provider's words.
+
+    `pairing`: a tool call without result, a result without call, a duplicate or one at the wrong place.
+    `enforced` is False where the server is lenient: the fact is recorded, the request answered.
+    """
+
+    call: int
+    status: int
+    kind: str
+    message: str
+    pairing: bool
+    scripted: bool
+    retry_after: float | str | None = None
+    enforced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStarted:
+    """The request was accepted: from here on it is billed. `edited` names the edits that apply to this reply."""
+
+    call: int
+    status: int
+    input_tokens: int
+    stream: bool
+    edited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMark:
+    """`end` body bytes, chunk framing included, carry everything up to and including this frame."""
+
+    end: int
+    tokens: int
+    completes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """Nothing more of this reply will be written (a refusal's too).
+
+    `body_bytes` were written; `output_tokens` were generated: all of an unpaced reply, else those up to the
+    hang-up. `frames` are the marks of the whole reply, one for a reply that is not streamed; of an endless one,
+    those before its pings. `stop` is the reason scripted or derived, "" for a refusal.
+    """
+
+    call: int
+    head_bytes: int
+    body_bytes: int
+    output_tokens: int
+    frames: tuple[FrameMark, ...]
+    how: Literal["complete", "hung_up"]
+    stop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unscripted:
+    """No script line matched, and the client got a 500 that says why."""
+
+    call: int
+    why: str
+
+
+Fact: TypeAlias = ConnectionOpened | ConnectionClosed | RequestSeen | Refused | ReplyStarted | ReplyEnded | Unscripted
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a reply stands when the gate is asked.
+
+    `carried` bytes were sent on this connection before this reply; `head` bytes are its status line and headers;
+    `frame_ends` are body offsets, () where it is not streamed; `body` is the whole body with chunk framing, -1 if
+    endless; `at` is the body offset reached, -1 before the head's first byte.
+    """
+
+    call: int
+    conn: Conn
+    carried: int
+    head: int
+    frame_ends: tuple[int, ...]
+    body: int
+    at: int
+    stream: bool
+
+
+class Observer(Protocol):
+    """Hears every fact, and holds replies."""
+
+    def saw(self, fact: Fact) -> None:
+        """Hear of a fact; must not raise."""
+
+    async def gate(self, point: Point) -> Sequence[int]:
+        """Return when the bytes after `point` may be written; the offsets returned are further stops.
+
+        Asked before the first byte of every reply, at each stop (all bytes before it are written, none after),
+        and before each delayed frame.
+        """
+
+
+class Silent:
+    """An observer that hears nothing and holds nothing."""
+
+    def saw(self, fact: Fact) -> None:
+        """Forget it."""
+
+    async def gate(self, point: Point) -> Sequence[int]:
+        """Let it pass."""
+        return ()

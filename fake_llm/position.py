@@ -1,0 +1,160 @@
+"""Where in a scenario a request stands, read from the conversation alone.
+
+*Turn*: the highest marker in the last user message that holds one; where none does, the turn under way.
+*Step*: 1 + the highest tool round of this turn whose results were ever seen; it never goes back, so that an agent
+that trims its history is not asked to repeat itself. *Main or background*: see `MainShape`.
+
+Tool calls carry a token `<salt><turn>x<step>x<call>` in their ids, and scripted commands print it, so that a result
+is known again also where an agent rewrites ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+
+
+@dataclass(frozen=True, slots=True)
+class MainShape:
+    """What an agent's main calls look like, as its control run showed: their tools, else their system text.
+
+    >>> MainShape(frozenset({"bash"})).fits(conversation)  # doctest: +SKIP
+    """
+
+    tools: frozenset[str] = frozenset()
+    system: str = ""
+    structured: bool = False
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> MainShape:
+        """The shape of one request."""
+        return cls(
+            frozenset(tool.name for tool in conversation.tools),
+            _fingerprint(conversation),
+            conversation.schema is not None,
+        )
+
+    def fits(self, conversation: Conversation) -> bool:
+        """Whether a request looks like a main call: at least half of the tools, or without tools the same opening."""
+        shape = MainShape.of(conversation)
+        if self.tools:
+            return 2 * len(self.tools & shape.tools) >= len(self.tools)
+        return not shape.tools and (self.system, self.structured) == (shape.system, shape.structured)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A request's position; `background` is empty for a main call, else what the call seems to be for."""
+
+    turn: int
+    step: int
+    attempt: int
+    background: str = ""
+    turns_seen: tuple[int, ...] = ()
+
+
+@dataclass
+class Positions:
+    """Finds each request's place. One object serves one run."""
+
+    salt: str
+    shape: MainShape | None = None
+    """None: every call counts as main (the control run, which finds the shape)."""
+    under_way: int = 0
+    _markers: dict[int, str] = field(default_factory=dict)
+    _rounds: dict[int, int] = field(default_factory=dict)
+    _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def begin(self, turn: int, marker: str) -> None:
+        """A stimulus with this marker is under way."""
+        self.under_way = turn
+        self._markers[turn] = marker.lower()
+
+    def end(self) -> None:
+        """No stimulus is under way."""
+        self.under_way = 0
+
+    def token(self, turn: int, step: int, call: int) -> str:
+        """What makes a tool call known again: part of its id, and what its command prints."""
+        return f"{self.salt}{turn}x{step}x{call}"
+
+    def place(self, conversation: Conversation) -> Place:
+        """The place of one request; each asking counts as one attempt."""
+        turn = self._turn(conversation)
+        own = _since_marker(conversation, self._markers.get(turn, ""))
+        round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
+        background = self._background(conversation, own)
+        if background:
+            return Place(turn, round_ + 1, 1, background, self._turns_seen(conversation))
+        self._rounds[turn] = round_
+        step = round_ + 1
+        self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
+        return Place(turn, step, attempt, "", self._turns_seen(conversation))
+
+    def token_of(self, result: ToolResultSeen) -> str:
+        """`turn.step.call` of the call that a result answers, by its id or by what the command printed; else empty."""
+        found = self._find(result.call_id) or self._find(result.text)
+        return ".".join(found) if found else ""
+
+    def _find(self, text: str) -> tuple[str, ...] | None:
+        found = re.search(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)", text, re.IGNORECASE)
+        return found.groups() if found else None
+
+    def _turn(self, conversation: Conversation) -> int:
+        for message in reversed(conversation.messages):
+            text = message.text.lower()
+            found = [turn for turn, marker in self._markers.items() if message.role == "user" and marker in text]
+            if found:
+                return max(found)
+        return self.under_way
+
+    def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
+        text = "\n".join(message.text.lower() for message in conversation.messages)
+        return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
+
+    def _round(self, turn: int, own: tuple[Message, ...]) -> int:
+        results = [result for message in own for result in message.tool_results]
+        tokens = [token for token in map(self.token_of, results) if token]
+        known = [int(step) for at, step, _ in (token.split(".") for token in tokens) if int(at) == turn]
+        if known or not results:
+            return max(known, default=0)
+        # The agent renamed the calls and its tool printed no token: count rounds instead.
+        return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
+
+    def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
+        if self.shape is None or self.shape.fits(conversation):
+            return ""
+        last = conversation.messages[-1] if conversation.messages else None
+        if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
+            return ""
+        return _purpose(conversation)
+
+
+def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
+    """The messages from the last one that holds the turn's marker; all of them where none does."""
+    messages = conversation.messages
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user" and marker and marker in messages[index].text.lower():
+            return messages[index:]
+    return messages
+
+
+def _fingerprint(conversation: Conversation) -> str:
+    system = "\n".join(message.text for message in conversation.messages if message.role == "system")
+    return hashlib.sha256(system[:100].encode()).hexdigest()[:12]
+
+
+PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")
+
+
+def _purpose(conversation: Conversation) -> str:
+    text = " ".join(message.text.lower() for message in conversation.messages)
+    found = next((word for word in PURPOSES if word in text), None)
+    if found:
+        return {"summar": "summary", "memor": "memory", "suggest": "suggestion", "classif": "classification"}.get(
+            found, found
+        )
+    return "structured" if conversation.schema is not None else "other"

@@ -1,0 +1,66 @@
+"""A request as it arrived, before any dialect has looked at it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request; `headers` finds names whatever their case.
+
+    `document` is the JSON object of the body, None where the body holds no such thing.
+    """
+
+    call: int
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+    document: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> str:
+        """The API key that came along, "" without one."""
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        return self.headers.get("x-api-key", "") or (token.strip() if scheme.lower() == "bearer" else "")
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """Read a body that should be a JSON object, or return None."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def listed(value: object) -> list[Any]:
+    """Return a list as it is and anything else as an empty one: histories can hold nonsense."""
+    return value if isinstance(value, list) else []
+
+
+def mapped(value: object) -> dict[str, Any]:
+    """Return a mapping as it is and anything else as an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def blocks(content: object) -> list[dict[str, Any]]:
+    """Return a message's content as blocks: a bare string is one text block."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [mapped(block) for block in listed(content)]
+
+
+def text_of(content: object) -> str:
+    """Return the text of a content, its blocks joined by line breaks."""
+    return "\n".join(str(block.get("text", "")) for block in blocks(content) if "text" in block)
+
+
+def copies(document: dict[str, Any]) -> int:
+    """Return how many replies to the same request are asked for (`n`), 1 where nothing is said."""
+    count = document.get("n")
+    return count if isinstance(count, int) and count > 0 else 1

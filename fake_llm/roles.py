@@ -1,0 +1,71 @@
+"""Tools by role: a scenario says `shell`, an agent calls it Bash, exec_command or run_shell_command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wedgehog.fake_llm.conversation import ToolSpec
+
+SHELL = "shell"
+_SHELL_NAME = re.compile(r"shell|bash|exec|run.*command|terminal", re.IGNORECASE)
+_SHELL_PARAMETERS = ("command", "cmd", "commands", "script")
+
+
+@dataclass(frozen=True, slots=True)
+class ShellTool:
+    """The agent's shell tool: its name, the parameter that takes the command, and what else it requires."""
+
+    name: str
+    parameter: str
+    takes_list: bool
+    schema: Mapping[str, Any]
+
+    def arguments(self, command: str) -> dict[str, Any]:
+        """Arguments that run `command`, with the other required parameters filled by their schema."""
+        properties = self.schema.get("properties", {})
+        filled = {
+            name: fill(properties.get(name, {})) for name in self.schema.get("required", ()) if name != self.parameter
+        }
+        return {self.parameter: [command] if self.takes_list else command, **filled}
+
+
+def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
+    """The first advertised tool that runs commands, or None."""
+    for tool in tools:
+        properties = (tool.schema or {}).get("properties", {})
+        for parameter in _SHELL_PARAMETERS:
+            kind = properties.get(parameter, {}).get("type")
+            if _SHELL_NAME.search(tool.name) and kind in ("string", "array"):
+                return ShellTool(tool.name, parameter, kind == "array", tool.schema or {})
+    return None
+
+
+def fill(schema: Mapping[str, Any]) -> Any:
+    """A small value that satisfies a JSON Schema: the first of an enum, a phrase, false, 1, the required properties."""
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key):
+            return fill(schema[key][0])
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    return _of_kind(kind, schema)
+
+
+def _of_kind(kind: str, schema: Mapping[str, Any]) -> Any:
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {name: fill(properties.get(name, {})) for name in schema.get("required", properties)}
+    if kind == "array":
+        return [fill(schema.get("items", {}))] * int(schema.get("minItems", 0))
+    simple: dict[str, Any] = {"boolean": False, "null": None, "integer": 1, "number": 1}
+    if kind in ("integer", "number") and "minimum" in schema:
+        return max(1, schema["minimum"])
+    return simple.get(kind, "a short phrase")

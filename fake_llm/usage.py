@@ -1,0 +1,94 @@
+"""Token counts: scripted, or estimated from characters; and how they spread over a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wedgehog.fake_llm.conversation import Conversation, Message
+from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking
+
+_CHARS_PER_TOKEN = 4
+_TOKENS_PER_MESSAGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """What the provider says that a reply cost."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+def tokens_in(text: str) -> int:
+    """Estimate the tokens of `text`: a quarter of its characters, rounded up."""
+    return -(-len(text) // _CHARS_PER_TOKEN)
+
+
+def billed(reply: Reply, conversation: Conversation, copies: int = 1) -> Billed:
+    """Count the tokens of a request and of `copies` of its reply; scripted numbers win, others are never 0."""
+    scripted_input = reply.usage.input_tokens if reply.usage else None
+    scripted_output = reply.usage.output_tokens if reply.usage else None
+    return Billed(
+        input_tokens(conversation) if scripted_input is None else scripted_input,
+        output_tokens(reply.items) * copies if scripted_output is None else scripted_output,
+    )
+
+
+def input_tokens(conversation: Conversation) -> int:
+    """Estimate what a request's messages and tools cost; at least 1."""
+    messages = sum(_TOKENS_PER_MESSAGE + tokens_in(_words(message)) for message in conversation.messages)
+    tools = sum(
+        tokens_in(tool.name + tool.description + json.dumps(dict(tool.schema or {}))) for tool in conversation.tools
+    )
+    return max(1, messages + tools)
+
+
+def output_tokens(items: Iterable[Item]) -> int:
+    """Estimate what a reply costs; at least 1."""
+    return max(1, sum(tokens_in(words(item)) for item in items))
+
+
+def words(item: Item) -> str:
+    """Return all characters of an item that a model would have generated."""
+    if isinstance(item, Text | Thinking):
+        return item.text
+    return item.name + arguments(item.args, item.raw_args)
+
+
+def arguments(args: object, raw_args: str | None) -> str:
+    """Write a tool call's arguments as the model would: compact JSON, or `raw_args` verbatim."""
+    if raw_args is not None:
+        return raw_args
+    return json.dumps(args, ensure_ascii=False, separators=(",", ":"), default=dict)
+
+
+class Meter:
+    """Spreads a reply's output tokens over its characters, so that each frame knows what it has delivered.
+
+    >>> meter = Meter(10, 40)
+    >>> meter.add(4), meter.add(36)
+    (1, 10)
+    """
+
+    def __init__(self, output_tokens: int, chars: int) -> None:
+        """Deliver `output_tokens` over `chars` characters."""
+        self.output_tokens = output_tokens
+        self._chars = max(chars, 1)
+        self._done = 0
+
+    def add(self, chars: int) -> int:
+        """Count `chars` more as delivered and return the tokens delivered so far, begun ones included."""
+        self._done += chars
+        return self.now
+
+    @property
+    def now(self) -> int:
+        """The tokens delivered so far."""
+        return min(self.output_tokens, -(-self.output_tokens * self._done // self._chars))
+
+
+def _words(message: Message) -> str:
+    calls = "".join(call.name + call.arguments for call in message.tool_calls)
+    return message.text + calls + "".join(result.text for result in message.tool_results)

@@ -1,0 +1,159 @@
+"""An agent that is a Python function, in a process of its own.
+
+Its signature is `(message, *, session_dir, llm_url, key) -> str`, sync or async.
+"""
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wedgehog.harness.agents.base import AgentError, Ended, Outcome, Place, Stimulus
+from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.surroundings import Surroundings
+from wedgehog.harness.processes import Owned, Started, Tree, what_imports
+
+HOST = Path(__file__).with_name("host.py")
+LONGEST_LINE_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    owned: Owned
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def replied(self, asked: dict[str, str]) -> dict[str, str]:
+        """What the call came to; empty when the process ended instead of answering."""
+        self.writer.write(json.dumps(asked).encode() + b"\n")
+        line = asyncio.create_task(self.reader.readline())
+        ended = asyncio.create_task(self.owned.ended())
+        try:
+            await asyncio.wait({line, ended}, return_when=asyncio.FIRST_COMPLETED)
+            reply = line.result() if line.done() and not line.exception() else b""
+        finally:
+            line.cancel()
+            ended.cancel()
+        return dict(json.loads(reply)) if reply.endswith(b"\n") else {}
+
+
+@dataclass(slots=True)
+class _Turn:
+    host: _Host
+    over: asyncio.Event
+    ended: Ended = "by itself"
+
+
+class CallableSession:
+    """One host process per run; it is started anew only where a deadline, or the function itself, ended it."""
+
+    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
+        """`tree` owns the host process; who made it ends it."""
+        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+        self._target = surroundings.fill(spec.callable or "")
+        self._host: _Host | None = None
+        self._turn: _Turn | None = None
+        self._started = what_imports(self._target, [str(spec.here)])
+
+    @property
+    def started(self) -> Started:
+        """The function's file, and the host process that calls it."""
+        return self._started
+
+    async def open(self) -> None:
+        """Start the host. The function's module is imported by the first message, so its errors are that turn's."""
+        await self._alive()
+
+    async def close(self) -> None:
+        """Let go of the host's socket."""
+        self._drop()
+
+    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
+        """Call the function."""
+        if kind == "wake_up":
+            raise AgentError(f"{self._spec.path}: a callable has no wake_up")
+        turn = self._turn = _Turn(await self._alive(), asyncio.Event())
+        owned = turn.host.owned
+        asked = {"session_dir": str(self._place.session_dir), "llm_url": self._place.llm_url, "key": self._place.key}
+        try:
+            reply = await turn.host.replied({"message": text, **asked})
+            code = None if reply else await owned.finished()
+        except BaseException:
+            owned.kill()
+            self._drop()
+            raise
+        finally:
+            turn.over.set()
+        return self._outcome(turn, reply, code)
+
+    async def abort(self) -> None:
+        """The spec's signal to the process group: SIGINT is a KeyboardInterrupt in the call."""
+        if turn := self._running("aborted"):
+            turn.host.owned.tell(signal.Signals[self._spec.abort])
+
+    async def give_up(self) -> None:
+        """Whoever waits for a call and stops waiting ends it."""
+        await self._stop("gave up", 5.0)
+
+    async def end_turn(self, grace_s: float = 5.0) -> None:
+        """SIGINT, `grace_s` for the call to return, SIGKILL of the tree."""
+        await self._stop("deadline", grace_s)
+
+    async def _stop(self, ended: Ended, grace_s: float) -> None:
+        turn = self._running(ended)
+        if turn is None:
+            return
+        known = turn.host.owned.below()
+        turn.host.owned.tell(signal.SIGINT)
+        try:
+            await asyncio.wait_for(turn.over.wait(), grace_s)
+        except TimeoutError:
+            turn.host.owned.kill(known)
+            await turn.over.wait()
+
+    def _running(self, ended: Ended) -> _Turn | None:
+        if self._turn is None or self._turn.over.is_set():
+            return None
+        self._turn.ended = ended
+        return self._turn
+
+    async def _alive(self) -> _Host:
+        """The host, with what it printed before forgotten."""
+        if self._host is not None and self._host.owned.exit_code is not None:
+            self._drop()
+        if self._host is None:
+            self._host = await self._start()
+        self._host.owned.stdout.forget()
+        self._host.owned.stderr.forget()
+        return self._host
+
+    async def _start(self) -> _Host:
+        ours, theirs = socket.socketpair()
+        argv = [sys.executable, "-P", str(HOST), str(theirs.fileno()), self._target, str(self._spec.here)]
+        env, place = self._around.env, self._place
+        with theirs:
+            owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()])
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE_BYTES)
+        self._started = replace(self._started, pid=owned.pid)
+        return _Host(owned, reader, writer)
+
+    def _drop(self) -> None:
+        if self._host is not None:
+            self._host.writer.close()
+        self._host = None
+
+    def _outcome(self, turn: _Turn, reply: dict[str, str], code: int | None) -> Outcome:
+        owned = turn.host.owned
+        owned.stdout.read_now()
+        owned.stderr.read_now()
+        out, err = owned.stdout.text(), owned.stderr.text()
+        raised = reply.get("raised") if reply else f"the process ended with exit code {code}"
+        error = raised or ""
+        if "error" in self._spec.model_fields_set and not raised:
+            source = Source.parse(self._spec.error)
+            error = err if source.kind == "stderr" else source.within(out)
+        return Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=turn.ended)

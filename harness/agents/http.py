@@ -1,0 +1,216 @@
+"""An agent that is a service: started once per run, or already running; one HTTP request is one turn."""
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from wedgehog.harness.agents.base import AgentError, Ended, Outcome, Place, Stimulus
+from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.agents.spec import AgentSpec, Http, Request
+from wedgehog.harness.agents.surroundings import Surroundings
+from wedgehog.harness.agents.templates import expand_all
+from wedgehog.harness.processes import Owned, Started, Tree, what_runs
+
+POLL_S = 0.05
+POLL_TIMEOUT_S = 2.0
+ABORT_TIMEOUT_S = 10.0
+LAST_LINES = 20
+
+_PATIENT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+"""The front end's patience is the scenario's, not the client library's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    text: str
+
+
+@dataclass(slots=True)
+class _Turn:
+    asking: asyncio.Task[_Reply]
+    ended: Ended = "by itself"
+
+
+class HttpSession:
+    """Sends each message as its request; the turn's connection can be closed while the service works on."""
+
+    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
+        """`tree` owns the service if we start it; who made it ends it."""
+        assert spec.http is not None  # noqa: S101  open_agent chose by it
+        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+        self._http: Http = spec.http
+        self._service: Owned | None = None
+        self._turn: _Turn | None = None
+        self._base = (self._http.base or f"http://127.0.0.1:{surroundings.values['port']}").rstrip("/")
+        self._started = Started((self._base,), self._base)
+
+    @property
+    def started(self) -> Started:
+        """The service; one that already ran is known by its address alone."""
+        return self._started
+
+    async def open(self) -> None:
+        """Start the service, if it is ours to start, and wait until it is ready. Errors: AgentError."""
+        if self._http.start:
+            await self._start([self._around.fill(part) for part in self._http.start])
+        until_s = self._place.clock.now() + self._spec.start_s
+        while not await self._is_ready():
+            if self._service and self._service.exit_code is not None:
+                raise AgentError(f"{self._spec.path}: {await self._last_words()}")
+            if self._place.clock.now() > until_s:
+                said = f"; it said:\n{self._log_lines()}" if self._service else ""
+                raise AgentError(f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{said}")
+            await self._place.clock.sleep(POLL_S)
+
+    async def close(self) -> None:
+        """Close the connection of a turn that is still under way."""
+        if self._turn:
+            await _close(self._turn.asking)
+
+    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
+        """Send the message and wait for the reply, for as long as it takes."""
+        self._forget_output()
+        turn = self._turn = _Turn(asyncio.create_task(self._ask(self._request(kind), text, _PATIENT)))
+        try:
+            await asyncio.wait({turn.asking})
+        finally:
+            await _close(turn.asking)
+        return await self._outcome(turn)
+
+    async def abort(self) -> None:
+        """The spec's own request for it; without one, its user closes the connection."""
+        turn = self._running("aborted")
+        if turn is None:
+            return
+        if self._http.abort is None:
+            await _close(turn.asking)
+            return
+        try:
+            reply = await self._ask(self._http.abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
+            self._note(f"abort: HTTP {reply.status}")
+        except (aiohttp.ClientError, OSError, TimeoutError) as bad:
+            self._note(f"abort: {_described(bad)}")
+
+    async def give_up(self) -> None:
+        """The front end closes its connection; the service stays."""
+        if turn := self._running("gave up"):
+            await _close(turn.asking)
+
+    async def end_turn(self, grace_s: float = 5.0) -> None:
+        """The deadline does the same: a service is not ended by one turn, so `grace_s` is nobody's."""
+        if turn := self._running("deadline"):
+            await _close(turn.asking)
+
+    def _running(self, ended: Ended) -> _Turn | None:
+        if self._turn is None or self._turn.asking.done():
+            return None
+        self._turn.ended = ended
+        return self._turn
+
+    async def _start(self, argv: list[str]) -> None:
+        env, place = self._around.env, self._place
+        try:
+            self._service = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log)
+        except (OSError, ValueError) as bad:
+            why = bad.strerror if isinstance(bad, OSError) else bad
+            raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
+        self._started = what_runs(argv, place.cwd, env.get("PATH"), self._service.pid)
+
+    async def _is_ready(self) -> bool:
+        """Any answer but a server's error: not every service has a health page."""
+        patience = aiohttp.ClientTimeout(total=POLL_TIMEOUT_S)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=patience) as client,
+                client.get(self._url(self._http.ready)) as reply,
+            ):
+                return reply.status < 500
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            return False
+
+    def _request(self, kind: Stimulus) -> Request | Http:
+        if kind != "wake_up":
+            return self._http
+        if self._http.wake_up is None:
+            raise AgentError(f"{self._spec.path}: the spec has no http wake_up")
+        return self._http.wake_up
+
+    async def _ask(self, request: Request | Http, text: str, patience: aiohttp.ClientTimeout) -> _Reply:
+        """One request on a connection of its own, which closes with it. The HTTP client never repeats a POST."""
+        values = {**self._around.values, "message": text}
+        method = request.method if isinstance(request, Request) else "POST"
+        body, headers = expand_all(request.body, values), expand_all(request.headers, values)
+        given: dict[str, Any] = {} if body is None else {"json": body}
+        async with (
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=patience) as client,
+            client.request(method, self._url(request.url), headers=headers, **given) as reply,
+        ):
+            return _Reply(reply.status, await reply.text(errors="replace"))
+
+    def _url(self, path: str) -> str:
+        return self._base + self._around.fill(path)
+
+    async def _outcome(self, turn: _Turn) -> Outcome:
+        out, err = self._output()
+        if turn.asking.cancelled():
+            return Outcome(stdout=out, stderr=err, ended=turn.ended)
+        broken = turn.asking.exception()
+        if broken is not None:
+            raised = await self._why(broken)
+            return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=turn.ended)
+        reply = turn.asking.result()
+        error = Source.parse(self._http.error).within(reply.text) if self._http.error else ""
+        answer = Source.parse(self._http.answer).within(reply.text)
+        if reply.status >= 400:
+            error, answer = error or reply.text, ""
+        return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=turn.ended)
+
+    async def _why(self, broken: BaseException) -> str:
+        """What a broken connection means: with a service of ours, perhaps its end."""
+        if self._service is not None:
+            try:
+                await asyncio.wait_for(self._service.ended(), 0.5)
+            except TimeoutError:
+                return _described(broken)
+            return f"{_described(broken)}: {await self._last_words()}"
+        return _described(broken)
+
+    async def _last_words(self) -> str:
+        assert self._service is not None  # noqa: S101  asked only then
+        code = await self._service.finished()
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        return f"the service ended {how}; it said:\n{self._log_lines()}"
+
+    def _log_lines(self) -> str:
+        lines = "\n".join(self._output()).strip().splitlines()
+        return "\n".join(lines[-LAST_LINES:]) or "nothing"
+
+    def _output(self) -> tuple[str, str]:
+        if self._service is None:
+            return "", ""
+        self._service.stdout.read_now()
+        self._service.stderr.read_now()
+        return self._service.stdout.text(), self._service.stderr.text()
+
+    def _forget_output(self) -> None:
+        if self._service is not None and self._service.exit_code is None:
+            self._service.stdout.forget()
+            self._service.stderr.forget()
+
+    def _note(self, words: str) -> None:
+        with self._place.log.open("a", encoding="utf-8") as log:
+            log.write(f"[{words}]\n")
+
+
+async def _close(asking: asyncio.Task[_Reply]) -> None:
+    """End a request: cancelling it closes its connection."""
+    asking.cancel()
+    await asyncio.wait({asking})
+
+
+def _described(bad: BaseException) -> str:
+    return f"{type(bad).__name__}: {bad}" if str(bad) else type(bad).__name__

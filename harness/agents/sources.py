@@ -1,0 +1,104 @@
+"""Where a user would read the answer, or the error.
+
+Written `stdout`, `json:payloads[*].text`, `jsonl:message`, `file:{cwd}/out.txt`, for http `text`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+from wedgehog.harness.document import BadValue
+
+Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "file"]
+Step = str | int | None
+"""A key, a list position, or None for every entry of a list."""
+
+_PATH = re.compile(r"(?:[^.\[\]]+|\[(?:\d+|\*)\])(?:\.[^.\[\]]+|\[(?:\d+|\*)\])*")
+_STEP = re.compile(r"\[(\d+|\*)\]|([^.\[\]]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One such place; `where` is a PATH of dotted keys with [i] or [*], or a file's name."""
+
+    kind: Kind
+    where: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the short form. Errors: BadValue."""
+        kind, colon, where = text.partition(":")
+        if kind not in get_args(Kind) or bool(colon) != (kind in ("json", "jsonl", "file")):
+            raise BadValue(
+                f"expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (for http: text), found {text!r}"
+            )
+        if kind in ("json", "jsonl") and not _PATH.fullmatch(where):
+            raise BadValue(f"expected a path of dotted keys with [0] or [*], like payloads[*].text, found {where!r}")
+        if kind == "file" and not where:
+            raise BadValue("expected a file's path after 'file:'")
+        return cls(kind, where)  # type: ignore[arg-type]
+
+    def within(self, text: str) -> str:
+        """What stands at this place in `text`, which is what was said; nothing there is the empty string."""
+        match self.kind:
+            case "json":
+                return _said(_at(_json(text), steps(self.where)))
+            case "jsonl":
+                found = (_said(_at(line, steps(self.where))) for line in _json_lines(text))
+                return next((said for said in reversed(list(found)) if said), "")
+            case _:
+                return text
+
+
+def steps(path: str) -> list[Step]:
+    """`a.b[0][*]` as steps: "a", "b", 0, None (every entry)."""
+    return [key or (None if index == "*" else int(index)) for index, key in _STEP.findall(path)]
+
+
+def _at(data: Any, path: Sequence[Step]) -> list[Any]:
+    """Every value that `path` leads to."""
+    values = [data]
+    for step in path:
+        values = [inner for value in values for inner in _below(value, step)]
+    return values
+
+
+def _below(value: Any, step: Step) -> list[Any]:
+    if step is None:
+        return list(value) if isinstance(value, list) else []
+    if isinstance(step, int):
+        return [value[step]] if isinstance(value, list) and step < len(value) else []
+    return [value[step]] if isinstance(value, dict) and step in value else []
+
+
+def _said(values: Sequence[Any]) -> str:
+    """Values as the words a reader would see; null, false, "" and empty lists say nothing."""
+    words = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in values
+        if value not in (None, False, "", [], {})
+    )
+    return "\n".join(words)
+
+
+def _json(text: str) -> Any:
+    """`text` as JSON; where a log stands before it, the last JSON value that begins a line and ends the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        starts = [found.start() for found in re.finditer(r"^[{\[]", text, re.MULTILINE)]
+        return next((value for start in starts for value in _json_from(text, start)), None)
+
+
+def _json_from(text: str, start: int) -> Iterator[Any]:
+    try:
+        yield json.loads(text[start:])
+    except ValueError:
+        return
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    for line in text.splitlines():
+        yield from _json_from(line, 0)

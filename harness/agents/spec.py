@@ -1,0 +1,300 @@
+"""The agent spec: how to talk to an agent that we did not write. One YAML file, the same for every scenario.
+
+    spec = load_spec(Path("my-agent.yaml"))
+    for agent in variants(spec):                  # one, or the specimen's several
+        async with open_agent(agent, place) as session: ...
+
+A spec never says what should happen under a fault.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+from wedgehog.harness import document
+from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
+from wedgehog.harness.document import BadValue
+
+Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NoSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+Argv = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as bad:
+        raise BadValue(f"{text!r} is not a regular expression: {bad}") from None
+    return text
+
+
+def _source(text: str) -> str:
+    Source.parse(text)
+    return text
+
+
+class _Part(BaseModel):
+    """A part of a spec: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+
+class Request(_Part):
+    """An HTTP request that means something to the service: a stop, a wake-up."""
+
+    url: str
+    method: Literal["POST", "DELETE"] = "POST"
+    """Others are repeated by the HTTP client when a connection is lost, and a wake-up must come once."""
+    body: Any = None
+    headers: dict[str, str] = {}
+
+
+class Http(_Part):
+    """An agent that is a service: one HTTP request is one turn."""
+
+    start: Argv | None = None
+    base: str | None = None
+    ready: str = "/"
+    url: str
+    headers: dict[str, str] = {}
+    body: Any = None
+    answer: Annotated[str, AfterValidator(_source)] = "text"
+    error: Annotated[str, AfterValidator(_source)] | None = None
+    abort: Request | None = None
+    wake_up: Request | None = None
+
+    @model_validator(mode="after")
+    def _is_started_or_runs(self) -> Self:
+        if (self.start is None) == (self.base is None):
+            raise BadValue("expected either `start` (we start the service) or `base` (it already runs), one of the two")
+        if self.base and not re.match(r"https?://[^/]+", self.base):
+            raise BadValue(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
+        for key in ("answer", "error"):
+            if Source.parse(getattr(self, key) or "text").kind not in ("text", "json"):
+                raise BadValue("expected `text` or `json:PATH`, as it is read from the HTTP reply", key)
+        return self
+
+
+class Timeout(_Part):
+    """A timer that the agent claims to have, in its own unscaled seconds."""
+
+    name: str
+    s: Seconds
+    says: Annotated[str, AfterValidator(_pattern)] | None = None
+    inside: str | None = None
+
+
+class Limits(_Part):
+    """What the agent promises; each tightens the stock bound of the same name."""
+
+    turn_s: Seconds | None = None
+    calls_per_turn: Count | None = None
+    calls_without_progress: Count | None = None
+    tool_rounds: Count | None = None
+    tool_result_chars: Count | None = None
+    tool_s: Seconds | None = None
+    usd_per_turn: NoSeconds | None = None
+
+
+class AgentSpec(_Part):
+    """Everything a spec may say. Seconds are real seconds, except under `timeouts`."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
+    wire: Wire
+    command: Argv | None = None
+    callable: str | None = None
+    http: Http | None = None
+    resume: Argv | None = None
+    wake_up: Argv | None = None
+    env: dict[str, str] = {}
+    inherit_env: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    workdir: str | None = None
+    session_files: tuple[str, ...] = ()
+    answer: Annotated[str, AfterValidator(_source)] = "stdout"
+    error: Annotated[str, AfterValidator(_source)] = "stderr"
+    errors: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
+    abort: Literal["SIGINT", "SIGTERM", "SIGHUP"] = "SIGINT"
+    timeouts: tuple[Timeout, ...] = ()
+    limits: Limits = Limits()
+    start_s: Seconds = 60
+    recover_s: NoSeconds = 30
+    price_as: str = "claude-sonnet-4-6"
+    known: dict[str, str] = {}
+    tools: Literal["http", "stdio"] | None = None
+    fixes: dict[str, str] = {}
+    fixed: tuple[str, ...] = ()
+    suffix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._@+-]*$")] = ""
+
+    _path: Path = PrivateAttr(default_factory=lambda: Path("agent.yaml").absolute())
+    _chosen: tuple[str, ...] = PrivateAttr(default=())
+    _family: str = PrivateAttr(default="")
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        for place, message in _contradictions(self):
+            raise BadValue(message, *place)
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The spec's file."""
+        return self._path
+
+    @property
+    def here(self) -> Path:
+        """The folder of the spec's file."""
+        return self._path.parent
+
+    @property
+    def kind(self) -> Literal["command", "callable", "http"]:
+        """Which of the three ways it is talked to."""
+        return "command" if self.command else "callable" if self.callable else "http"
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The fixes that this variant of a specimen runs with."""
+        return self._chosen
+
+    @property
+    def family(self) -> str:
+        """The name in the file, which a specimen's variants share."""
+        return self._family or self.name
+
+    @property
+    def error_at_path(self) -> bool:
+        """Whether something at the place that `error` names is an error by itself, whatever it says."""
+        said = (self.http.error or "text") if self.http else self.error
+        return Source.parse(said).kind in ("json", "jsonl")
+
+    @property
+    def wakes_up(self) -> bool:
+        """Whether it says how its own timer is made to fire."""
+        return bool(self.http.wake_up if self.http else self.wake_up)
+
+    @property
+    def scales_time(self) -> bool:
+        """Whether it takes `{time_scale}`; its own timers are then expected to fire that much earlier."""
+        return any(name == "time_scale" for _, name in _templates(self))
+
+
+def load_spec(path: Path) -> AgentSpec:
+    """Read and check the spec at `path`. Errors: BadFile, one line with file, line and what was expected."""
+    spec = document.load(path).into(AgentSpec)
+    spec._path = path.absolute()
+    return spec
+
+
+def variants(spec: AgentSpec) -> list[AgentSpec]:
+    """The agents that `spec` stands for: itself, or for a specimen every row of its fix matrix.
+
+    `buggy` has none of the fixes, `fixed` the default set; `only-FIX` for each fix, `without-FIX` for each of the set.
+    """
+    if not spec.fixes:
+        return [spec]
+    rows = {"buggy": (), "fixed": spec.fixed}
+    rows |= {f"only-{fix}": (fix,) for fix in spec.fixes}
+    rows |= {f"without-{fix}": tuple(other for other in spec.fixed if other != fix) for fix in spec.fixed}
+    return [_variant(spec, f"{name}{spec.suffix}", chosen) for name, chosen in rows.items()]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a spec, for editors."""
+    return AgentSpec.model_json_schema()
+
+
+def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...]) -> AgentSpec:
+    variant = spec.model_copy(update={"name": name})
+    variant._chosen, variant._family = chosen, spec.family
+    return variant
+
+
+# What no single key can tell: what contradicts what, and where.
+
+_Problem = tuple[tuple[str | int, ...], str]
+_SPOKEN = ("command", "resume", "wake_up", "http")
+"""The keys under which `{message}` has a value."""
+
+
+def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
+    ways = [way for way in ("command", "callable", "http") if getattr(spec, way) is not None]
+    if len(ways) != 1:
+        found = " and ".join(ways) or "none"
+        yield tuple(ways[1:2]), f"expected exactly one of command, callable and http, found {found}"
+    yield from _misplaced(spec)
+    yield from _callables(spec)
+    yield from _timeouts(spec)
+    yield from _fixes(spec)
+    yield from _bad_templates(spec)
+
+
+def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
+    """Keys that say nothing for this way of talking."""
+    given = spec.model_fields_set
+    if spec.http:
+        for key in sorted(given & {"answer", "error", "abort", "wake_up"}):
+            yield (key,), f"for a service, '{key}' stands inside 'http'"
+    for key in sorted(given & {"resume", "wake_up"}):
+        if not spec.command:
+            yield (key,), f"'{key}' goes with 'command'"
+    if spec.callable and "answer" in given:
+        yield ("answer",), "a callable's answer is what it returns; 'answer' goes with 'command'"
+    for key in ("answer", "error"):
+        if Source.parse(getattr(spec, key)).kind == "text":
+            yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
+
+
+def _callables(spec: AgentSpec) -> Iterator[_Problem]:
+    if spec.callable is not None and not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", spec.callable):
+        yield (
+            ("callable",),
+            f"expected 'package.module:function' or '{{here}}/file.py:function', found {spec.callable!r}",
+        )
+
+
+def _timeouts(spec: AgentSpec) -> Iterator[_Problem]:
+    names = {timeout.name for timeout in spec.timeouts}
+    for index, timeout in enumerate(spec.timeouts):
+        if timeout.inside is not None and timeout.inside not in names - {timeout.name}:
+            yield ("timeouts", index, "inside"), f"'{timeout.inside}' is no other timeout of this spec"
+
+
+def _fixes(spec: AgentSpec) -> Iterator[_Problem]:
+    if bool(spec.fixes) != bool(spec.fixed):
+        yield ("fixed" if spec.fixed else "fixes",), "'fixes' (all switches) and 'fixed' (the default set) go together"
+    for index, fix in enumerate(spec.fixed):
+        if fix not in spec.fixes:
+            yield ("fixed", index), f"'{fix}' is not among the fixes: {', '.join(spec.fixes)}"
+    for fix in spec.fixes:
+        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", fix):
+            yield ("fixes", fix), f"a fix is one word, found {fix!r}"
+    if spec.fixes and not any(name == "fixes" for _, name in _templates(spec)):
+        yield ("fixes",), "no key holds {fixes}, so the switches reach nobody"
+
+
+def _templates(spec: AgentSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    asked = {"command", "resume", "wake_up", "callable", "http", "env", "files", "workdir", "session_files", "answer"}
+    return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
+
+
+def _bad_templates(spec: AgentSpec) -> Iterator[_Problem]:
+    for place, name in _templates(spec):
+        if name not in NAMES:
+            yield place, str(UnknownTemplate(name))
+        elif name == "message" and (place[0] not in _SPOKEN or place[:2] == ("http", "start")):
+            yield place, "{message} has no value here: it goes into command, resume, wake_up and http requests"
+        elif name == "port" and not (spec.http and spec.http.start):
+            yield place, "{port} is for a service that we start (http: {start: …})"
+    if spec.workdir is not None and set(names_in(spec.workdir)) - {"here"}:
+        yield ("workdir",), "expected a folder named by {here} or by its own path"
+
+
+def folder_of(spec: AgentSpec) -> Path | None:
+    """The folder that is copied to the run's own working folder."""
+    return None if spec.workdir is None else spec.here / expand(spec.workdir, {"here": str(spec.here)})

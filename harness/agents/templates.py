@@ -1,0 +1,82 @@
+"""The `{names}` that a spec may write wherever a value of the run belongs, filled in once, as text."""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+NAMES: Mapping[str, str] = {
+    "python": "the Python that runs Wedgehog",
+    "here": "the folder of the spec's file",
+    "home": "the agent's own HOME",
+    "cwd": "the agent's own working folder",
+    "session_dir": "an empty folder for its sessions",
+    "session": "the session's name",
+    "message": "what the user says",
+    "llm_url": "the model's address, without a path",
+    "tool_url": "the tool host's address",
+    "web_url": "the page server's address",
+    "key": "the API key that the fake model knows",
+    "port": "a free port for a service to listen on",
+    "time_scale": "how many times faster than written its own timers shall run",
+    "fixes": "the chosen fixes of a specimen, joined by commas, or none",
+}
+
+_WRITTEN = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
+"""`{name}`, or `{{name}}` for the text `{name}`; every other brace is just a brace, so JSON can be written as it is."""
+
+
+class UnknownTemplate(ValueError):  # noqa: N818  it names what is unknown
+    """A `{name}` that stands for nothing."""
+
+    def __init__(self, name: str) -> None:
+        """Say which, what it may have meant, and how to write it as text."""
+        near = get_close_matches(name, NAMES, n=1)
+        hint = f" (did you mean '{{{near[0]}}}'?)" if near else f" (known: {', '.join(NAMES)})"
+        super().__init__(f"unknown template '{{{name}}}'{hint}; as text it is written '{{{{{name}}}}}'")
+        self.name = name
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """`text` with its templates filled in from `values`; a value that holds braces is not looked at again."""
+
+    def fill(found: re.Match[str]) -> str:
+        literal, name = found.groups()
+        if literal:
+            return f"{{{literal}}}"
+        if name not in values:
+            raise UnknownTemplate(name)
+        return values[name]
+
+    return _WRITTEN.sub(fill, text)
+
+
+def expand_all(data: Any, values: Mapping[str, str]) -> Any:
+    """`data` (mappings, lists, scalars) with the templates of every text in it filled in; keys stay as they are."""
+    if isinstance(data, str):
+        return expand(data, values)
+    if isinstance(data, Mapping):
+        return {key: expand_all(value, values) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [expand_all(value, values) for value in data]
+    return data
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The template names written in `text`."""
+    for found in _WRITTEN.finditer(text):
+        if found.group(2):
+            yield found.group(2)
+
+
+def written_in(data: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Each template name in `data`, keys of mappings included, with the place where it stands."""
+    if isinstance(data, str):
+        yield from ((place, name) for name in names_in(data))
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from (((*place, key), name) for name in names_in(key))
+            yield from written_in(value, (*place, key))
+    elif isinstance(data, list | tuple):
+        for index, value in enumerate(data):
+            yield from written_in(value, (*place, index))

@@ -1,0 +1,262 @@
+"""Agents x scenarios x repeats: every agent's control run first, then its runs, as many at once as are asked for."""
+
+import asyncio
+import json
+import platform
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from wedgehog.fake_llm.position import MainShape
+from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.control import ControlFacts, control_scenario, why_skipped
+from wedgehog.harness.judge import judge
+from wedgehog.harness.ledger import price_table_date
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.network.choose import Mode, choose_network
+from wedgehog.harness.processes import RUN_VARIABLE, Warden
+from wedgehog.harness.runner import Job, run
+from wedgehog.harness.scenario import expected_words, load_scenario
+from wedgehog.harness.selection import Entry
+from wedgehog.harness.store import CampaignStore, Judgement, RunStore, read_run, write_judgement, write_whole
+
+
+class Progress(Protocol):
+    """Who hears how far the campaign is."""
+
+    def begins(self, what: str) -> None:
+        """A control or a run begins."""
+        ...
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """It is over (None: a control, or stopped before its end)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a campaign is run."""
+
+    out: Path
+    network: Mode = "auto"
+    jobs: int = 4
+    seed: int = 0
+    command_line: str = ""
+
+
+class Campaign:
+    """One campaign: opens the network, plays every entry, writes every judgement."""
+
+    def __init__(
+        self, entries: Sequence[Entry], options: Options, progress: Progress, say: Callable[[str], None]
+    ) -> None:
+        """`say` gets single lines for people (which network, what was fetched)."""
+        self.entries, self.options, self.progress, self.say = entries, options, progress, say
+        self.mark = f"wedgehog-{secrets.token_hex(4)}"
+        self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
+        self.judgements: list[Judgement] = []
+        self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
+        self._free = asyncio.Semaphore(max(1, options.jobs))
+
+    async def play(self) -> list[Judgement]:
+        """Play everything; whatever was finished is in the store, also after a cancellation.
+
+        Raises:
+            NoServer: Toxiproxy was insisted on and can't be had.
+        """
+        with Warden(self.mark):
+            env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
+            log = self.store.folder / "toxiproxy.log"
+            async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+                self._describe(network)
+                runs = [asyncio.create_task(self._entry(entry, network)) for entry in self.entries]
+                try:
+                    await asyncio.gather(*runs)
+                finally:
+                    await _end(runs + list(self._controls.values()))
+        return self.judgements
+
+    async def _entry(self, entry: Entry, network: Network) -> None:
+        control = await asyncio.shield(self._control(entry.agent, network))
+        async with self._free:
+            store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
+            what = f"{entry.file.scenario.name} x {entry.agent.name}"
+            judgement = None
+            self.progress.begins(what)
+            try:
+                judgement = await self._judged(entry, control, network, store)
+            finally:
+                store.close(judgement)
+                self.progress.ended(what, judgement)
+            self.judgements.append(judgement)
+
+    async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
+        scenario, agent = entry.file.scenario, entry.agent
+        seed = self.options.seed + entry.repeat - 1
+        _keep_inputs(store, entry, control, seed)
+        skipped = why_skipped(scenario, agent, control) if control.passed else ""
+        if not control.passed or skipped:
+            judgement = _unplayed(entry, control, skipped, network.name)
+        else:
+            mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
+            job = Job(scenario, agent, control, seed, mark, network.name)
+            history, _ = await run(job, network, store, WallClock())
+            judgement = judge(history, scenario, agent, control)
+        return replace(
+            judgement,
+            repeat=entry.repeat,
+            matrix_only=entry.matrix_only,
+            replay=f"wedgehog replay {store.folder}",
+        )
+
+    def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
+        key = (agent.path, agent.name)
+        if key not in self._controls:
+            self._controls[key] = asyncio.create_task(self._play_control(agent, network))
+        return self._controls[key]
+
+    async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
+        async with self._free:
+            what = f"control x {agent.name}"
+            self.progress.begins(what)
+            store = self.store.run("control", f"{agent.family}-{agent.name}")
+            try:
+                mark = f"{self.mark}/control-{secrets.token_hex(3)}"
+                job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name)
+                _, facts = await run(job, network, store, WallClock())
+            finally:
+                store.close()
+                self.progress.ended(what, None)
+            assert facts is not None  # noqa: S101  a control run always has facts
+            return facts
+
+    def _describe(self, network: Network) -> None:
+        self.store.describe(
+            {
+                "wedgehog": version("wedgehog") if _installed() else "source",
+                "python": platform.python_version(),
+                "machine": f"{platform.system()} {platform.machine()}",
+                "network": network.name,
+                "seed": self.options.seed,
+                "command_line": self.options.command_line or " ".join(sys.argv),
+                "started": WallClock().wall().isoformat(timespec="seconds"),
+                "prices": str(price_table_date()),
+                "families": {entry.file.scenario.name: entry.file.family for entry in self.entries},
+                "whys": {entry.file.scenario.name: entry.file.scenario.why for entry in self.entries},
+            }
+        )
+
+
+def _installed() -> bool:
+    try:
+        version("wedgehog")
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def _keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
+    """What is needed to judge again elsewhere, and to replay here."""
+    store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
+    store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
+    facts = asdict(control)
+    facts |= {"tools": sorted(control.tools), "refusals": sorted(control.refusals)}
+    if control.shape is not None:
+        facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
+    inputs = {
+        "agent": entry.agent.name,
+        "agent_path": str(entry.agent.path),
+        "scenario_path": str(entry.file.path.absolute()),
+        "matrix_only": entry.matrix_only,
+        "seed": seed,
+        "control": facts,
+    }
+    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
+
+
+def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
+    scenario, agent = entry.file.scenario, entry.agent
+    expect = scenario.expect.get(agent.name)
+    return Judgement(
+        scenario=scenario.name,
+        agent=agent.name,
+        network=network,
+        verdict="nothing" if skipped else "error",
+        expected=expected_words(expect),
+        as_expected=None if skipped or expect is None else False,
+        says=f"skipped: {skipped}" if skipped else f"its control run failed: {control.says}",
+        skipped=skipped,
+        faults_planned=len(scenario.faults),
+    )
+
+
+def judge_again(folder: Path) -> Judgement:
+    """Redo the verdict of a stored run from its history alone.
+
+    Raises:
+        ValueError: it is no run folder; one sentence.
+        BadFile: its scenario or spec can't be read.
+    """
+    stored = read_run(folder)
+    if stored.judgement.skipped or not stored.history.events:
+        return stored.judgement
+    inputs = read_inputs(folder)
+    scenario = load_scenario(folder / "scenario.yaml").scenario
+    agent = stored_agent(folder, inputs)
+    fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
+    old = stored.judgement
+    fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
+    write_judgement(folder, fresh)
+    return fresh
+
+
+def read_inputs(folder: Path) -> dict[str, object]:
+    """What a run was made of.
+
+    Raises:
+        ValueError: inputs.json is missing or broken.
+    """
+    try:
+        inputs = json.loads((folder / "inputs.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as wrong:
+        raise ValueError(f"{folder / 'inputs.json'}: can't be read: {wrong}") from None
+    return dict(inputs)
+
+
+def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
+    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy."""
+    original = Path(str(inputs["agent_path"]))
+    spec = load_spec(original if original.is_file() else folder / "agent.yaml")
+    return next(agent for agent in variants(spec) if agent.name == inputs["agent"])
+
+
+def _control_of(data: object) -> ControlFacts:
+    facts = dict(data) if isinstance(data, Mapping) else {}
+    shape = facts.pop("shape", None)
+    listed = {key: frozenset(facts.pop(key, ())) for key in ("tools", "refusals")}
+    whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
+    return replace(ControlFacts(**facts), shape=whole, tools=listed["tools"], refusals=listed["refusals"])
+
+
+def exit_code(judgements: Sequence[Judgement]) -> int:
+    """1 if any run failed; else 3 if any is an error or inconclusive; else 0. Known failures and cells don't count."""
+    counted = [j for j in judgements if not (j.known or j.matrix_only or j.skipped)]
+    states = [_counts_as(judgement) for judgement in counted]
+    return 1 if "fail" in states else 3 if "unclear" in states else 0
+
+
+def _counts_as(judgement: Judgement) -> str:
+    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
+        return "pass"
+    return "unclear" if judgement.verdict in ("error", "inconclusive") else "fail"
+
+
+async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,114 @@
+"""The control run: what an agent does without any fault, before any verdict on it.
+
+Its text message must be answered; what else it shows (a tool round, streaming, a resume) decides which scenarios
+apply to it.
+"""
+
+from dataclasses import dataclass
+
+from wedgehog.fake_llm.position import MainShape
+from wedgehog.fake_llm.roles import SHELL
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.event import CallUnscripted, RequestRefused, StartMissed, Trouble, TurnEnded
+from wedgehog.harness.history import History
+from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.scenario import Scenario
+
+TEXT = "Hello! Please answer with the words of the model."
+TOOL = "Please run the command."
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFacts:
+    """What the control run showed."""
+
+    passed: bool
+    says: str = ""
+    start_up_s: float = 0.0
+    shape: MainShape | None = None
+    tools: frozenset[str] = frozenset()
+    """Names of the tools that the main call advertises; `shell` besides where one can play that role."""
+    streams: bool = False
+    resumes: bool = False
+    refusals: frozenset[str] = frozenset()
+    """Messages of refusals (not for pairing) that the agent gets without any fault too."""
+
+
+def control_scenario() -> Scenario:
+    """A text message, then a tool round on the same session (only text where the agent has no shell)."""
+    return Scenario.model_validate(
+        {
+            "name": "control",
+            "why": "What the agent does without any fault.",
+            "turns": [
+                {"user": TEXT, "model": [{"text": "All is well. {nonce}"}]},
+                {
+                    "user": TOOL,
+                    "model": [{"tool": SHELL, "args": {"command": "echo hello"}}, {"text": "It said hello. {nonce}"}],
+                },
+            ],
+        }
+    )
+
+
+def read_control(
+    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None
+) -> ControlFacts:
+    """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer."""
+    turn = history.turns[0] if history.turns else None
+    if turn is None or turn.stimulus is None:
+        return ControlFacts(False, _why(history))
+    start_up = turn.calls[0].at_s - turn.stimulus.at_s if turn.calls else 0.0
+    if answered_by is None:
+        return ControlFacts(False, _why(history), start_up)
+    shape = shapes[answered_by]
+    call = next(call for call in history.calls if call.number == answered_by)
+    tools = shape.tools | ({SHELL} if shells.get(answered_by) else frozenset())
+    later = [call for turn in history.turns[1:] for call in turn.main_calls]
+    resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
+    refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
+    return ControlFacts(True, "", start_up, shape, tools, call.arrived.stream, resumes, refusals)
+
+
+def _why(history: History) -> str:
+    """What is missing, in words that its user can act on."""
+    trouble = history.first(Trouble)
+    if trouble:
+        return trouble.what
+    calls = history.calls
+    if history.first(StartMissed) or not calls:
+        said = _words(history)
+        return f"no request for the model arrived: does the agent use {{llm_url}}?{said}"
+    refused = next((call.refused for call in calls if call.refused), None)
+    if refused:
+        return (
+            f"the provider refused its request without any fault: {refused.status} {refused.message}{_words(history)}"
+        )
+    unscripted = history.first(CallUnscripted)
+    if unscripted:
+        return f"a request did not fit: {unscripted.why}"
+    turn = history.turns[0]
+    outcome = outcome_of(turn, history)
+    return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
+
+
+def _words(history: History) -> str:
+    ended = history.first(TurnEnded)
+    text = " ".join((ended.error or ended.stderr or ended.stdout or ended.raised or "").split()) if ended else ""
+    return f" It said: {text[-300:]}" if text else ""
+
+
+def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
+    """Why a scenario does not apply to this agent; empty where it does."""
+    missing = sorted(scenario.tools - control.tools)
+    if missing:
+        return f"the agent advertises no tool {', '.join(missing)}"
+    if scenario.needs_stream and not control.streams:
+        return "the agent does not stream, and the fault counts events"
+    if scenario.uses_wake_up and not spec.wakes_up:
+        return "the spec does not say how its own timer fires (wake_up)"
+    if scenario.needs_channel and spec.kind != "http":
+        return "the agent has no front end that could give up (http)"
+    if len(scenario.turns) > 1 and not control.resumes:
+        return "the agent does not continue a session"
+    return ""

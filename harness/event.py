@@ -1,0 +1,358 @@
+"""One timestamped fact of a run. If it happened it is an Event; checks and reports see nothing else.
+
+Events are frozen, tagged by their class name in snake case (`RequestArrived` is `request_arrived` in history.jsonl)
+and hold plain data only. `id` is the event's place in its history, `at_s` seconds since the run's start; both are
+given by `History.add`.
+"""
+
+import re
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+StimulusKind = Literal["user", "wake_up", "resume", "recovery"]
+EndedHow = Literal["by itself", "aborted", "gave up", "deadline"]
+
+KINDS: dict[str, type["Event"]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events share."""
+
+    kind: ClassVar[str] = "event"
+    id: int = -1
+    at_s: float = -1.0
+
+    def __init_subclass__(cls) -> None:
+        """Register the subclass under its tag."""
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        KINDS[cls.kind] = cls
+
+    def as_json(self) -> dict[str, Any]:
+        """This event as plain JSON data, tag first."""
+        return {"event": self.kind, **asdict(self)}
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Event]:
+    return TypeAdapter(KINDS[kind])
+
+
+def from_json(data: dict[str, Any]) -> Event:
+    """The event that `as_json` wrote.
+
+    Raises:
+        ValueError: an unknown tag or fields that do not fit it.
+    """
+    rest = dict(data)
+    kind = str(rest.pop("event", ""))
+    if kind not in KINDS:
+        raise ValueError(f"unknown event {kind!r}")
+    try:
+        return _adapter(kind).validate_python(rest)
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        raise ValueError(f"event {kind}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+# ---- the run and its agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """The frame in which everything else is read."""
+
+    scenario: str
+    agent: str
+    network: str
+    time_scale: float
+    started: str
+    """The calendar's time at the start, ISO 8601, UTC."""
+    error_patterns: tuple[str, ...] = ()
+    """More patterns (of the agent's spec) that mean "this is an error, not an answer"."""
+    error_at_path: bool = False
+    """The spec names a place of its own for errors (JSON), so that any word there is an error."""
+    carries_nonces: bool = True
+    """Whether the control run showed that answers carry the model's words."""
+    start_up_s: float = 0.0
+    """From a message to the first request, as the control run measured it."""
+    turns: int = 1
+    """How many stimuli the scenario gives (the recovery message is one more)."""
+    price_as: str = "claude-sonnet-4-6"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStarted(Event):
+    """What really runs."""
+
+    argv: tuple[str, ...]
+    executable: str
+    entry: str = ""
+    entry_hash: str = ""
+    version: str = ""
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKept(Event):
+    """A session file of the agent was copied into the run folder."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSeen(Event):
+    """The worst lag of our own event loop that the watchdog saw in this run."""
+
+    worst_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble(Event):
+    """The harness itself failed: the run is an error and never blamed on the agent."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(Event):
+    """Something worth saying that decides nothing."""
+
+    what: str
+
+
+# ---- turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StimulusGiven(Event):
+    """A message (or wake-up) was handed to the agent. Turns count from 1."""
+
+    turn: int
+    stimulus: StimulusKind
+    marker: str
+    nonce: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded(Event):
+    """What the agent's user could see when the turn was over."""
+
+    turn: int
+    ended: EndedHow
+    answer: str
+    error: str
+    exit_code: int | None
+    status: int | None
+    raised: str | None
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortSent(Event):
+    """The user stopped the turn on purpose."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaveUp(Event):
+    """The front end closed its connection to the agent."""
+
+    turn: int
+    after_s: float | None = None
+    """The time it waits by its own rule, in real seconds, as written (None where something else set it off)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartMissed(Event):
+    """No request arrived within the agent's start-up bound, and no armed fault kept requests away."""
+
+    turn: int
+    bound_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineHit(Event):
+    """The turn was over its deadline; the agent is being stopped."""
+
+    turn: int
+    bound_s: float
+
+
+# ---- calls of the model
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool result that a request carried."""
+
+    id: str
+    chars: int
+    is_error: bool = False
+    token: str = ""
+    """`turn.step.call` of the tool call it answers, where it could be told; else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestArrived(Event):
+    """A request for the model reached the provider."""
+
+    call: int
+    conn: int
+    wire: str
+    path: str
+    model: str
+    stream: bool
+    turn: int
+    """0 where no stimulus was under way."""
+    step: int
+    attempt: int
+    background: str = ""
+    """Empty for a main call, else what the background call seems to be for."""
+    key: str = ""
+    """A fingerprint of the API key, never the key."""
+    body_hash: str = ""
+    body_bytes: int = 0
+    messages: int = 0
+    tools: tuple[str, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    turns_seen: tuple[int, ...] = ()
+    """Turns whose markers the conversation still holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefused(Event):
+    """The provider answered with a status of 400 or more: this call is not paid."""
+
+    call: int
+    status: int
+    error: str
+    message: str
+    pairing: bool
+    """Refused because tool calls and results do not pair."""
+    scripted: bool
+    """A fault or script asked for it; else our validator found the request wrong."""
+    retry_after_s: float | None = None
+    """What Retry-After asked for, in seconds from this event."""
+    retry_after_is_date: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyStarted(Event):
+    """The provider accepted the request: from here on the call is paid."""
+
+    call: int
+    input_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallOffered:
+    """A tool call in a reply."""
+
+    token: str
+    """`turn.step.call`"""
+    name: str
+    whole: bool
+    """Its arguments were all delivered and are as the model meant them (not cut)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyEnded(Event):
+    """Nothing more of this reply will be generated or delivered."""
+
+    call: int
+    how: Literal["complete", "hung up", "stalled", "cut", "ended early"]
+    stop: str
+    """end, tool, max_tokens or error: what the reply says, or would have said, of its own stop."""
+    output_tokens: int
+    """Generated, hence billed."""
+    tokens_delivered: int
+    body_bytes: int
+    bytes_delivered: int
+    blocks_delivered: int
+    """Text blocks and tool calls that arrived whole."""
+    text_delivered: str = ""
+    tool_calls: tuple[ToolCallOffered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HungUp(Event):
+    """The agent closed the connection before the reply had arrived whole."""
+
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallUnscripted(Event):
+    """No line of the script matches this main call: the run is an error."""
+
+    call: int
+    why: str
+
+
+# ---- faults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultArmed(Event):
+    """A fault of the plan waits for its trigger. `fault` is its place in the plan, from 0."""
+
+    fault: int
+    name: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultFired(Event):
+    """A fault struck, and this is the proof."""
+
+    fault: int
+    name: str
+    link: str
+    turn: int
+    step: int
+    attempt: int
+    call: int | None
+    proof: str
+    bytes: int | None = None
+    """Body bytes let through before it struck, where that has a meaning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultHealed(Event):
+    """The harm was taken away."""
+
+    fault: int
+    name: str
+
+
+# ---- tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeaconSeen(Event):
+    """A scripted command left its trace: `token` is turn.step.call."""
+
+    token: str
+    phase: Literal["started", "done"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAsked(Event):
+    """The page server behind `tool:web` got a request."""
+
+    path: str
+    status: int
+
+
+def field_names(kind: str) -> tuple[str, ...]:
+    """Names of an event's fields, for the docs."""
+    return tuple(f.name for f in fields(KINDS[kind]))

@@ -1,0 +1,1 @@
+"""One fault per file: what happens to processes and people."""

@@ -1,0 +1,42 @@
+"""What a reply fault works with: the answer that the script gave, and where in the conversation it was given."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from wedgehog.fake_llm.reply import Answer, Edit, Reply, ToolCall
+from wedgehog.harness.faults.base import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The call that is being answered.
+
+    `event` is the trigger's event (None where it names none), `request_bytes` the size of the request's body, `now` the
+    date for headers, `tools` the names the agent advertised, `last_tool_call` the latest call in the conversation.
+    """
+
+    event: int | None
+    request_bytes: int
+    now: datetime
+    tools: tuple[str, ...] = ()
+    step: int = 1
+    attempt: int = 1
+    last_tool_call: ToolCall | None = None
+
+
+class ReplyFault(Fault):
+    """What the model says instead: a pure function from the scripted answer to another one."""
+
+    __slots__ = ()
+    # Whether it changes what the script says (roles, templates), before names, ids and templates are filled in.
+    on_script: ClassVar[bool] = False
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The harmed answer."""
+        raise NotImplementedError
+
+
+def edited(answer: Answer, edit: Edit) -> Answer:
+    """The answer with one more edit of its stream; a failure has no stream to edit."""
+    return replace(answer, edits=(*answer.edits, edit)) if isinstance(answer, Reply) else answer

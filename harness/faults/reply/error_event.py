@@ -1,0 +1,22 @@
+"""The provider fails after it has said 200."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from wedgehog.fake_llm.reply import Answer, ErrorEvent
+from wedgehog.harness.faults.answering import Context, ReplyFault, edited
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Range
+
+
+@fault("error_event", family="reply")
+@dataclass(frozen=True, slots=True)
+class ErrorInStream(ReplyFault):
+    """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly."""
+
+    status: Annotated[int, Range(400, 599)] = 529
+    message: str | None = None
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same stream, up to the trigger."""
+        return edited(answer, ErrorEvent(context.event or 0, self.status, self.message))

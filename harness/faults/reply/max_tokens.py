@@ -1,0 +1,54 @@
+"""The model runs into its output limit."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
+from wedgehog.harness.faults.answering import Context, ReplyFault
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Range
+
+
+@fault("max_tokens", family="reply")
+@dataclass(frozen=True, slots=True)
+class MaxTokens(ReplyFault):
+    """The reply stops at its token limit after `chars` characters of the first tool call's argument, or of the text.
+
+    What came before that tool call is kept whole; what would follow is lost. At least one character is always lost.
+    """
+
+    chars: Annotated[int, Range(0)] = 12
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same reply, stopped in the middle."""
+        if not isinstance(answer, Reply) or not answer.items:
+            return answer
+        at = next((i for i, item in enumerate(answer.items) if isinstance(item, ToolCall)), None)
+        kept = _cut_text(answer.items, self.chars) if at is None else _cut_call(answer.items, at, self.chars)
+        return replace(answer, items=kept, stop="max_tokens")
+
+
+def _cut_call(items: tuple[Item, ...], at: int, chars: int) -> tuple[Item, ...]:
+    call = items[at]
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"item {at} is no tool call")
+    whole = call.raw_args if call.raw_args is not None else json.dumps(call.args, ensure_ascii=False)
+    return *items[:at], replace(call, raw_args=_cut(whole, chars))
+
+
+def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:
+    kept: list[Item] = []
+    for item in items:
+        if not isinstance(item, Text):
+            kept.append(item)
+        elif chars < len(item.text) or item is items[-1]:
+            return *kept, replace(item, text=_cut(item.text, chars))
+        else:
+            kept.append(item)
+            chars -= len(item.text)
+    return tuple(kept)
+
+
+def _cut(whole: str, chars: int) -> str:
+    return whole[: min(chars, max(0, len(whole) - 1))]

@@ -1,0 +1,20 @@
+"""The stream lives and says nothing."""
+
+from dataclasses import dataclass
+
+from wedgehog.fake_llm.reply import Answer, PingsOnly
+from wedgehog.harness.faults.answering import Context, ReplyFault, edited
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Positive
+
+
+@fault("pings_only", family="reply")
+@dataclass(frozen=True, slots=True)
+class OnlyPings(ReplyFault):
+    """After the trigger's event only keep-alive pings come, one every `every_s`, for ever: idle timers never fire."""
+
+    every_s: Positive = 1.0
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same stream, up to the trigger, then pings."""
+        return edited(answer, PingsOnly(context.event or 0, self.every_s))

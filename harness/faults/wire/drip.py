@@ -1,0 +1,31 @@
+"""
+fake ─────┤ data: {"delta":"Hello"} ├──▶  d · · a · · t · · a · · :  ──▶ agent      one byte per `every_s`
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.parameters import Positive, Range
+
+
+@fault("drip", family="wire")
+@dataclass(frozen=True, slots=True)
+class Drip(WireFault):
+    """From the trigger on at most `bytes` bytes pass every `every_s` seconds, for as long as the fault is there.
+
+    Nothing is lost. Through Toxiproxy it drips on every connection of the link, because its slicer has no other reach.
+    """
+
+    armed: ClassVar[Literal["before", "at_spot"]] = "at_spot"
+    every_s: Positive
+    bytes: Annotated[int, Range(1)] = 1
+
+    def on_pipe(self, pipe: Pipe, at: int) -> None:
+        """Pace everything behind `at`."""
+        pipe.pace(at, self.every_s, self.bytes)
+
+    def toxics(self, at: int) -> tuple[Toxic, ...]:
+        """The slicer starts with whatever comes next, so the fake holds at the trigger; its delay is in µs."""
+        sizes = {"average_size": self.bytes, "size_variation": 0}
+        return (Toxic("slicer", {**sizes, "delay": max(1, round(self.every_s * 1_000_000))}),)

@@ -1,0 +1,35 @@
+"""When its user or front end has gone, the agent asks the model nothing more."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import requests, together, too_late
+from wedgehog.harness.verdict import Verdict, passed
+
+
+@invariant("no_spend_after_abort", unscaled=("grace_s",))
+def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
+    """No model request starts more than `grace_s` after an abort or hang-up was delivered, until the next message.
+
+    A back end that works on for a front end that has given up spends for nobody (incident endless-loop).
+    """
+    given = [turn.stimulus for turn in history.turns if turn.stimulus is not None]
+
+    def each() -> Iterator[Verdict]:
+        for turn in history.turns:
+            stop = turn.stopped
+            if stop is None:
+                continue
+            until = min((stimulus.id for stimulus in given if stimulus.id > stop.id), default=len(history.events))
+            since_s = stop.at_s + grace_s + history.lag_s
+            calls = [call for call in history.calls if stop.id < call.arrived.id < until and call.at_s > since_s]
+            if calls:
+                last_s = calls[-1].at_s - stop.at_s
+                how = "abort" if turn.aborted else "hang-up"
+                says = f"{turn}: {len(calls)} model requests after the {how}, the last {last_s:.1f} s after it"
+                yield too_late(history, says, (stop, *requests(calls)))
+            else:
+                yield passed()
+
+    return together(each())

@@ -1,0 +1,59 @@
+"""How often one turn may be paid for: retries multiply through SDK, agent, profile and model layers."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.history import Call, History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import calls_of, longest_run, requests, steps_in, stray_calls, together
+from wedgehog.harness.verdict import Verdict, fail, passed
+
+
+@invariant("paid_call_bound")
+def paid_call_bound(
+    history: History,
+    *,
+    per_step: int = 12,
+    zero_output: int = 11,
+    without_progress: int | None = None,
+    calls_per_turn: int | None = None,
+) -> Verdict:
+    """A step is paid for at most `per_step` times beyond the first, and `zero_output` paid calls in a row are empty.
+
+    The provider bills every accepted request, whatever the client then received (incident retry-storm). Ten retries is
+    the largest common default, so twelve repeats are no false alarm. `without_progress` bounds requests in a row,
+    accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` all of a turn's requests.
+    Calls that no stimulus asked for are judged as one more turn.
+    """
+
+    def one(name: str, calls: Sequence[Call]) -> Iterator[Verdict]:
+        main = [call for call in calls if call.main]
+        for step in steps_in(main):
+            if len(step.paid_calls) > 1 + per_step:
+                says = f"step {step} was paid {len(step.paid_calls)} times, {1 + per_step} allowed"
+                yield fail(says, requests(step.paid_calls))
+        streak = longest_run((call for call in main if call.paid), lambda call: call.tokens_delivered == 0)
+        if len(streak) > zero_output:
+            says = f"{name}: {len(streak)} paid calls in a row brought nothing, {zero_output} allowed"
+            yield fail(says, requests(streak))
+        stuck = longest_run(main, lambda call: not call.progressed)
+        if without_progress is not None and len(stuck) > without_progress:
+            says = f"{name}: {len(stuck)} requests in a row completed nothing, {without_progress} allowed"
+            yield fail(says, requests(stuck))
+        if calls_per_turn is not None and len(calls) > calls_per_turn:
+            yield fail(f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls))
+        yield passed(_remark(name, len(streak), len(stuck)))
+
+    def each() -> Iterator[Verdict]:
+        for turn in history.turns:
+            if calls := calls_of(turn):
+                yield from one(str(turn), calls)
+        if stray := stray_calls(history):
+            yield from one("outside any turn", stray)
+
+    return together(each())
+
+
+def _remark(name: str, zero_output: int, stuck: int) -> str:
+    parts = [f"{zero_output} paid calls in a row brought nothing"] if zero_output > 1 else []
+    parts += [f"{stuck} requests in a row completed nothing"] if stuck > max(1, zero_output) else []
+    return f"{name}: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,118 @@
+"""Retries wait, and what can't succeed is not tried again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
+
+from wedgehog.harness.history import Call, History, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of, together, too_late
+from wedgehog.harness.verdict import Verdict, fail, passed
+
+LONGEST_RETRY_AFTER_S = 60.0
+"""A longer wait than this is asked of no client; ignoring it is reported."""
+RETRY_AFTER_SHARE = 0.9
+DATE_RESOLUTION_S = 1.0
+"""An HTTP date counts in whole seconds."""
+HASTY_S = 0.1
+HASTY_IN_A_ROW = 3
+ATTEMPTS_PER_STEP = 30
+NEVER_AGAIN = (400, 401)
+"""The same request with the same key gets the same refusal."""
+
+
+@invariant("retry_discipline")
+def retry_discipline(history: History) -> Verdict:
+    """A retry of the same body with the same key heeds Retry-After, never follows a 400 or 401, and does not hammer.
+
+    Red: an arrival before 90 % of a Retry-After of up to 60 s has passed (for a date, one second less); a 400 or 401
+    that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of the
+    provider's or network's refusal, never of the agent's own time-out; more than 30 attempts at one step.
+    """
+    return together(_each(history))
+
+
+def _each(history: History) -> Iterator[Verdict]:
+    rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
+    for turn in history.turns:
+        calls = main_calls_of(turn)
+        yield from _attempts(turn)
+        for same in _repeated(calls):
+            for rule in rules:
+                yield from rule(history, same)
+        if any(not call.ok for call in calls):
+            yield passed()
+
+
+def _attempts(turn: Turn) -> Iterator[Verdict]:
+    for step in steps_of(turn):
+        if len(step.calls) > ATTEMPTS_PER_STEP:
+            says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
+            yield fail(says, requests(step.calls))
+
+
+def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Calls with the same body and key, in order of arrival, where there are several."""
+    known = [call for call in calls if call.arrived.body_hash]
+    by_request = sorted(known, key=lambda call: (call.same_request, call.arrived.id))
+    for _, same in groupby(by_request, key=lambda call: call.same_request):
+        group = list(same)
+        if len(group) > 1:
+            yield group
+
+
+def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
+    del history
+    for call in same:
+        again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
+        if call.refused and call.refused.status in NEVER_AGAIN and again:
+            says = f"request {call.number} was refused with {call.refused.status}, and sent again unchanged"
+            yield fail(says, (call.refused, again.arrived))
+
+
+def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
+    for call in same:
+        refused = call.refused
+        again = next((it for it in same if refused and it.arrived.id > refused.id), None)
+        if refused is None or refused.retry_after_s is None or again is None:
+            continue
+        asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
+        if waited_s + history.lag_s >= _least_wait_s(asked_s, refused.retry_after_is_date):
+            continue
+        says = f"request {call.number} was sent again after {waited_s:.2f} s, Retry-After asked for {asked_s:.2f} s"
+        if asked_s > LONGEST_RETRY_AFTER_S:
+            yield passed(says)
+        else:
+            yield too_late(history, says, (refused, again.arrived))
+
+
+def _least_wait_s(asked_s: float, is_date: bool) -> float:
+    return asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if is_date else 0.0)
+
+
+def _hammering(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
+    bound_s = HASTY_S / history.run.time_scale
+    row: list[Call] = []
+    for before, again in pairwise(same):
+        row = [*(row or [before]), again] if _hasty(before, again, bound_s) else []
+        if len(row) > HASTY_IN_A_ROW:
+            says = f"{HASTY_IN_A_ROW} retries in a row started within {bound_s * 1000:.0f} ms of a refusal"
+            yield too_late(history, f"{says} (requests {row[0].number} to {row[-1].number})", requests(row))
+            return
+
+
+def _hasty(before: Call, again: Call, bound_s: float) -> bool:
+    failed_s = _refused_s(before)
+    if failed_s is None or again.at_s < failed_s:
+        return False
+    told_s = before.refused.retry_after_s if before.refused else None
+    waited_s = again.at_s - failed_s
+    return waited_s < bound_s and not (told_s is not None and waited_s >= told_s)
+
+
+def _refused_s(call: Call) -> float | None:
+    """When the provider or the network refused it; None where the agent itself stopped waiting, or nothing failed."""
+    if call.refused is not None:
+        return call.refused.at_s
+    if call.ended is None or call.ended.how != "cut":
+        return None
+    return min(call.ended.at_s, *(fault.at_s for fault in call.faults)) if call.faults else call.ended.at_s

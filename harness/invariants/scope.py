@@ -1,0 +1,115 @@
+"""What of a history is judged where: what comes after a stop or a deadline is told under other names."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from wedgehog.harness.event import Event
+from wedgehog.harness.history import Call, History, Step, ToolUse, Turn
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed, worst
+
+T = TypeVar("T")
+
+
+def over(turn: Turn) -> Event | None:
+    """The event after which the turn's calls are judged no more: its abort, its give-up or its deadline."""
+    stops = [event for event in (turn.aborted, turn.gave_up, turn.deadline) if event is not None]
+    return min(stops, key=lambda event: event.id, default=None)
+
+
+def calls_of(turn: Turn) -> tuple[Call, ...]:
+    """The turn's model requests, background ones too, before its stop or deadline."""
+    stop = over(turn)
+    return tuple(call for call in turn.calls if stop is None or call.arrived.id < stop.id)
+
+
+def main_calls_of(turn: Turn) -> tuple[Call, ...]:
+    """The turn's calls of the conversation, before its stop or deadline."""
+    return tuple(call for call in calls_of(turn) if call.main)
+
+
+def steps_of(turn: Turn) -> tuple[Step, ...]:
+    """The turn's steps, before its stop or deadline."""
+    return steps_in(main_calls_of(turn))
+
+
+def steps_in(calls: Iterable[Call]) -> tuple[Step, ...]:
+    """Main calls by turn and step."""
+    by_place: dict[tuple[int, int], list[Call]] = {}
+    for call in calls:
+        if call.main:
+            by_place.setdefault((call.arrived.turn, call.arrived.step), []).append(call)
+    return tuple(Step(*place, tuple(by_place[place])) for place in sorted(by_place))
+
+
+def stray_calls(history: History) -> tuple[Call, ...]:
+    """Calls that came while no stimulus was under way, unless they follow a turn that was stopped or over its time."""
+    stopped = {turn.number for turn in history.turns if over(turn) is not None}
+    began = [(turn.stimulus.id, turn.number) for turn in history.turns if turn.stimulus is not None]
+
+    def after(call: Call) -> int:
+        return max((number for given, number in began if given < call.arrived.id), default=0)
+
+    return tuple(call for call in history.stray.calls if after(call) not in stopped)
+
+
+def tool_uses_of(turn: Turn) -> tuple[ToolUse, ...]:
+    """The turn's tool calls as the agent acted on them.
+
+    A step that was tried again offers the same call again; what the agent did is put to the last offer before it.
+    """
+    stop = over(turn)
+    offers: dict[str, list[ToolUse]] = {}
+    for use in turn.tool_uses:
+        if stop is None or use.reply.id < stop.id:
+            offers.setdefault(use.token, []).append(use)
+    return tuple(_acted_on(uses) for uses in offers.values())
+
+
+def _acted_on(uses: Sequence[ToolUse]) -> ToolUse:
+    acts = [event.id for event in (*uses[0].started, *uses[0].done, *uses[0].results)]
+    before = [use for use in uses if acts and use.reply.id < min(acts)]
+    return (before or uses)[-1]
+
+
+def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:
+    """The longest row of neighbours of which something holds; the first of equals."""
+    best: list[T] = []
+    row: list[T] = []
+    for item in items:
+        row = [*row, item] if holds(item) else []
+        if len(row) > len(best):
+            best = row
+    return tuple(best)
+
+
+def requests(calls: Iterable[Call]) -> tuple[Event, ...]:
+    """The arrivals of these calls, as evidence."""
+    return tuple(call.arrived for call in calls)
+
+
+def ends(turn: Turn) -> tuple[Event, ...]:
+    """How the turn ended, as evidence."""
+    return tuple(event for event in (turn.start_missed, turn.deadline, turn.end) if event is not None)
+
+
+def refused_by_us(calls: Iterable[Call]) -> Call | None:
+    """The first request that our validator refused, and not for its pairs: what follows is not the agent's blame."""
+    return next((c for c in calls if c.main and c.refused and not c.refused.scripted and not c.refused.pairing), None)
+
+
+def together(findings: Iterable[Verdict]) -> Verdict:
+    """The first of the worst findings; of passes one pass, with all that they remark; of none, nothing."""
+    found = [finding for finding in findings if finding.status != "nothing"]
+    if not found:
+        return nothing()
+    status = worst(found)
+    if status == "pass":
+        return passed("; ".join(dict.fromkeys(finding.says for finding in found if finding.says)))
+    return next(finding for finding in found if finding.status == status)
+
+
+def too_late(history: History, says: str, evidence: Iterable[Event]) -> Verdict:
+    """A time bound was broken, as far as that can be told with our own lag."""
+    if history.too_slow_to_judge_time:
+        return inconclusive(f"{says}, but the harness itself lagged by {history.lag_s:.1f} s", evidence)
+    return fail(says, evidence)

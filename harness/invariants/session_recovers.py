@@ -1,0 +1,64 @@
+"""After healing, the session works again."""
+
+from wedgehog.harness.history import History, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, too_late
+from wedgehog.harness.outcome import TurnOutcome, outcome_of
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+
+
+@invariant("session_recovers")
+def session_recovers(history: History) -> Verdict:
+    """When every fault is healed, the next message is answered.
+
+    A recovery message that ends in an error which its user sees, and which is no refusal for pairing, is followed by
+    one more, and that one counts: breakers cool down, pools hold dead connections. Said with it: whether the request
+    still carried the earlier turns.
+    """
+    recoveries = [turn for turn in history.turns if turn.recovery]
+    if not recoveries:
+        return nothing("no message was sent after healing")
+    first = recoveries[0]
+    outcome = outcome_of(first, history)
+    if outcome.kind == "surfaced" and not _refused_for_pairing(first):
+        if len(recoveries) == 1:
+            return inconclusive(f"it ended in an error ({outcome.how}), and no second message was sent", ends(first))
+        return _judge(history, recoveries[-1], late=True)
+    return _judge(history, first, late=False)
+
+
+def _judge(history: History, turn: Turn, *, late: bool) -> Verdict:
+    outcome = outcome_of(turn, history)
+    if outcome.kind == "answered":
+        return passed(f"recovered{' late' if late else ''}{_context(history, turn)}")
+    if outcome.kind == "unfinished":
+        return inconclusive(outcome.how)
+    ours = refused_by_us(main_calls_of(turn))
+    if ours is not None:
+        return inconclusive("our validator refused the recovery message, not for its pairs", ours.evidence)
+    if _cannot_tell(history, turn, outcome):
+        return inconclusive(f"whether it was answered can't be told: {outcome.how}", ends(turn))
+    which = "the second message after healing" if late else "the message after healing"
+    says = f"{which} was not answered: {outcome.how}"
+    evidence = (*requests(turn.main_calls), *ends(turn))
+    return too_late(history, says, evidence) if outcome.kind == "silent" else fail(says, evidence)
+
+
+def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:
+    never_asked = turn.start_missed is not None and not history.calls
+    return never_asked or (outcome.kind == "stopped at its limit" and not history.run.carries_nonces)
+
+
+def _refused_for_pairing(turn: Turn) -> bool:
+    return any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
+
+
+def _context(history: History, turn: Turn) -> str:
+    """What the answered request still carried of the turns before."""
+    earlier = {it.number for it in history.turns if it.number < turn.number and not it.recovery and it.main_calls}
+    seen = {number for call in turn.main_calls for number in call.arrived.turns_seen} & earlier
+    if not earlier or seen == earlier:
+        return ""
+    if not seen:
+        return ", context lost: its request carried no earlier turn"
+    return f", its request carried {len(seen)} of {len(earlier)} earlier turns"

@@ -1,0 +1,37 @@
+"""What one turn may cost."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import calls_of, requests, together
+from wedgehog.harness.ledger import ledger_of
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+
+
+@invariant("spend_bound")
+def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdict:
+    """A turn costs at most `usd_per_turn` (no stock number: without one, the dearest turn is reported).
+
+    Billed is what counts: input tokens on acceptance, output tokens as far as they were generated.
+    """
+    books = ledger_of(history)
+
+    def each() -> Iterator[Verdict]:
+        for turn in history.turns:
+            paid = [call for call in calls_of(turn) if call.paid]
+            costs = [books.call(call.number).usd for call in paid]
+            known = [usd for usd in costs if usd is not None]
+            if len(known) < len(costs):
+                yield passed() if usd_per_turn is None else inconclusive(f"{turn}: a model has no known price")
+            elif usd_per_turn is not None and float(sum(known)) > usd_per_turn:
+                says = f"{turn} cost ${float(sum(known)):.4f} in {len(paid)} paid calls, ${usd_per_turn:.4f} allowed"
+                yield fail(says, requests(paid))
+
+    if not any(call.paid for call in history.calls):
+        return nothing("nothing was paid")
+    found = together(each())
+    if found.status != "nothing":
+        return found
+    dearest = max((tally.usd for tally in books.turns.values() if tally.usd is not None), default=None)
+    return passed("" if dearest is None else f"the dearest turn cost ${float(dearest):.4f}")

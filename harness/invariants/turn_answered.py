@@ -1,0 +1,37 @@
+"""A message is answered, in spite of the fault."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.history import History, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends, refused_by_us, requests, together
+from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, passed
+
+
+@invariant("turn_answered", asked=True)
+def turn_answered(history: History) -> Verdict:
+    """Every message of the scenario is answered (asked where the next try would have worked).
+
+    Silence until the deadline is told under `turn_deadline`; a turn that was stopped, or a wake-up, owes no answer.
+    """
+
+    def each() -> Iterator[Verdict]:
+        for turn in history.turns:
+            outcome = outcome_of(turn, history)
+            if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "unfinished"):
+                continue
+            if outcome.kind == "answered":
+                yield passed()
+            elif ours := refused_by_us(turn.calls):
+                yield inconclusive(f"{turn}: our validator refused a request, not for its pairs", ours.evidence)
+            elif not history.run.carries_nonces:
+                yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
+            else:
+                yield fail(f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn)))
+
+    return together(each())
+
+
+def _owes_answer(turn: Turn) -> bool:
+    return turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")

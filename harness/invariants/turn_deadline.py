@@ -1,0 +1,69 @@
+"""A turn ends in time, one way or another."""
+
+from wedgehog.harness.history import History, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import together, too_late
+from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
+
+AS_WRITTEN = 1e-6
+"""Two equal durations of a story may differ by this share once both are divided by its time scale."""
+
+
+@invariant("turn_deadline")
+def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
+    """A turn is over within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
+
+    Each retry has its own time-out, and their sum is what the user waits (incident endless-loop). An aborted turn owes
+    nothing. Where the front end itself gives up, silence until then counts only if it waited `turn_s` at least.
+    """
+    found = together(_judge(history, turn, turn_s) for turn in history.turns)
+    if found.status != "pass":
+        return found
+    slowest = max((turn.duration_s or 0.0 for turn in history.turns if turn.stopped is None), default=0.0)
+    return passed(f"the slowest turn took {slowest:.1f} s, {turn_s:.1f} s allowed")
+
+
+def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
+    if turn.aborted is not None or turn.end is None:
+        return nothing()
+    if turn.gave_up is not None:
+        return _gave_up(history, turn, turn_s)
+    if turn.start_missed is not None:
+        return _never_asked(history, turn)
+    if turn.deadline is not None:
+        return _deadline(history, turn, turn_s)
+    took_s = turn.duration_s or 0.0
+    if took_s > history.stretched(turn_s):
+        return too_late(history, f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed", (turn.end,))
+    return passed()
+
+
+def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:
+    assert turn.gave_up is not None  # noqa: S101  the caller has asked
+    waited_s = turn.gave_up.after_s
+    if waited_s is None:
+        waited_s = turn.gave_up.at_s - turn.start_s
+    if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
+        return passed()
+    says = f"{turn}: the front end waited {waited_s:.1f} s in vain, {turn_s:.1f} s allowed"
+    return too_late(history, says, (turn.gave_up,))
+
+
+def _never_asked(history: History, turn: Turn) -> Verdict:
+    """An agent that asked the model before in this run can do so: then its silence is its own."""
+    assert turn.start_missed is not None  # noqa: S101  the caller has asked
+    says = f"{turn}: it never asked the model within {turn.start_missed.bound_s:.1f} s"
+    if any(call.arrived.id < turn.start_missed.id for call in history.calls):
+        return too_late(history, says, (turn.start_missed,))
+    return inconclusive(says, (turn.start_missed,))
+
+
+def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
+    assert turn.deadline is not None  # noqa: S101  the caller has asked
+    bound_s = turn.deadline.bound_s
+    if bound_s < turn_s * (1 - AS_WRITTEN):
+        return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s", (turn.deadline,))
+    outcome = outcome_of(turn, history)
+    how = "had answered, but did not end" if outcome.kind == "answered" else "gave no answer and no error"
+    return too_late(history, f"{turn} {how} within {bound_s:.1f} s", (turn.deadline,))

@@ -1,0 +1,98 @@
+"""What tools have done is not lost when one of them fails."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from wedgehog.harness.event import Event, RequestArrived
+from wedgehog.harness.history import Call, History, ToolUse, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+
+
+@invariant("work_kept")
+def work_kept(history: History, *, asked: bool = False) -> Verdict:
+    """When one of several parallel tool calls fails, the results of those that finished are in the next request.
+
+    Where the turn ends before that request it is reported, or, with `asked`, judged on the next turn's first request.
+    """
+    turns = history.turns
+    return together(
+        _judge(history, turn, siblings, asked) for turn in turns for siblings in _replies(turn) if len(siblings) > 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Siblings:
+    finished: tuple[ToolUse, ...]
+    failed: tuple[ToolUse, ...]
+
+
+def _replies(turn: Turn) -> Iterator[list[ToolUse]]:
+    """The tool calls of each reply that arrived whole."""
+    uses = [use for use in tool_uses_of(turn) if use.offered.whole]
+    for call in main_calls_of(turn):
+        if call.ok:
+            yield [use for use in uses if use.reply is call.ended]
+
+
+def _judge(history: History, turn: Turn, siblings: Sequence[ToolUse], asked: bool) -> Verdict:
+    reply = siblings[0].reply
+    following = next((call for call in main_calls_of(turn) if call.arrived.id > reply.id), None)
+    if following is not None:
+        sorted_out = _sort(siblings, following.arrived)
+        if not sorted_out.finished or not sorted_out.failed:
+            return nothing()
+        return _kept(sorted_out, following.arrived, "the next request")
+    sorted_out = _sort(siblings, over(turn) or turn.end)
+    if not sorted_out.finished or not sorted_out.failed:
+        return nothing()
+    return _after_the_turn(history, turn, sorted_out, asked)
+
+
+def _after_the_turn(history: History, turn: Turn, siblings: _Siblings, asked: bool) -> Verdict:
+    later = _first_call_after(history, turn)
+    if later is None:
+        says = f"{turn} ended before the results of {_tokens(siblings.finished)} could be sent, and no turn followed"
+        return inconclusive(says, _proof(siblings.finished)) if asked else passed(says)
+    kept = _kept(siblings, later.arrived, "the next turn's first request")
+    return kept if asked or kept.status == "pass" else passed(f"not judged: {kept.says}")
+
+
+def _first_call_after(history: History, turn: Turn) -> Call | None:
+    calls = (call for later in history.turns if later.number > turn.number for call in main_calls_of(later))
+    return next(calls, None)
+
+
+def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
+    """Who had finished before `until`, and who failed: an error as result, or no sign of an end."""
+    last = until.id if until is not None else 1 << 62
+    results = {result.token: result for result in until.results} if isinstance(until, RequestArrived) else {}
+
+    def finished(use: ToolUse) -> bool:
+        return any(beacon.id < last for beacon in use.done)
+
+    def failed(use: ToolUse) -> bool:
+        return results[use.token].is_error if use.token in results else not finished(use)
+
+    bad = tuple(use for use in siblings if failed(use))
+    return _Siblings(tuple(use for use in siblings if finished(use) and use not in bad), bad)
+
+
+def _kept(siblings: _Siblings, request: RequestArrived, where: str) -> Verdict:
+    carried = [result.token for result in request.results]
+    lost = [use for use in siblings.finished if use.token not in carried]
+    if not lost:
+        return passed(f"the results of {_tokens(siblings.finished)} are in {where}")
+    says = f"{_tokens(lost)} had finished, but {where} ({request.call}) does not carry what came of it"
+    # A result that could not be matched to its call may be the one that is missing.
+    unmatched = carried.count("")
+    return inconclusive(says, (request,)) if unmatched else fail(says, (*_proof(lost), request))
+
+
+def _proof(uses: Sequence[ToolUse]) -> tuple[Event, ...]:
+    return tuple(beacon for use in uses for beacon in use.done[:1])
+
+
+def _tokens(uses: Sequence[ToolUse]) -> str:
+    return "tool call" + ("s " if len(uses) > 1 else " ") + ", ".join(use.token for use in uses)

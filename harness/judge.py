@@ -1,0 +1,151 @@
+"""Invariants into one verdict: error > fail > inconclusive > pass, and a sentence that says why."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.control import ControlFacts
+from wedgehog.harness.event import (
+    CallUnscripted,
+    FaultFired,
+    RequestRefused,
+    StartMissed,
+    Trouble,
+    TurnEnded,
+)
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check, find, known
+from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.plan import FaultPlan
+from wedgehog.harness.scenario import Scenario, expected_words, meets
+from wedgehog.harness.store import Judgement
+from wedgehog.harness.verdict import Verdict, error, inconclusive, worst
+
+LIMITS = {
+    "turn_s": "turn_deadline",
+    "calls_per_turn": "paid_call_bound",
+    "tool_rounds": "tool_round_bound",
+    "tool_result_chars": "tool_result_bound",
+    "tool_s": "tool_deadline",
+    "usd_per_turn": "spend_bound",
+}
+"""A spec's limits, by the invariant whose parameter of the same name they tighten."""
+WITHOUT_PROGRESS = ("calls_without_progress", "paid_call_bound", "without_progress")
+
+
+def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
+    """All that is decided about one run (the caller adds where it lies and how it is replayed)."""
+    time_scale = history.run.time_scale
+    verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario.plan(time_scale), control)]
+    status = worst(verdicts)
+    violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
+    expect = scenario.expect.get(agent.name)
+    known_reason = agent.known.get(scenario.name, "") if status == "fail" else ""
+    return Judgement(
+        scenario=scenario.name,
+        agent=agent.name,
+        network=history.run.network,
+        verdict="pass" if status == "nothing" else status,
+        violated=violated,
+        expected=expected_words(expect),
+        as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
+        says=_says(history, verdicts),
+        known=known_reason,
+        faults_planned=len(scenario.faults),
+        verdicts=tuple(verdicts),
+        remarks=tuple(_remarks(history, agent, verdicts)),
+        report_number=scenario.report,
+    )
+
+
+def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[Verdict]:
+    for name, invariant in known().items():
+        asked = name in scenario.invariants
+        given = scenario.invariants.get(name, {})
+        if given is None or (invariant.asked and not asked):
+            continue
+        parameters = bounds(name, given, agent, history.run.time_scale)
+        if name == "work_kept":
+            parameters = {"asked": asked, **parameters}
+        verdict = check(name, history, **parameters)
+        if asked and verdict.status == "nothing":
+            verdict = inconclusive(f"the scenario asks for {name}, and there was {verdict.says}").named(name)
+        yield verdict
+
+
+def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:
+    """The parameters of one invariant, in real seconds: the scenario's, tightened by the limits of the spec."""
+    takes = find(name).parameters
+    parameters = {key: float(v) / time_scale if takes[key].scaled else v for key, v in given.items()}
+    limits = agent.limits.model_dump()
+    rows = [(limit, of, limit) for limit, of in LIMITS.items()] + [WITHOUT_PROGRESS]
+    for limit, of, parameter in rows:
+        if of == name and limits[limit] is not None:
+            written = parameters.get(parameter)
+            parameters[parameter] = limits[limit] if written is None else min(written, limits[limit])
+    return parameters
+
+
+def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
+    """What keeps a run from counting at all."""
+    for trouble in history.of(Trouble):
+        yield error(trouble.what, [trouble]).named("harness")
+    for unscripted in history.of(CallUnscripted):
+        yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
+    for missed in history.of(StartMissed):
+        said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
+        yield inconclusive(said, [missed]).named("start")
+    for refused in history.of(RequestRefused):
+        if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
+            said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
+            yield inconclusive(said, [refused]).named("validator")
+    yield from _unfired(history, plan)
+
+
+def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    fired = {event.fault for event in history.of(FaultFired)}
+    over = {turn.number for turn in history.turns if outcome_of(turn, history).kind == "surfaced"}
+    for index, planned in enumerate(plan.faults):
+        if index not in fired and planned.trigger.turn not in over:
+            yield inconclusive(f"the fault never fired: {planned}").named("faults")
+
+
+def _says(history: History, verdicts: list[Verdict]) -> str:
+    """The sentence of the worst verdict; of a pass, how its turns ended."""
+    for status in ("error", "fail", "inconclusive"):
+        found = [verdict.says for verdict in verdicts if verdict.status == status]
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            return found[0] + more
+    return "; ".join(f"{turn}: {outcome_of(turn, history).kind}" for turn in history.turns)
+
+
+STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
+
+
+def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
+    """What decides nothing and helps to understand: remarks of checks, timers that fired, repairs that were logged."""
+    yield from (verdict.says for verdict in verdicts if verdict.status in ("pass", "nothing") and _worth(verdict))
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        if outcome.remark:
+            yield f"{turn}: {outcome.remark}"
+    for ended in history.of(TurnEnded):
+        yield from _timers(ended, agent, history)
+        yield from dict.fromkeys(
+            f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
+        )
+
+
+def _worth(verdict: Verdict) -> bool:
+    return bool(verdict.says) and verdict.says != "nothing to judge" and verdict.status == "pass"
+
+
+def _timers(ended: TurnEnded, agent: AgentSpec, history: History) -> Iterator[str]:
+    """Which of the timers that the spec claims had fired, by the words it says."""
+    said = f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}"
+    for timer in agent.timeouts:
+        if timer.says and re.search(timer.says, said):
+            real = timer.s / history.run.time_scale
+            yield f"turn {ended.turn}: its timer {timer.name!r} ({timer.s:g} s; here {real:g} s) fired"

@@ -1,0 +1,529 @@
+"""Enacts the fault plan: arms each fault at its trigger, proves that it fired, and always heals.
+
+Wire faults strike while the fake provider holds a reply at its gate; faults before a request are armed when the
+reply before it has ended; reply faults change what the script says; actor faults are demanded from the runner.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from wedgehog.fake_llm.observer import Point
+from wedgehog.fake_llm.position import Place
+from wedgehog.fake_llm.reply import Answer
+from wedgehog.harness.clock import Clock
+from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, Trouble
+from wedgehog.harness.faults.answering import Context, ReplyFault
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.cut import Cut as CutFault
+from wedgehog.harness.faults.wire.down import Down
+from wedgehog.harness.faults.wire.drip import Drip
+from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.refuse import Refuse
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.history import History
+from wedgehog.harness.network.base import Downstream, Link, NetworkError, Spot, Strike, Upstream, WholeLink
+from wedgehog.harness.plan import ALWAYS, FaultPlan, PlannedFault
+
+Demand = Literal["abort", "give_up"]
+How = Literal["stalled", "cut", "dripping"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A reply was let through up to body byte `at` only."""
+
+    at: int
+    how: How
+
+
+BEFORE_HEAD = -1
+SETTLE_S = 0.02
+"""For a reply's last bytes to cross the loopback before its link is closed."""
+EDITS = {"error_event", "early_end", "pings_only"}
+"""Reply faults that fire only where the reply is streamed and long enough: the fake says whether they applied."""
+
+
+@dataclass
+class _State:
+    """One planned fault while the run goes on."""
+
+    index: int
+    planned: PlannedFault
+    matched: int = 0
+    fired: int = 0
+    sticky: bool = False
+    conns: set[int] = field(default_factory=set)
+    strikes: list[Strike] = field(default_factory=list)
+    healed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass
+class _Struck:
+    """A reply of which only a part gets through."""
+
+    how: How
+    state: _State
+    at: int
+    since_s: float
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class _CallFacts:
+    place: Place
+    model: str
+    body_bytes: int
+
+
+class Nemesis:
+    """One run's harm. `delivered(call, cut)` and `demand(what)` are set by whoever listens."""
+
+    def __init__(self, plan: FaultPlan, links: Mapping[str, Link], history: History, clock: Clock) -> None:
+        """Nothing is armed before the first turn."""
+        self._states = [_State(index, planned) for index, planned in enumerate(plan.faults)]
+        self._links, self._history, self._clock = links, history, clock
+        self._calls: dict[int, _CallFacts] = {}
+        self._struck: dict[int, _Struck] = {}
+        self._pending: dict[tuple[int, int], _State] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._refused: set[int] = set()
+        self.open_calls: set[int] = set()
+        """Requests that have not got the end of their reply yet."""
+        self._turn = 0
+        self.delivered: Callable[[int, Cut | None], None] = lambda call, cut: None
+        self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
+        self.broken = asyncio.Event()
+        """Set when the network failed us: the run is an error and may stop."""
+
+    def use(self, links: Mapping[str, Link]) -> None:
+        """The links are open."""
+        self._links = links
+
+    # ---- turns
+
+    async def before_turn(self, turn: int) -> None:
+        """Arm what must be there before the turn's first request, and start its timers."""
+        self._turn = turn
+        for state in self._of_turn(turn):
+            self._history.add(FaultArmed(fault=state.index, name=state.planned.fault.name, link=state.planned.link))
+            trigger = state.planned.trigger
+            if trigger.tool is not None:
+                continue
+            if trigger.before_request and trigger.step == 1:
+                await self._guarded(self._before_request(state))
+            elif self._timed(state):
+                self._spawn(self._after(state))
+
+    async def after_turn(self, turn: int) -> None:
+        """Heal all that this turn's faults left, and settle what became of struck replies."""
+        for state in self._of_turn(turn):
+            await self._heal(state)
+        for call in self._struck:
+            self._settle(call, None)
+
+    async def close(self) -> None:
+        """Heal everything and end every watcher."""
+        for state in self._states:
+            await self._heal(state)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def keeps_requests_away(self) -> bool:
+        """Whether an armed fault may be why no request arrives."""
+        return any(
+            state.strikes and not state.healed.is_set()
+            for state in self._of_turn(self._turn)
+            if state.planned.trigger.before_request or isinstance(state.planned.fault, Refuse | Down)
+        )
+
+    # ---- what the fake provider and the tools tell
+
+    def arrived(self, call: int, place: Place, model: str, body_bytes: int) -> None:
+        """A request for the model has found its place."""
+        self.open_calls.add(call)
+        self._calls[call] = _CallFacts(place, model, body_bytes)
+
+    def alter(self, call: int, answer: Answer, context: Context, *, on_script: bool) -> Answer:
+        """The answer as the plan's reply faults leave it (first those on the script's words, then on the reply)."""
+        for state in self._hit(call, ReplyFault, count=on_script):
+            fault = state.planned.fault
+            if isinstance(fault, ReplyFault) and fault.on_script is on_script:
+                answer = fault.on_answer(answer, context_at(context, state.planned.trigger.event))
+                if fault.name not in EDITS:
+                    self._fired(state, "the fake provider said it", call=call)
+        return answer
+
+    def edited(self, call: int, names: Sequence[str]) -> None:
+        """These edits apply to the reply that starts now."""
+        for state in self._hit(call, ReplyFault, count=False):
+            if state.planned.fault.name in names:
+                self._fired(state, "the fake provider changed the stream", call=call)
+
+    def refused(self, call: int) -> None:
+        """The provider's own validator refused this request: no wire fault strikes its answer."""
+        self._refused.add(call)
+
+    def ended(self, call: int, paid: bool) -> None:
+        """A reply has been written: make what must happen before the next request."""
+        self.open_calls.discard(call)
+        if paid:
+            for state in self._next_requests(call, "connect"):
+                self._spawn(self._once_delivered(state))
+
+    async def _once_delivered(self, state: _State) -> None:
+        """Refusing closes what is open: let the bytes that were just written arrive first."""
+        await self._clock.sleep(SETTLE_S)
+        await self._before_request(state)
+
+    def _next_requests(self, call: int, phase: str) -> list[_State]:
+        """Faults that strike the request after this reply, which are armed once."""
+        facts = self._calls.get(call)
+        if facts is None or facts.place.background:
+            return []
+        return [
+            state
+            for state in self._of_turn(facts.place.turn)
+            if state.planned.trigger.phase == phase
+            and state.planned.trigger.step == facts.place.step + 1
+            and not state.strikes
+        ]
+
+    def closes_after(self, call: int) -> bool:
+        """Whether the reply to `call` must end its connection, so that the next request comes on a fresh one."""
+        facts = self._calls.get(call)
+        if facts is None:
+            return False
+        place = facts.place
+        return any(
+            state.planned.trigger.phase == "request"
+            and (
+                (state.planned.trigger.turn == place.turn and state.planned.trigger.step == place.step + 1)
+                or (state.planned.trigger.turn == place.turn + 1 and state.planned.trigger.step == 1)
+            )
+            for state in self._states
+        )
+
+    def beacon(self, token: str, phase: Literal["started", "done"]) -> None:
+        """A scripted command left its trace."""
+        turn, step, tool = map(int, token.split("."))
+        for state in self._of_turn(turn):
+            at = state.planned.trigger
+            if (at.tool, at.when, at.step) == (tool, phase, step) and not state.matched:
+                state.matched += 1
+                self._spawn(self._after(state))
+
+    # ---- Harm, as the recorder sees it
+
+    def limits(self, call: int) -> How | None:
+        """How a fault limits this reply."""
+        struck = self._struck.get(call)
+        return struck.how if struck and not struck.settled else None
+
+    def closed(self, call: int) -> None:
+        """The agent hung up on a limited reply: no more of it will arrive."""
+        struck = self._struck[call]
+        if struck.how == "dripping":
+            self._settle(call, Cut(self._dripped(struck), "dripping"))
+
+    async def gate(self, point: Point) -> Sequence[int]:
+        """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
+        try:
+            written = point.carried + (point.head + point.at if point.at >= 0 else 0)
+            await self._links["llm"].admit(point.conn.peer, written)
+            if point.at != BEFORE_HEAD:
+                state = self._pending.pop((point.call, point.at), None)
+                if state is not None:
+                    await self._at_stop(state, point)
+                return ()
+            return await self._before_reply(point)
+        except NetworkError as wrong:
+            self._break(wrong)
+            await asyncio.Event().wait()
+            raise
+
+    async def _before_reply(self, point: Point) -> Sequence[int]:
+        stops: list[int] = []
+        if point.call in self._refused:
+            return stops
+        for state in self._next_requests(point.call, "request") if point.body > 0 else ():
+            # Armed while the last byte is held back, so that the agent cannot be faster than we are.
+            self._pending[point.call, point.body - 1] = state
+            stops.append(point.body - 1)
+        for state in self._hit(point.call, WireFault, conn=point.conn.id):
+            if point.call in self._struck:
+                break
+            at = spot(state.planned, point)
+            if at is None:
+                continue
+            if at > BEFORE_HEAD and self._must_hold(state):
+                self._pending[point.call, at] = state
+                stops.append(at)
+            else:
+                await self._at_stop(state, point, at)
+        return stops
+
+    def _must_hold(self, state: _State) -> bool:
+        fault, trigger = state.planned.fault, state.planned.trigger
+        resumes = isinstance(fault, Stall) and fault.for_s != "forever"
+        return resumes or trigger.after_s is not None or (isinstance(fault, WireFault) and fault.armed == "at_spot")
+
+    async def _at_stop(self, state: _State, point: Point, at: int | None = None) -> None:
+        """The reply stands at the fault's spot (or before it, where that will do): strike."""
+        fault, spot_at = state.planned.fault, point.at if at is None else at
+        if state.healed.is_set():
+            return
+        if state.planned.trigger.phase == "request":
+            await self._before_request(state)
+            return
+        if state.planned.trigger.after_s:
+            await self._unless_healed(state, state.planned.trigger.after_s)
+        if isinstance(fault, Stall) and fault.for_s != "forever":
+            self._fired(state, "the fake provider held the reply", call=point.call, let_through=max(0, spot_at))
+            await self._unless_healed(state, float(fault.for_s))
+            return
+        await self._strike_reply(state, point, spot_at)
+
+    async def _strike_reply(self, state: _State, point: Point, at: int) -> None:
+        fault = state.planned.fault
+        if not isinstance(fault, WireFault):
+            return
+        where: Spot = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
+        if isinstance(fault, Latency | Refuse | Down):
+            where = WholeLink()
+        strike = await self._links[state.planned.link].strike(fault, where)
+        state.strikes.append(strike)
+        how = limited_by(fault)
+        if how is not None:
+            self._struck[point.call] = _Struck(how, state, max(0, at), self._clock.now())
+        self._spawn(self._prove(state, strike, point.call, max(0, at)))
+        self._sticks(state, point.conn.id)
+
+    async def _prove(self, state: _State, strike: Strike, call: int | None, at: int | None) -> None:
+        proof = await strike.fired(timeout_s=1e6)
+        if proof is None or state.healed.is_set():
+            return
+        self._fired(state, proof.how, call=call, let_through=at)
+        if call is not None and call in self._struck and self._struck[call].how != "dripping":
+            self._settle(call, Cut(self._struck[call].at, self._struck[call].how), keep=True)
+        self._heal_later(state)
+
+    # ---- triggers
+
+    def _of_turn(self, turn: int) -> list[_State]:
+        return [state for state in self._states if state.planned.trigger.turn == turn]
+
+    def _timed(self, state: _State) -> bool:
+        at = state.planned.trigger
+        on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1
+        return state.planned.fault.family == "actor" or (
+            not on_call and at.after_s is not None and isinstance(state.planned.fault, Refuse | Down | Latency)
+        )
+
+    def _hit(self, call: int, family: type[Any], *, conn: int = 0, count: bool = True) -> list[_State]:
+        """The faults of one family that this call meets; `count` on its first asking only."""
+        facts = self._calls.get(call)
+        if facts is None:
+            return []
+        found = []
+        for state in self._states:
+            if not isinstance(state.planned.fault, family) or state.healed.is_set():
+                continue
+            if state.planned.link != "llm" or state.planned.trigger.tool is not None or self._timed(state):
+                continue
+            if state.planned.trigger.before_request:
+                continue
+            if state.sticky or conn in state.conns or self._matches(state, facts, count):
+                found.append(state)
+        return found
+
+    def _matches(self, state: _State, facts: _CallFacts, count: bool) -> bool:
+        at, place = state.planned.trigger, facts.place
+        if place.turn != at.turn or (at.on == "main") is bool(place.background):
+            return False
+        if at.model_name not in (None, facts.model) or (at.on == "main" and place.step != at.step):
+            return self._endless(state, place)
+        state.matched += count
+        last = float("inf") if state.planned.times == ALWAYS else at.attempt + state.planned.times - 1
+        return at.attempt <= state.matched <= last
+
+    def _endless(self, state: _State, place: Place) -> bool:
+        """Endless tool calls go on in every later step of the turn."""
+        return state.planned.fault.name == "endless_tools" and place.step >= state.planned.trigger.step
+
+    def _sticks(self, state: _State, conn: int) -> None:
+        if state.planned.sticks_to == "connection":
+            state.conns.add(conn)
+        state.sticky = state.planned.sticks_to == "link"
+
+    async def _before_request(self, state: _State) -> None:
+        fault, link = state.planned.fault, self._links[state.planned.link]
+        if not isinstance(fault, WireFault):
+            return
+        where: Spot = WholeLink()
+        if state.planned.trigger.phase == "request":
+            where = Upstream(state.planned.trigger.byte or 0)
+        left = 10**6 if state.planned.times == ALWAYS else state.planned.times
+        strike = await link.strike(fault, where)
+        state.strikes.append(strike)
+        self._spawn(self._each_request(state, strike, where, left if isinstance(where, Upstream) else 1))
+
+    async def _each_request(self, state: _State, strike: Strike, where: Spot, left: int) -> None:
+        fault, link = state.planned.fault, self._links[state.planned.link]
+        while left:
+            await self._prove(state, strike, None, where.at if isinstance(where, Upstream) else None)
+            left -= 1
+            if left and not state.healed.is_set() and isinstance(fault, WireFault):
+                strike = await link.strike(fault, where)
+                state.strikes.append(strike)
+
+    async def _after(self, state: _State) -> None:
+        """What a timer or a beacon set off."""
+        if state.planned.trigger.after_s:
+            await self._unless_healed(state, state.planned.trigger.after_s)
+        if state.healed.is_set():
+            return
+        fault = state.planned.fault
+        if fault.name in ("abort", "give_up"):
+            self._fired(state, "the runner did it")
+            await self.demands.put(("abort" if fault.name == "abort" else "give_up", state.planned.trigger.after_s))
+        elif isinstance(fault, WireFault):
+            strike = await self._links[state.planned.link].strike(fault, WholeLink())
+            state.strikes.append(strike)
+            await self._prove(state, strike, None, None)
+
+    # ---- the end of harm
+
+    def _fired(self, state: _State, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
+        place = self._calls[call].place if call is not None else None
+        at = state.planned.trigger
+        state.fired += 1
+        self._history.add(
+            FaultFired(
+                fault=state.index,
+                name=state.planned.fault.name,
+                link=state.planned.link,
+                turn=place.turn if place else at.turn,
+                step=place.step if place else at.step,
+                attempt=place.attempt if place else at.attempt,
+                call=call,
+                proof=proof,
+                bytes=let_through,
+            )
+        )
+
+    def _heal_later(self, state: _State) -> None:
+        fault = state.planned.fault
+        wait = state.planned.heal_after_s
+        if wait is None and isinstance(fault, Down) and fault.for_s != "forever":
+            wait = float(fault.for_s)
+        if wait is not None:
+            self._spawn(self._heal_in(state, wait))
+
+    async def _heal_in(self, state: _State, seconds: float) -> None:
+        await self._unless_healed(state, seconds)
+        await self._heal(state)
+
+    async def _heal(self, state: _State) -> None:
+        if state.healed.is_set():
+            return
+        state.healed.set()
+        for call, struck in self._struck.items():
+            if struck.state is state:
+                self._settle(call, Cut(self._dripped(struck), "dripping") if struck.how == "dripping" else None)
+        for strike in state.strikes:
+            with contextlib.suppress(NetworkError):
+                await strike.heal()
+        if state.fired:
+            self._history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
+
+    def _settle(self, call: int, cut: Cut | None, *, keep: bool = False) -> None:
+        """Tell how much of a struck reply arrived; `keep`: its connection is still held open by the fault."""
+        struck = self._struck[call]
+        self.delivered(call, cut)
+        struck.settled = struck.settled or not keep
+
+    def _dripped(self, struck: _Struck) -> int:
+        fault = struck.state.planned.fault
+        if not isinstance(fault, Drip) or not fault.every_s:
+            return struck.at
+        return struck.at + int((self._clock.now() - struck.since_s) / fault.every_s) * fault.bytes
+
+    async def _unless_healed(self, state: _State, seconds: float) -> None:
+        """Let `seconds` pass, or less if the fault is healed before."""
+        waits = [asyncio.ensure_future(self._clock.sleep(seconds)), asyncio.ensure_future(state.healed.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    # ---- trouble
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except NetworkError as wrong:
+            self._break(wrong)
+
+    def network_died(self) -> None:
+        """Somebody saw that the network is gone."""
+        self._break(NetworkError("it does not answer any more"))
+
+    def _break(self, wrong: NetworkError) -> None:
+        if not self.broken.is_set():
+            self.broken.set()
+            if not self._history.sealed:
+                self._history.add(Trouble(what=f"the network failed: {wrong}"))
+
+
+def limited_by(fault: WireFault) -> How | None:
+    """How a wire fault on a reply limits what arrives of it."""
+    if isinstance(fault, Stall):
+        return "stalled"
+    if isinstance(fault, CutFault):
+        return "cut"
+    return "dripping" if isinstance(fault, Drip) else None
+
+
+def spot(planned: PlannedFault, point: Point) -> int | None:
+    """The body offset at which a fault strikes this reply; -1 is before the head, None: the reply has no such place.
+
+    Without byte, event or phase it is before the head. `phase: body` is right behind the head, `terminal` the middle of
+    the last event (of a reply that is not streamed: before its last byte).
+    """
+    at = planned.trigger
+    if at.byte is not None:
+        return at.byte if point.body < 0 or at.byte < point.body else None
+    if at.event is not None:
+        if at.event == 0:
+            return 0
+        return point.frame_ends[at.event - 1] if at.event <= len(point.frame_ends) else None
+    if at.phase == "body":
+        return 0
+    if at.phase == "terminal":
+        ends = point.frame_ends
+        return (ends[-2] + ends[-1]) // 2 if len(ends) > 1 else max(0, point.body - 1)
+    return BEFORE_HEAD
+
+
+def context_at(context: Context, event: int | None) -> Context:
+    """The same context for a fault whose trigger names this event."""
+    return Context(
+        event,
+        context.request_bytes,
+        context.now,
+        context.tools,
+        context.step,
+        context.attempt,
+        context.last_tool_call,
+    )

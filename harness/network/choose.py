@@ -1,0 +1,61 @@
+"""Which network a run gets: Toxiproxy where it can be had, else the embedded relay, and one line that says so."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.network.server import Located, NoServer, fetch, locate, start
+from wedgehog.harness.network.toxic_link import ToxiproxyNetwork
+
+Mode = Literal["auto", "toxiproxy", "embedded"]
+
+WHAT_TO_DO = "put `toxiproxy-server` 2.12.0 on PATH, name it in $WEDGEHOG_TOXIPROXY, or choose `--network embedded`"
+
+
+@contextlib.asynccontextmanager
+async def choose_network(
+    mode: Mode,
+    say: Callable[[str], None],
+    *,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> AsyncIterator[Network]:
+    """The network of that mode, with its server if it needs one; `env` is the server's environment (WEDGEHOG_RUN).
+
+    `auto` falls back to the embedded relay and says why in one line; `toxiproxy` raises NoServer instead.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        network: Network | None = None
+        if mode != "embedded":
+            try:
+                network = await stack.enter_async_context(_toxiproxy(say, env, log))
+            except NoServer as error:
+                if mode == "toxiproxy":
+                    raise NoServer(f"{error}; {WHAT_TO_DO}") from error
+                say(f"network: embedded relay, because there is no Toxiproxy ({error})")
+        if network is None:
+            network = await stack.enter_async_context(EmbeddedNetwork())
+        yield network
+
+
+@contextlib.asynccontextmanager
+async def _toxiproxy(
+    say: Callable[[str], None], env: Mapping[str, str] | None, log: Path | None
+) -> AsyncIterator[ToxiproxyNetwork]:
+    found = await asyncio.to_thread(_have, say)
+    if found.path is None:
+        raise NoServer("; ".join(found.tried))
+    async with start(found.path, env=env, log=log) as server, ToxiproxyNetwork(server.address) as network:
+        yield network
+
+
+def _have(say: Callable[[str], None]) -> Located:
+    found = locate()
+    for problem in found.tried:
+        if not problem.endswith("nothing there"):
+            say(f"warning: {problem}")
+    return found if found.path else fetch(say)

@@ -1,0 +1,170 @@
+"""What the kernel knows about one Toxiproxy link, and how that becomes proof that a fault has hit.
+
+```
+ agent ◀──(1)── toxiproxy ◀──(2)── fake           every arrow is a pair of sockets of this machine
+```
+
+Which socket at (1) belongs to which connection at (2) nobody says. It shows: while a limit is armed, every other
+connection of the link is held by the fake, so the only socket at (1) that moves is the struck one.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from wedgehog.harness.network.base import Address, Proof
+from wedgehog.harness.network.kernel import Count, KernelCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """One look at a link: sockets to agents by cookie, to the upstream by local address, and the upstream's own."""
+
+    agents: dict[int, Count]
+    proxied: dict[Address, Count]
+    fakes: dict[Address, Count]
+
+    def quiet(self, conns: Collection[Address], stalled: Collection[int]) -> bool:
+        """Whether all that the fake has written on `conns` has been sent on to agents."""
+        written = [self._written(conn) for conn in conns if conn in self.proxied]
+        passed = Counter(it.sent for it in self.agents.values() if it.cookie not in stalled)
+        due = Counter(count for count in written if count)
+        return all(passed[count] >= times for count, times in due.items()) and not any(
+            self.fakes[conn].unsent for conn in conns if conn in self.fakes
+        )
+
+    def _written(self, conn: Address) -> int:
+        """The fake's own count where the fake is on this machine, else what has reached the proxy."""
+        return self.fakes[conn].sent if conn in self.fakes else self.proxied[conn].received
+
+
+class Evidence:
+    """Looks at the sockets of one link."""
+
+    def __init__(self, kernel: KernelCounts, listen: Address, upstream: Address) -> None:
+        """`listen` is the agents' side."""
+        self.kernel, self.listen, self.upstream = kernel, listen, upstream
+
+    def look(self) -> Sockets:
+        """The sockets as they are now."""
+        agents = self.kernel.sockets(local_port=self.listen[1])
+        proxied = self.kernel.sockets(remote_port=self.upstream[1])
+        fakes = self.kernel.sockets(local_port=self.upstream[1])
+        return Sockets(
+            {it.cookie: it for it in agents},
+            {it.local: it for it in proxied},
+            {it.remote: it for it in fakes},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """A socket has gone before its count could be seen: only the server's own count can tell whether it got there."""
+
+    expected: int  # how much the server's count of ended connections must have grown
+
+
+Finding = Proof | Vanished | None
+
+
+@dataclass(frozen=True, slots=True)
+class DownstreamWatch:
+    """Waits for `at` bytes towards the agent on the connection that the fake knows as `conn`."""
+
+    conn: Address
+    at: int
+    stalls: bool
+    before: Sockets
+
+    @property
+    def base(self) -> int:
+        """What the connection had carried when the fault was armed."""
+        return self.before.proxied[self.conn].received if self.conn in self.before.proxied else 0
+
+    def see(self, now: Sockets) -> Finding:
+        """What the sockets prove by now."""
+        suspects = [cookie for cookie, it in self.before.agents.items() if it.open and it.sent == self.base]
+        for cookie in suspects:
+            finding = self._suspect(now.agents.get(cookie), now)
+            if finding is not None:
+                return finding
+        return None
+
+    def over(self, now: Sockets) -> bool:
+        """Whether the connection has ended at the proxy, so that nothing more can come."""
+        own = now.proxied.get(self.conn)
+        return own is None or not own.open
+
+    def overran(self, now: Sockets) -> bool:
+        """Whether a stalled connection went on after all."""
+        moved = [it for cookie, it in now.agents.items() if self._was(cookie) == self.base and it.sent > self.at]
+        return self.stalls and bool(moved)
+
+    def _suspect(self, it: Count | None, now: Sockets) -> Finding:
+        if it is None or it.left:
+            if it is not None and it.sent == self.at:
+                return Proof(self.at, f"kernel: {self.at} bytes sent to the agent's socket, then FIN")
+            return None if self.stalls else Vanished(self._expected(now))
+        if not self.stalls or it.sent != self.at:
+            return None
+        if not self.swallows:
+            arrived = Proof(self.at, f"kernel: {self.at} bytes sent to the agent's socket and acknowledged")
+            return None if it.unacked else arrived
+        own = now.proxied.get(self.conn)
+        swallowed = own is not None and own.received > self.base and not own.unread
+        return Proof(self.at, "kernel: the proxy has taken bytes and passed none") if swallowed else None
+
+    def _was(self, cookie: int) -> int | None:
+        return self.before.agents[cookie].sent if cookie in self.before.agents else None
+
+    def _expected(self, now: Sockets) -> int:
+        """The struck connection's bytes, and those of idle ones that were closed in the meantime."""
+        still = {cookie for cookie, it in now.agents.items() if it.open}
+        ended = [it.sent for cookie, it in self.before.agents.items() if it.open and cookie not in still]
+        return self.at + sum(ended) - self.base
+
+    @property
+    def swallows(self) -> bool:
+        """Whether nothing may pass at all, so that no count will move."""
+        return self.at <= self.base
+
+
+@dataclass(slots=True)
+class UpstreamWatch:
+    """Waits for `at` bytes towards the fake on a connection that is yet to come."""
+
+    at: int
+    stalls: bool
+    before: Sockets
+    knocked: bool = False  # a new connection has been seen to bring bytes
+
+    def see(self, now: Sockets) -> Finding:
+        """What the sockets prove by now."""
+        agents = [it for cookie, it in now.agents.items() if cookie not in self.before.agents]
+        came = [it for it in agents if it.received >= max(1, self.at) and not (it.unread and not self.at)]
+        self.knocked = self.knocked or bool(came)
+        if self.stalls:
+            passed = [it for conn, it in now.proxied.items() if self._new(conn, it) and it.sent == self.at]
+            says = f"kernel: the agent sent {came[0].received} bytes, {self.at} of them went on" if came else ""
+            return Proof(self.at, says) if came and passed else None
+        return Vanished(self.at)
+
+    def over(self, now: Sockets) -> bool:
+        """Never: the connection may still come."""
+        return False
+
+    def overran(self, now: Sockets) -> bool:
+        """Whether a stalled request went on after all."""
+        return False
+
+    @property
+    def swallows(self) -> bool:
+        """Whether nothing may pass at all, so that no count will move."""
+        return self.at == 0
+
+    def _new(self, conn: Address, it: Count) -> bool:
+        old = self.before.proxied.get(conn)
+        return old is None or old.cookie != it.cookie
+
+
+Watch = DownstreamWatch | UpstreamWatch

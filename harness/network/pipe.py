@@ -1,0 +1,170 @@
+"""One direction of one connection as a machine without sockets or clock: bytes go in, what to send and when comes out.
+
+```
+feed(bytes, now) ──▶ │ late by delay │ ──▶ │ held by pace │ ──▶ │ stop at byte n │ ──▶ ready(now) → Send, Close
+```
+
+Its rules are those of a Toxiproxy link, so that a client can't tell the two apart:
+
+- a limit hits when its last byte passes, or, if nothing may pass any more, when the next byte comes;
+- what came behind a stop is lost; nothing is read any more;
+- the end of the source passes behind its last byte, unless the pipe is stalled.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wedgehog.harness.faults.base import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Forward these bytes now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the other side now."""
+
+    how: Literal["fin", "rst"]
+
+
+Action = Send | Close
+
+
+@dataclass(slots=True)
+class _Chunk:
+    due: float
+    data: bytes | None  # None: the source has ended
+
+
+@dataclass(slots=True)
+class _Stop:
+    at: int
+    how: Ending
+
+
+@dataclass(slots=True)
+class _Pace:
+    at: int
+    every_s: float
+    size: int
+    next: float = 0.0
+
+
+@dataclass(slots=True)
+class Pipe:
+    """Bytes on their way in one direction; times are seconds of any one clock.
+
+    >>> pipe = Pipe()
+    >>> pipe.stop(3, "fin")
+    >>> pipe.feed(b"hello", now=0)
+    >>> pipe.ready(now=0)
+    [Send(data=b'hel'), Close(how='fin')]
+    """
+
+    carried: int = 0
+    stopped: Ending | None = None
+    _queue: deque[_Chunk] = field(default_factory=deque)
+    _stop: _Stop | None = None
+    _pace: _Pace | None = None
+    _delay_s: float = 0.0
+    _closed: bool = False
+
+    def stop(self, at: int, how: Ending) -> None:
+        """Let exactly `at` bytes pass since the connection's first, then stall, FIN or RST."""
+        self._stop = _Stop(at, how)
+
+    def pace(self, at: int, every_s: float, size: int) -> None:
+        """From byte `at` on let at most `size` bytes pass every `every_s` seconds."""
+        self._pace = _Pace(at, every_s, size)
+
+    def delay(self, s: float) -> None:
+        """Let what comes from now on pass `s` seconds later."""
+        self._delay_s = s
+
+    def heal(self) -> list[Action]:
+        """Forget all faults. A stall that is still open ends with FIN: what came behind it is lost."""
+        self._stop, self._pace, self._delay_s = None, None, 0.0
+        for chunk in self._queue:
+            chunk.due = 0.0
+        if self.stopped != "stall" or self._closed:
+            return []
+        return [self._close("fin")]
+
+    def feed(self, data: bytes, now: float) -> None:
+        """Bytes came from the source."""
+        if self.reading and data:
+            self._queue.append(_Chunk(now + self._delay_s, data))
+
+    def end(self, now: float) -> None:
+        """The source has sent its last byte."""
+        if self.reading:
+            self._queue.append(_Chunk(now + self._delay_s, None))
+
+    @property
+    def reading(self) -> bool:
+        """Whether the source is still worth reading."""
+        return self.stopped is None and not self._closed
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that have come and not yet passed."""
+        return sum(len(chunk.data or b"") for chunk in self._queue)
+
+    def ready(self, now: float) -> list[Action]:
+        """What may pass by now, in order."""
+        actions: list[Action] = []
+        while self._queue and self.reading and self._due() <= now:
+            actions += self._pass(self._queue.popleft(), now)
+        return actions
+
+    def next_at(self) -> float | None:
+        """When to ask `ready` again; None if only new bytes can change anything."""
+        return self._due() if self._queue and self.reading else None
+
+    def _due(self) -> float:
+        head = self._queue[0]
+        paced = self._pace is not None and self.carried >= self._pace.at and head.data is not None
+        return max(head.due, self._pace.next) if paced and self._pace else head.due
+
+    def _pass(self, chunk: _Chunk, now: float) -> list[Action]:
+        if chunk.data is None:
+            return [self._close("fin")]
+        data = chunk.data[: self._room()]
+        rest = chunk.data[len(data) :]
+        if rest:
+            self._queue.appendleft(_Chunk(chunk.due, rest))
+        data, hit = self._limited(data)
+        self.carried += len(data)
+        if self._pace and self.carried > self._pace.at:
+            self._pace.next = now + self._pace.every_s
+        sent: list[Action] = [Send(data)] if data else []
+        return sent + self._ending() if hit else sent
+
+    def _room(self) -> int | None:
+        """How many bytes the pace lets pass at once; None if it doesn't care."""
+        if self._pace is None:
+            return None
+        before = self._pace.at - self.carried
+        return before if before > 0 else self._pace.size
+
+    def _limited(self, data: bytes) -> tuple[bytes, bool]:
+        if self._stop is None:
+            return data, False
+        left = max(0, self._stop.at - self.carried)
+        return data[:left], len(data) >= left
+
+    def _ending(self) -> list[Action]:
+        how: Ending = self._stop.how if self._stop else "fin"
+        self.stopped = how
+        self._queue.clear()
+        return [] if how == "stall" else [self._close(how)]
+
+    def _close(self, how: Literal["fin", "rst"]) -> Close:
+        self._closed = True
+        self._queue.clear()
+        return Close(how)

@@ -1,0 +1,421 @@
+"""A link made of one Toxiproxy proxy, and the recipe by which its faults are exact to the byte.
+
+1. The proxy is born with `limit_data` so high that nothing reaches it, then `slow_close` of no delay, in this order
+   and in both directions; with `reset_peer` of toxicity 0 before them where an RST may be struck, which turns every
+   FIN of the link into an RST. None of them is ever removed: removing `limit_data` before `slow_close` kills the
+   server.
+2. To strike, the fake holds the reply, all other replies of the link wait in `admit`, and what was written before has
+   been sent on. Then `slow_close` and `limit_data` are *updated*.
+3. When the kernel's count says that the bytes have arrived, the limit goes back up. Before that the same limit is set
+   once more: that update returns when the connection's limiter has either stopped for good or is idle, so that the
+   limit can't be lifted between its last byte and its decision to stop.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+from wedgehog.harness.faults.base import Toxic, WireFault
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.down import Down
+from wedgehog.harness.faults.wire.refuse import Refuse
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import (
+    Address,
+    Downstream,
+    LinkBusy,
+    NetworkError,
+    Proof,
+    Spot,
+    Upstream,
+    WholeLink,
+)
+from wedgehog.harness.network.evidence import DownstreamWatch, Evidence, Sockets, UpstreamWatch, Vanished, Watch
+from wedgehog.harness.network.kernel import Count, KernelCounts
+from wedgehog.harness.network.probe import refused
+from wedgehog.harness.network.toxiproxy import Api, Counted, ProxyApi, ToxiproxyError, name_of
+
+Stream = Literal["downstream", "upstream"]
+STREAMS: tuple[Stream, Stream] = ("downstream", "upstream")
+# More than any connection carries.
+UNLIMITED = 10**15
+# How long bytes that were written before a strike may take to be sent on.
+QUIET_S = 2.0
+# Where the kernel can't be asked: how long after the fake's last write they are taken to have passed.
+SETTLE_S = 0.5
+# A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
+INSIDE_S = 0.05
+# How long the server's count of an ended connection may trail behind the socket's end.
+GRACE_S = 0.25
+
+
+@dataclass(eq=False, slots=True)
+class ToxicStrike:
+    """One fault armed on a Toxiproxy link."""
+
+    link: "ToxicLink"
+    fault: WireFault
+    spot: Spot
+    stream: Stream
+    hit: "asyncio.Future[Proof | None]"
+    at: int = 0
+    armed_at: float = 0.0
+    task: "asyncio.Task[None] | None" = None
+    counted: Counted | None = None
+    names: list[str] = field(default_factory=list)
+    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    holds_turn: bool = False
+
+    async def fired(self, timeout_s: float) -> Proof | None:
+        """The kernel's proof; raises ToxiproxyGone if the server died meanwhile."""
+        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
+        return self.hit.result() if done else None
+
+    async def heal(self) -> None:
+        """Take the fault away. Stalls share one setting: the last one healed ends them all."""
+        if not self.withdrawn.is_set():
+            self.withdrawn.set()
+            await self.link.heal(self)
+
+    def settle(self, proof: Proof | None) -> None:
+        """Say how it ended, unless that is known."""
+        if not self.hit.done():
+            self.hit.set_result(proof)
+
+
+class ToxicLink:
+    """One proxy of a Toxiproxy server."""
+
+    def __init__(
+        self, name: str, upstream: Address, resets: bool, proxy: ProxyApi, kernel: KernelCounts | None
+    ) -> None:
+        """Wrap a proxy that exists; `born` gives it its toxics."""
+        self.name, self.upstream, self.resets = name, upstream, resets
+        self.proxy, self.address = proxy, proxy.address
+        self._evidence = Evidence(kernel, proxy.address, upstream) if kernel else None
+        self._turn = {stream: asyncio.Lock() for stream in STREAMS}
+        self._armed: Address | None = None
+        self._tuning = asyncio.Lock()
+        self._free = asyncio.Event()
+        self._free.set()
+        self._conns: dict[Address, int] = {}
+        self._last_write = 0.0
+        self._stalls: dict[ToxicStrike, set[int]] = {}
+        self._slow: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
+        self._shut: set[ToxicStrike] = set()
+        self._strikes: list[ToxicStrike] = []
+
+    async def born(self) -> Self:
+        """Install the toxics that strikes will update."""
+        if self.resets:
+            await self.proxy.add(Toxic("reset_peer", {"timeout": 0}, toxicity=0.0))
+        for stream in STREAMS:
+            await self.proxy.add(Toxic("limit_data", {"bytes": UNLIMITED}, stream))
+            await self.proxy.add(Toxic("slow_close", {"delay": 0}, stream))
+        return self
+
+    async def admit(self, conn: Address, carried: int) -> None:
+        """Let the struck connection through, and everybody when nothing is armed. Await it last in the gate."""
+        while self._armed not in (None, conn):
+            await self._free.wait()
+        self._conns[conn] = carried
+        self._last_write = asyncio.get_running_loop().time()
+
+    async def strike(self, fault: WireFault, spot: Spot) -> ToxicStrike:
+        """Arm the fault by the recipe above."""
+        stream: Stream = "upstream" if _of_request(fault, spot) else "downstream"
+        strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), _at(spot))
+        self._strikes.append(strike)
+        if isinstance(fault, Refuse | Down):
+            await self._close_port(strike)
+        elif fault.armed == "at_spot":
+            await self._add(strike)
+        else:
+            await self._limit(strike)
+        return strike
+
+    async def heal(self, strike: ToxicStrike) -> None:
+        """Undo one strike; never by removing a toxic that the link was born with."""
+        if strike.task:
+            await strike.task
+        for name in strike.names:
+            await self.proxy.remove(name)
+        strike.names.clear()
+        if strike in self._shut:
+            self._shut.discard(strike)
+            if not self._shut:
+                await self.proxy.enable(True)
+        self._stalls.pop(strike, None)
+        await self._release(strike.stream)
+        strike.settle(None)
+
+    async def close(self) -> None:
+        """End the proxy and with it every connection and strike."""
+        for strike in self._strikes:
+            strike.withdrawn.set()
+        with contextlib.suppress(ToxiproxyError):
+            await self.proxy.destroy()
+        for strike in self._strikes:
+            if strike.task:
+                await strike.task
+            strike.settle(None)
+            if strike.hit.done() and not strike.hit.cancelled():
+                strike.hit.exception()  # Heard, so that nobody is told it never was.
+
+    async def _limit(self, strike: ToxicStrike) -> None:
+        self._refuse_conflict(strike)
+        await self._turn[strike.stream].acquire()
+        strike.holds_turn = True
+        try:
+            watch = await self._alone(strike)
+            strike.counted = await self.proxy.counted(strike.stream)
+            async with self._tuning:
+                for toxic in strike.fault.toxics(strike.at):
+                    await self._set(toxic._replace(stream=strike.stream))
+        except BaseException:
+            self._step_back(strike)
+            raise
+        strike.task = asyncio.get_running_loop().create_task(self._see_through(strike, watch))
+
+    def _refuse_conflict(self, strike: ToxicStrike) -> None:
+        """Refuse what one proxy can't do at the same time."""
+        if not isinstance(strike.fault, Cut):
+            return
+        if (strike.fault.then == "rst") != self.resets:
+            kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
+            raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
+        if self._evidence and any(self._listened_to(cookies) for cookies in self._stalls.values()):
+            raise LinkBusy(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
+
+    def _listened_to(self, cookies: set[int]) -> bool:
+        agents = self._evidence.look().agents if self._evidence else {}
+        established = 1
+        return any(agents[it].state == established for it in cookies if it in agents)
+
+    async def _alone(self, strike: ToxicStrike) -> Watch | None:
+        """Hold every other connection, and wait until what they were sent has been sent on."""
+        if isinstance(strike.spot, Downstream):
+            self._armed = strike.spot.conn
+            self._free.clear()
+            await self._quiet()
+        strike.armed_at = asyncio.get_running_loop().time()
+        watch = _watch(strike, self._evidence.look()) if self._evidence else None
+        if isinstance(watch, DownstreamWatch) and watch.at < watch.base:
+            raise NetworkError(f"link {self.name}: byte {watch.at} has passed, {watch.base} bytes are through")
+        return watch
+
+    async def _quiet(self) -> None:
+        if self._evidence is None:
+            await asyncio.sleep(INSIDE_S)
+            return
+        # Whoever was admitted in this very moment writes in the next few rounds of the loop.
+        calm, stalled = 0, set().union(*self._stalls.values())
+        struck = {it.spot.conn for it in self._stalls if isinstance(it.spot, Downstream)}
+        async for _ in _rounds(QUIET_S):
+            seen = self._evidence.look()
+            self._conns = {conn: n for conn, n in self._conns.items() if conn in seen.proxied}
+            calm = calm + 1 if seen.quiet(self._conns.keys() - struck, stalled) else 0
+            if calm > 1:
+                return
+        raise LinkBusy(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
+
+    async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
+        """From armed to proved, or given up; the limit is lifted in any case."""
+        try:
+            proof = await (self._hit(strike, watch) if watch else self._settled(strike))
+            if proof and (watch is None or watch.swallows):
+                await asyncio.sleep(INSIDE_S)
+            await self._lift(strike)
+            if proof and watch and await self._overran(watch):
+                proof = None
+            if proof and isinstance(strike.fault, Stall) and not strike.withdrawn.is_set():
+                self._stalls[strike] = self._held_by(strike, watch)
+            self._step_back(strike)
+            await self._release(strike.stream)
+            strike.settle(proof)
+        except (NetworkError, OSError) as error:
+            if not strike.hit.done():
+                strike.hit.set_exception(error)
+        finally:
+            self._step_back(strike)
+
+    async def _overran(self, watch: Watch) -> bool:
+        """Whether bytes that should have been lost arrived once the limit was lifted."""
+        await asyncio.sleep(0.002)
+        return self._evidence is not None and watch.overran(self._evidence.look())
+
+    def _held_by(self, strike: ToxicStrike, watch: Watch | None) -> set[int]:
+        """The sockets towards agents that a stall may be holding open."""
+        if watch is None:
+            return set()
+        before = watch.before.agents
+        return {it.cookie for it in self._agents() if it.sent == strike.at or it.cookie not in before}
+
+    async def _hit(self, strike: ToxicStrike, watch: Watch) -> Proof | None:
+        """Look until the bytes have arrived, the connection is over, or the strike is withdrawn."""
+        over_s = 0.0
+        async for waited_s in _rounds():
+            now = self._look()
+            finding = watch.see(now)
+            if isinstance(finding, Vanished):
+                finding = await self._ended(strike, watch, finding)
+            if finding:
+                return finding
+            over_s = over_s + waited_s if watch.over(now) else 0.0
+            if strike.withdrawn.is_set() or over_s > GRACE_S:
+                return None
+        return None
+
+    def _look(self) -> Sockets:
+        return self._evidence.look() if self._evidence else Sockets({}, {}, {})
+
+    async def _ended(self, strike: ToxicStrike, watch: Watch, vanished: Vanished) -> Proof | None:
+        """Ask the server what it counted on connections that have ended: exactly what the strike lets pass?"""
+        counted = await self.proxy.counted(strike.stream)
+        before = strike.counted or Counted(0, 0)
+        received, sent = counted.received - before.received, counted.sent - before.sent
+        if sent != vanished.expected:
+            return None
+        if isinstance(watch, UpstreamWatch) and watch.swallows and not (received or watch.knocked):
+            return None
+        return Proof(strike.at, f"the server counted {sent} bytes on connections that have ended since")
+
+    async def _settled(self, strike: ToxicStrike) -> Proof | None:
+        """Without the kernel's counts: some time after the fake's last write, take it that the bytes have passed."""
+        if strike.stream == "upstream":
+            await strike.withdrawn.wait()
+            return None
+        loop = asyncio.get_running_loop()
+        rest = SETTLE_S
+        while rest > 0 and not strike.withdrawn.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(strike.withdrawn.wait(), rest)
+            rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
+        return Proof(None, f"{SETTLE_S:g} s have passed since the fake wrote; this system keeps no count")
+
+    async def _lift(self, strike: ToxicStrike) -> None:
+        """Lift the limit: first the barrier (see 3.), then for good."""
+        await self.proxy.update(Toxic("limit_data", {"bytes": strike.at}, strike.stream))
+        await self.proxy.update(Toxic("limit_data", {"bytes": UNLIMITED}, strike.stream))
+
+    def _step_back(self, strike: ToxicStrike) -> None:
+        """Let the others go on, once."""
+        if strike.holds_turn:
+            strike.holds_turn = False
+            self._turn[strike.stream].release()
+            if strike.stream == "downstream":
+                self._armed = None
+                self._free.set()
+
+    async def _release(self, stream: Stream) -> None:
+        """Let closes pass again once no stall is held that way; those that are still open end now."""
+        async with self._tuning:
+            if not self._turn[stream].locked() and not any(it.stream == stream for it in self._stalls):
+                await self._set(Toxic("slow_close", {"delay": 0}, stream))
+
+    async def _set(self, toxic: Toxic) -> None:
+        """Update a toxic; a slow close that is as wanted already is left alone."""
+        if toxic.kind == "slow_close":
+            if self._slow[toxic.stream] == toxic.attributes["delay"]:
+                return
+            self._slow[toxic.stream] = toxic.attributes["delay"]
+        await self.proxy.update(toxic)
+
+    async def _add(self, strike: ToxicStrike) -> None:
+        """Put a pace or a delay on the whole link from the next byte on; it has no smaller reach."""
+        if isinstance(strike.spot, Upstream) and strike.at:
+            raise NetworkError(f"{strike.fault.name} of a request starts at its first byte, not at {strike.at}")
+        if isinstance(strike.spot, Downstream):
+            await self._quiet()
+        base = {it.cookie: it.sent for it in self._agents()}
+        for toxic in strike.fault.toxics(strike.at):
+            name = f"{name_of(toxic)}_{len(self._strikes)}"
+            await self.proxy.add(toxic._replace(stream=strike.stream), name)
+            strike.names.append(name)
+        strike.task = asyncio.get_running_loop().create_task(self._see_flow(strike, base))
+
+    async def _see_flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
+        """A pace or a delay has hit as soon as a byte has passed under it."""
+        async for _ in _rounds():
+            if strike.withdrawn.is_set():
+                return strike.settle(None)
+            if self._evidence is None or any(it.sent > base.get(it.cookie, 0) for it in self._agents()):
+                return strike.settle(Proof(None, f"{', '.join(strike.names)} was on while bytes passed"))
+        return None
+
+    def _agents(self) -> list[Count]:
+        return list(self._evidence.look().agents.values()) if self._evidence else []
+
+    async def _close_port(self, strike: ToxicStrike) -> None:
+        self._shut.add(strike)
+        await self.proxy.enable(False)
+        if not await asyncio.to_thread(refused, self.address):
+            raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
+        strike.settle(Proof(None, f"our own connect to {self.address[0]}:{self.address[1]} was refused"))
+
+
+async def _rounds(timeout_s: float | None = None) -> AsyncIterator[float]:
+    """Looks at ever longer intervals, each with the seconds waited for it: often at first, when most is decided."""
+    passed_s, wait_s = 0.0, 0.0
+    while timeout_s is None or passed_s < timeout_s:
+        yield wait_s
+        wait_s = 0.001 if passed_s < 0.05 else 0.005 if passed_s < 0.5 else 0.02
+        await asyncio.sleep(wait_s)
+        passed_s += wait_s
+
+
+def _watch(strike: ToxicStrike, before: Sockets) -> Watch:
+    stalls = isinstance(strike.fault, Stall)
+    if isinstance(strike.spot, Downstream):
+        return DownstreamWatch(strike.spot.conn, strike.at, stalls, before)
+    return UpstreamWatch(strike.at, stalls, before)
+
+
+def _at(spot: Spot) -> int:
+    return spot.at if isinstance(spot, Downstream | Upstream) else 0
+
+
+def _of_request(fault: WireFault, spot: Spot) -> bool:
+    return not isinstance(spot, Downstream | WholeLink) and not isinstance(fault, Refuse | Down)
+
+
+class ToxiproxyNetwork:
+    """Links made of proxies of one Toxiproxy server that is running at `api`."""
+
+    name: Literal["toxiproxy", "embedded"] = "toxiproxy"
+
+    def __init__(self, api: Address) -> None:
+        """Nothing is asked yet."""
+        self._api = Api(api)
+        self._kernel: KernelCounts | None = None
+        self._links: list[ToxicLink] = []
+
+    async def open_link(self, name: str, upstream: Address, resets: bool) -> ToxicLink:
+        """A new proxy; with `resets` every close on it is an RST, by Toxiproxy's nature."""
+        proxy = await self._api.create(f"{name}-{len(self._links) + 1}", upstream)
+        link = await ToxicLink(name, upstream, resets, proxy, self._kernel).born()
+        self._links.append(link)
+        return link
+
+    async def alive(self) -> bool:
+        """Whether the server answers."""
+        try:
+            await self._api.version()
+        except ToxiproxyError:
+            return False
+        return True
+
+    async def __aenter__(self) -> Self:
+        """Find out whether the kernel counts."""
+        self._kernel = KernelCounts.open()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """End every proxy."""
+        for link in self._links:
+            await link.close()
+        self._links.clear()
+        if self._kernel:
+            self._kernel.close()

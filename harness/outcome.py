@@ -1,0 +1,149 @@
+"""What a turn came to, as its user saw it: one name per fact, in a fixed order of precedence.
+
+1. the whole nonce stands in the answer: `answered` (an agent that answers and then does not end is slow, not silent)
+2. over its deadline: `silent`
+3. an error that a user or a script can see: `surfaced`
+4. words, though no call of the turn went wrong (a stop at the agent's own limit): `stopped at its limit`
+5. part of a reply that was cut, as if it were the answer: `truncated`
+6. nothing at all, or other words after a failed call (a canned apology): `hidden`
+
+A turn that its user stopped owes neither (`stopped by its user`); a wake-up owes no answer.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from wedgehog.harness.history import Call, History, Turn
+
+OutcomeKind = Literal[
+    "silent", "answered", "surfaced", "stopped at its limit", "truncated", "hidden", "stopped by its user", "unfinished"
+]
+
+STOCK_PATTERNS = (
+    r"error\s*[:(]",
+    r"timed? ?out",
+    r"rate.?limit",
+    r"overloaded",
+    r"unavailable",
+    r"connection (refused|reset|lost)",
+    r"interrupted",
+    r"incomplete",
+    r"truncated",
+    r"HTTP [45]\d\d",
+)
+"""They name a cause, never an apology."""
+
+CUT_TEXT_CHARS = 12
+CUT_NONCE_CHARS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """What the turn came to; `how` says by which sign, `remark` what a reader should know besides."""
+
+    kind: OutcomeKind
+    how: str = ""
+    remark: str = ""
+
+    @property
+    def seen(self) -> bool:
+        """Whether its user got an answer or a word about what went wrong."""
+        return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
+
+
+def plain(text: str) -> str:
+    """Letters and digits only, in lower case: case, white space and markup do not count."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def outcome_of(turn: Turn, history: History) -> TurnOutcome:
+    """What `turn` came to."""
+    end = turn.end
+    if end is None or turn.stimulus is None:
+        return TurnOutcome("unfinished", "the run ended before the turn did")
+    if turn.stimulus.nonce and plain(turn.stimulus.nonce) in plain(end.answer):
+        late = "it had answered, but did not end by itself" if turn.deadline else ""
+        return TurnOutcome("answered", "the model's answer came through whole", late)
+    if turn.stopped is not None:
+        return TurnOutcome("stopped by its user", "aborted" if turn.aborted else "the front end gave up")
+    if turn.deadline is not None:
+        return TurnOutcome("silent", "no answer and no error by the deadline")
+    if turn.start_missed is not None:
+        return TurnOutcome("silent", "it never asked the model")
+    return _surfaced(turn, history) or _wordy(turn)
+
+
+def _surfaced(turn: Turn, history: History) -> TurnOutcome | None:
+    end = turn.end
+    assert end is not None  # noqa: S101  outcome_of has asked
+    words = (end.stdout + end.stderr + end.answer + end.error).strip()
+    if end.raised:
+        return TurnOutcome("surfaced", f"raised {_short(end.raised)}")
+    if end.exit_code not in (None, 0) and words:
+        return TurnOutcome("surfaced", f"exit code {end.exit_code}: {_short(end.error or end.stderr or words)}")
+    if end.status is not None and end.status >= 400:
+        return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(words)}")
+    if history.run.error_at_path and end.error.strip():
+        return TurnOutcome("surfaced", f"error: {_short(end.error)}")
+    pattern = _matching(f"{end.answer}\n{end.error}", history.run.error_patterns)
+    if pattern:
+        script_blind = end.exit_code == 0 or end.status == 200
+        remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
+        return TurnOutcome("surfaced", f"the words say {pattern!r}", remark if script_blind else "")
+    return None
+
+
+def _wordy(turn: Turn) -> TurnOutcome:
+    end = turn.end
+    assert end is not None  # noqa: S101  outcome_of has asked
+    failed = [call for call in turn.main_calls if not call.ok]
+    words = end.answer.strip()
+    if words and any(_shows_cut(call, turn, end.answer) for call in failed):
+        return TurnOutcome("truncated", f"part of a cut reply stands as the answer: {_short(words)}")
+    if words and not _failed(turn, made_good_by="tool"):
+        return TurnOutcome("stopped at its limit", f"it ended with words of its own: {_short(words)}")
+    if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
+        return TurnOutcome("stopped by its user", "a wake-up owes no answer")
+    if not words:
+        return TurnOutcome("hidden", "no answer and no word of an error")
+    return TurnOutcome("hidden", f"after a failed call it said only {_short(words)}")
+
+
+def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
+    """Whether a call of the turn failed, and its last call did not make that good.
+
+    A last call that went well excuses a wake-up's silence. It excuses words of the agent's own only if the model still
+    asked for tools in it: then the agent stopped at a limit. After a final text they would be an apology.
+    """
+    calls = turn.main_calls
+    last = calls[-1] if calls else None
+    unseen = any(last is None or last.arrived.id < fault.id for fault in turn.kept_away)
+    if unseen or last is None:
+        return unseen
+    ended_well = last.ok and last.ended is not None and (made_good_by == "any" or last.ended.stop == "tool")
+    return not ended_well and any(not call.ok for call in calls)
+
+
+def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
+    delivered, shown = plain(call.ended.text_delivered if call.ended else ""), plain(answer)
+    nonce = plain(turn.stimulus.nonce) if turn.stimulus else ""
+    if len(delivered) >= CUT_TEXT_CHARS and any(
+        delivered[i : i + CUT_TEXT_CHARS] in shown for i in range(len(delivered) - CUT_TEXT_CHARS + 1)
+    ):
+        return True
+    part = nonce[:CUT_NONCE_CHARS]
+    return len(part) == CUT_NONCE_CHARS and part in delivered and part in shown
+
+
+def _matching(text: str, more: tuple[str, ...]) -> str | None:
+    for pattern in (*more, *STOCK_PATTERNS):
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found:
+            return found.group(0)
+    return None
+
+
+def _short(text: str, limit: int = 120) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,328 @@
+"""Plays one scenario against one agent and records what happened."""
+
+import asyncio
+import contextlib
+import hashlib
+import random
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.position import MainShape, Positions
+from wedgehog.fake_llm.reply import Reply, Text
+from wedgehog.fake_llm.roles import find_shell
+from wedgehog.fake_llm.turns import ScriptedTurn, TurnScript
+from wedgehog.harness.agents.base import AgentError, Place, Session, open_agent
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.surroundings import session_files
+from wedgehog.harness.clock import Clock
+from wedgehog.harness.control import ControlFacts, control_scenario, read_control
+from wedgehog.harness.event import (
+    AgentStarted,
+    BeaconSeen,
+    LagSeen,
+    PageAsked,
+    RunStarted,
+    SessionKept,
+    StimulusKind,
+    Trouble,
+)
+from wedgehog.harness.history import History
+from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.network.base import Network, NetworkError
+from wedgehog.harness.outcome import outcome_of, plain
+from wedgehog.harness.play import Play
+from wedgehog.harness.recorder import Recorder
+from wedgehog.harness.scenario import Scenario
+from wedgehog.harness.store import RunStore
+from wedgehog.harness.tools import beacon
+from wedgehog.harness.turn import Bounds, Message, NetworkBroke, TurnPlayer
+from wedgehog.harness.watchdog import Watchdog
+from wedgehog.harness.world import World, open_world
+
+TURN_S = 120.0
+"""The stock bound of a turn, where neither the spec nor the scenario names one."""
+RECOVERY_TEXT = "Are you all right? Please answer."
+CANARY = "sk-wedgehog-canary"
+ALIVE_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made."""
+
+    scenario: Scenario
+    agent: AgentSpec
+    control: ControlFacts | None
+    """None: this is the control run."""
+    seed: int
+    mark: str
+    """What all processes of the run carry: `campaign/run`."""
+    network_name: str
+
+    @property
+    def time_scale(self) -> float:
+        """The scenario's, for an agent that can be told; else 1."""
+        return self.scenario.time_scale if self.agent.scales_time else 1.0
+
+    @property
+    def turn_s(self) -> float:
+        """The smaller of the spec's and the scenario's turn bound, in real seconds."""
+        asked = (self.scenario.invariants.get("turn_deadline") or {}).get("turn_s")
+        mine = float(asked) / self.time_scale if asked is not None else None
+        return min([bound for bound in (mine, self.agent.limits.turn_s) if bound is not None], default=TURN_S)
+
+
+async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tuple[History, ControlFacts | None]:
+    """Play one scenario against one agent: the history, and for a control run what it showed.
+
+    Whatever goes wrong on our side is an event `trouble` in the history, never an exception; cancellation passes.
+    """
+    history = History(clock, sink=store)
+    facts: ControlFacts | None = None
+    try:
+        facts = await _Run(job, network, store, clock, history).play()
+    except (AgentError, NetworkError) as wrong:
+        history.add(Trouble(what=str(wrong)))
+    except NetworkBroke:
+        pass
+    except OSError as wrong:
+        history.add(Trouble(what=f"the system refused us something: {wrong}"))
+    history.seal()
+    if job.control is None and facts is None:
+        facts = read_control(history, {}, {}, None)
+    return history, facts
+
+
+class _Run:
+    """The parts of one run, put together."""
+
+    def __init__(self, job: Job, network: Network, store: RunStore, clock: Clock, history: History) -> None:
+        self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
+        self.words = _Words(job.seed)
+        self.plan = job.scenario.plan(job.time_scale)
+        self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
+        self.beacon_file = self.folder / "cwd" / beacon.FILE_NAME
+        self.nemesis = Nemesis(self.plan, {}, history, clock)
+        self.positions = Positions(self.words.salt, job.control.shape if job.control else None)
+        self.script = TurnScript(self.positions, self._turns(), beacon=self._with_beacon)
+        self.script.nonce_per_call = job.control is None
+        self.play_script = Play(self.script, self.nemesis, clock)
+        self.recorder = Recorder(history, clock, self.play_script, self.nemesis, store.keep_body)
+        self.play_script.recorder = self.recorder
+        self.nemesis.delivered = self.recorder.delivered
+
+    async def play(self) -> ControlFacts | None:
+        """Frame, world, agent, turns, healing, recovery, seal."""
+        self._frame()
+        try:
+            async with (
+                Watchdog(self.clock) as watchdog,
+                open_world(
+                    self.network,
+                    self.plan,
+                    self.play_script,
+                    self.recorder,
+                    self.job.scenario.web,
+                    self.job.time_scale,
+                    self.clock,
+                    self._note_page,
+                ) as world,
+            ):
+                world.llm.close_after = self.nemesis.closes_after
+                self.nemesis.use(world.links)
+                self.script.values = {"web_url": world.url("tool:web")}
+                try:
+                    await self._with_agent(world, watchdog)
+                finally:
+                    await self.nemesis.close()
+                    self.recorder.flush()
+                    self.history.add(LagSeen(worst_s=watchdog.worst_s))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+        return self._control_facts() if self.job.control is None else None
+
+    async def _with_agent(self, world: World, watchdog: Watchdog) -> None:
+        spec, place = self.job.agent, self._place(world)
+        async with contextlib.AsyncExitStack() as stack:
+            watchers = [asyncio.create_task(self._watch_beacon()), asyncio.create_task(self._watch_network())]
+            stack.push_async_callback(_end_all, watchers)
+            session = await stack.enter_async_context(open_agent(spec, place))
+            stack.callback(self._keep_sessions, place)
+            player = TurnPlayer(
+                session,
+                self.history,
+                self.nemesis,
+                self.positions,
+                watchdog,
+                self.clock,
+                Bounds(self.job.turn_s, spec.start_s, self.job.control.start_up_s if self.job.control else 0.0),
+                stays=spec.kind != "command",
+            )
+            await self._all_turns(player, session)
+
+    async def _all_turns(self, player: TurnPlayer, session: Session) -> None:
+        for number, turn in enumerate(self.job.scenario.turns, start=1):
+            if self.job.control is None and number > 1 and not self._ready_for_tools():
+                break
+            await player.play(self._message(number, turn.stimulus, turn.text), first=number == 1)
+            if number == 1:
+                self._agent_started(session)
+        if self.job.control is not None:
+            await self._recover(player, len(self.job.scenario.turns) + 1)
+
+    async def _recover(self, player: TurnPlayer, number: int) -> None:
+        """One more message must be answered; after an error that it surfaced, a second one once it cooled down."""
+        await player.play(self._message(number, "recovery", RECOVERY_TEXT), first=False)
+        so_far = History(events=self.history.events).seal()
+        turn = so_far.turns[-1]
+        refused = any(call.refused and call.refused.pairing for call in turn.calls)
+        if outcome_of(turn, so_far).kind == "surfaced" and not refused:
+            await self.clock.sleep(self.job.agent.recover_s)
+            await player.play(self._message(number + 1, "recovery", RECOVERY_TEXT), first=False)
+
+    def _ready_for_tools(self) -> bool:
+        """After the control's first message: go on only if it was answered, with a tool round where it has a shell."""
+        answered_by = self._answered_by()
+        if answered_by is None:
+            return False
+        if find_shell(self.play_script.tools_seen[answered_by].tools) is None:
+            turn = self.script.turns[2]
+            self.script.turns = {**self.script.turns, 2: replace(turn, replies=turn.replies[-1:])}
+        return True
+
+    def _answered_by(self) -> int | None:
+        so_far = History(events=self.history.events).seal()
+        turn = so_far.turns[0]
+        answer = plain(turn.end.answer) if turn.end else ""
+        return next(
+            (call.number for call in turn.calls if call.paid and plain(self.script.nonce_of(call.number)) in answer),
+            None,
+        )
+
+    def _control_facts(self) -> ControlFacts:
+        seen: dict[int, Conversation] = self.play_script.tools_seen
+        shells = {call: find_shell(talk.tools) is not None for call, talk in seen.items()}
+        shapes: dict[int, MainShape] = self.play_script.shapes
+        history = History(events=self.history.events).seal()
+        return read_control(history, shapes, shells, self._answered_by() if history.turns else None)
+
+    def _frame(self) -> None:
+        job = self.job
+        self.history.add(
+            RunStarted(
+                scenario=job.scenario.name,
+                agent=job.agent.name,
+                network=job.network_name,
+                time_scale=job.time_scale,
+                started=self.clock.wall().isoformat(),
+                error_patterns=job.agent.errors,
+                error_at_path=job.agent.error_at_path,
+                carries_nonces=job.control is None or job.control.passed,
+                start_up_s=job.control.start_up_s if job.control else 0.0,
+                turns=len(job.scenario.turns),
+                price_as=job.agent.price_as,
+            )
+        )
+
+    def _turns(self) -> dict[int, ScriptedTurn]:
+        scripted = {
+            number: ScriptedTurn(turn.replies, self.words.nonce(number))
+            for number, turn in enumerate(self.job.scenario.turns, start=1)
+        }
+        last = len(scripted)
+        well = (Reply((Text("All is well again. {nonce}"),)),)
+        return scripted | {n: ScriptedTurn(well, self.words.nonce(n)) for n in (last + 1, last + 2)}
+
+    def _message(self, number: int, kind: StimulusKind, text: str) -> Message:
+        return Message(number, kind, text, self.words.marker(number), self.words.nonce(number))
+
+    def _place(self, world: World) -> Place:
+        return Place(
+            folder=self.folder,
+            llm_url=world.url("llm"),
+            key=CANARY,
+            session=f"s{self.words.salt}",
+            run_id=self.job.mark,
+            log=self.store.folder / "agent.log",
+            clock=self.clock,
+            time_scale=self.job.time_scale,
+            web_url=world.url("tool:web") or None,
+        )
+
+    def _with_beacon(self, command: str, token: str) -> str:
+        return beacon.wrapped(command, token, self.beacon_file)
+
+    async def _watch_beacon(self) -> None:
+        def seen(token: str, phase: beacon.Phase) -> None:
+            self.history.add(BeaconSeen(token=token, phase=phase))
+            self.nemesis.beacon(token, phase)
+
+        await beacon.watch(self.beacon_file, self.clock, seen)
+
+    async def _watch_network(self) -> None:
+        """A network that dies in mid run is our trouble, whether or not a fault is being armed just then."""
+        while True:
+            await self.clock.sleep(ALIVE_EVERY_S)
+            if not await self.network.alive():
+                self.nemesis.network_died()
+                return
+
+    def _note_page(self, path: str, status: int) -> None:
+        if not self.history.sealed:
+            self.history.add(PageAsked(path=path, status=status))
+
+    def _agent_started(self, session: Session) -> None:
+        started = session.started
+        self.history.add(
+            AgentStarted(
+                argv=tuple(started.argv),
+                executable=started.executable,
+                entry=started.entry or "",
+                entry_hash=started.entry_hash or "",
+                version=started.version or "",
+                pid=started.pid or 0,
+            )
+        )
+
+    def _keep_sessions(self, place: Place) -> None:
+        kept = self.store.folder / "session"
+        for file in session_files(self.job.agent, place):
+            data = file.read_bytes()
+            name = file.relative_to(place.folder) if file.is_relative_to(place.folder) else Path(file.name)
+            target = kept / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            digest = hashlib.sha256(data).hexdigest()
+            self.history.add(SessionKept(path=str(name), sha256=digest, size=len(data)))
+
+
+class _Words:
+    """The words of a run by which messages, answers and results are known again, drawn from its seed."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)  # noqa: S311  they must be repeatable, not secret
+        letters = "bcdfghjkmnpqrstvwz"
+        self.salt = "w" + "".join(draw.choices(letters, k=4))
+        self._root = "".join(draw.choices(letters, k=6))
+        self._draw_seed = seed
+
+    def marker(self, turn: int) -> str:
+        """One alphanumeric word of at most 12 characters."""
+        return f"mk{self._root[:4]}{turn}q"
+
+    def nonce(self, turn: int) -> str:
+        """A word that cannot be derived from the marker."""
+        draw = random.Random(f"{self._draw_seed} nonce {turn}")  # noqa: S311  likewise
+        return "".join(draw.choices("bcdfghjkmnpqrstvwz23456789", k=12))
+
+
+async def _end_all(tasks: list["asyncio.Task[None]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+__all__ = ["Job", "control_scenario", "run"]

@@ -1,0 +1,67 @@
+"""The beacon: no byte crosses a link while a foreign shell tool runs, so scripted commands leave a trace in a file.
+
+`turn.step.call started` and `turn.step.call done` are appended to a file of the agent's working folder, which we watch.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, cast
+
+from wedgehog.harness.clock import Clock
+
+FILE_NAME = ".wedgehog-beacon"
+WATCH_EVERY_S = 0.02
+
+Phase = Literal["started", "done"]
+
+
+def wrapped(command: str, token: str, file: Path) -> str:
+    """`command` with its trace around it; output, exit status and a trailing `&` keep their meaning.
+
+    `token` is printed last, so that the result is known again; its name in the file is turn.step.call.
+    """
+    name, trace = dotted(token), shlex.quote(str(file))
+    return (
+        f"printf '{name} started\\n' >> {trace}\n"
+        f"{{ {command}\n}}\n"
+        f"wedgehog_status=$?; printf '{name} done\\n' >> {trace}; printf '%s\\n' {token}; (exit $wedgehog_status)"
+    )
+
+
+def dotted(token: str) -> str:
+    """`turn.step.call` of a token such as `wq31x2x1`: the three numbers at its end."""
+    found = re.search(r"(\d+)x(\d+)x(\d+)$", token)
+    if found is None:
+        raise ValueError(f"{token!r} is no tool call's token")
+    return ".".join(found.groups())
+
+
+def read_new(file: Path, offset: int) -> tuple[list[tuple[str, Phase]], int]:
+    """Whole lines after `offset`, and the offset behind them."""
+    try:
+        with file.open("rb") as trace:
+            trace.seek(offset)
+            data = trace.read()
+    except FileNotFoundError:
+        return [], offset
+    whole = data[: data.rfind(b"\n") + 1]
+    return list(_lines(whole)), offset + len(whole)
+
+
+def _lines(data: bytes) -> Iterator[tuple[str, Phase]]:
+    for line in data.decode("utf-8", "replace").splitlines():
+        name, _, phase = line.partition(" ")
+        if phase in ("started", "done") and re.fullmatch(r"\d+\.\d+\.\d+", name):
+            yield name, cast(Phase, phase)
+
+
+async def watch(file: Path, clock: Clock, seen: Callable[[str, Phase], None]) -> None:
+    """Call `seen` for every trace, until cancelled."""
+    offset = 0
+    while True:
+        traces, offset = read_new(file, offset)
+        for name, phase in traces:
+            seen(name, phase)
+        await clock.sleep(WATCH_EVERY_S)

@@ -1,0 +1,186 @@
+"""One turn: a message is handed over, and watched until it is answered, stopped or over its deadline."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from wedgehog.fake_llm.position import Positions
+from wedgehog.harness.agents.base import AgentError, Outcome, Session
+from wedgehog.harness.clock import Clock
+from wedgehog.harness.event import (
+    AbortSent,
+    DeadlineHit,
+    GaveUp,
+    RequestArrived,
+    StartMissed,
+    StimulusGiven,
+    StimulusKind,
+    TurnEnded,
+)
+from wedgehog.harness.history import History
+from wedgehog.harness.nemesis import Demand, Nemesis
+from wedgehog.harness.watchdog import Watchdog
+
+TICK_S = 0.05
+AFTER_STOP_S = 2.0
+"""A request that starts later than this after an abort or give-up is spending (the stock bound)."""
+LONGEST_WATCH_S = 10.0
+TEXT_KEPT = 20_000
+END_WITHIN_S = 15.0
+
+
+class NetworkBroke(Exception):  # noqa: N818  it is what happened, and the history holds why
+    """The network failed in mid turn: the run stops here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is said in a turn, and the words by which it and its answer are known again."""
+
+    number: int
+    kind: StimulusKind
+    text: str
+    marker: str
+    nonce: str
+
+    @property
+    def words(self) -> str:
+        """The message as the agent gets it."""
+        return f"{self.marker} {self.text}"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a turn may take; real seconds, not stretched."""
+
+    turn_s: float
+    start_s: float
+    start_up_s: float
+
+
+@dataclass
+class TurnPlayer:
+    """Plays the messages of one run, one after the other."""
+
+    session: Session
+    history: History
+    nemesis: Nemesis
+    positions: Positions
+    watchdog: Watchdog
+    clock: Clock
+    bounds: Bounds
+    stays: bool
+    """Whether the agent lives on between messages (a service), so that it may go on spending after a stop."""
+
+    async def play(self, message: Message, *, first: bool) -> None:
+        """Hand over one message, wait until its turn is over, heal.
+
+        Raises:
+            NetworkBroke: the harness's own network failed.
+            AgentError: the agent cannot be run as its spec says.
+        """
+        self.positions.begin(message.number, message.marker)
+        await self.nemesis.before_turn(message.number)
+        self.history.add(
+            StimulusGiven(
+                turn=message.number,
+                stimulus=message.kind,
+                marker=message.marker,
+                nonce=message.nonce,
+                text=message.text,
+            )
+        )
+        outcome = await self._said(message, first)
+        self.history.add(_ended(message.number, outcome))
+        if outcome.ended in ("aborted", "gave up"):
+            await self._watch_after_stop(message.number)
+        self.positions.end()
+        await self.nemesis.after_turn(message.number)
+
+    async def _said(self, message: Message, first: bool) -> Outcome:
+        kind = "user" if message.kind == "recovery" else message.kind
+        saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
+        given_s = self.clock.now()
+        try:
+            while not saying.done():
+                await self._one_tick(saying, message.number, given_s)
+            return await saying
+        finally:
+            if not saying.done():
+                saying.cancel()
+                with contextlib.suppress(asyncio.CancelledError, AgentError):
+                    await saying
+
+    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float) -> None:
+        demand = asyncio.create_task(self.nemesis.demands.get())
+        await asyncio.wait({saying, demand}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+        if demand.done():
+            await self._obey(*demand.result(), turn=turn)
+        else:
+            demand.cancel()
+        if saying.done():
+            return
+        if self.nemesis.broken.is_set():
+            await self._end(saying, grace_s=0.5)
+            raise NetworkBroke
+        if self._overdue(turn, given_s):
+            await self._end(saying)
+
+    async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
+        if demand == "abort":
+            self.history.add(AbortSent(turn=turn))
+            await self.session.abort()
+        else:
+            self.history.add(GaveUp(turn=turn, after_s=after_s))
+            await self.session.give_up()
+
+    def _overdue(self, turn: int, given_s: float) -> bool:
+        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s
+        first = self._first_request(turn)
+        if first is None and not self.nemesis.keeps_requests_away:
+            bound = self.bounds.start_s + slack
+            if now - given_s > bound:
+                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s))
+                return True
+            return False
+        start = first if first is not None else given_s + self.bounds.start_up_s
+        if now - start <= self.bounds.turn_s + slack + TICK_S:
+            return False
+        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s))
+        return True
+
+    def _first_request(self, turn: int) -> float | None:
+        return next((event.at_s for event in self.history.of(RequestArrived) if event.turn == turn), None)
+
+    async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
+        await self.session.end_turn(grace_s)
+        await asyncio.wait({saying}, timeout=END_WITHIN_S)
+
+    async def _watch_after_stop(self, turn: int) -> None:
+        """Give a stopped agent the time in which it would show that it goes on spending."""
+        if not self.stays:
+            return
+        stopped_s = self.clock.now()
+        while not self.nemesis.broken.is_set():
+            waited = self.clock.now() - stopped_s
+            late = AFTER_STOP_S + self.watchdog.worst_s
+            spent = any(
+                event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
+            )
+            if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self.nemesis.open_calls):
+                return
+            await self.clock.sleep(TICK_S)
+
+
+def _ended(turn: int, outcome: Outcome) -> TurnEnded:
+    return TurnEnded(
+        turn=turn,
+        ended=outcome.ended,
+        answer=outcome.answer[-TEXT_KEPT:],
+        error=outcome.error[-TEXT_KEPT:],
+        exit_code=outcome.exit_code,
+        status=outcome.status,
+        raised=outcome.raised,
+        stdout=outcome.stdout[-TEXT_KEPT:],
+        stderr=outcome.stderr[-TEXT_KEPT:],
+    )

@@ -1,0 +1,25 @@
+"""Reports: folds of finished runs into tables, plots, a page, JUnit and Markdown. They read the run folder only."""
+
+from pathlib import Path
+
+__all__ = ["write_all"]
+
+
+def write_all(folder: Path) -> list[Path]:
+    """Write summary.csv, junit.xml, report.html and summary.md into a campaign's folder; the paths written.
+
+    Raises:
+        ValueError: there is no such folder.
+    """
+    from wedgehog.reports import html, junit, markdown
+    from wedgehog.reports.campaign_folder import load
+    from wedgehog.reports.rows import table, write_csv
+
+    campaign = load(folder)
+    rows = table(campaign)
+    paths = [folder / name for name in ("summary.csv", "junit.xml", "report.html", "summary.md")]
+    write_csv(rows, paths[0])
+    junit.write(campaign, paths[1])
+    html.write(campaign, rows, paths[2])
+    markdown.write(campaign, rows, paths[3])
+    return paths

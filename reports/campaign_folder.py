@@ -1,0 +1,102 @@
+"""A campaign's folder, read back: what ran, the finished runs, and those that never came to an end."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from wedgehog.harness.store import StoredRun, read_run, run_folders
+
+NO_FAMILY = "scenarios"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A run without a judgement that can be read, and why there is none."""
+
+    folder: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """All that a report knows.
+
+    `facts` is campaign.json as data; of its keys only `families` (scenario → family) changes how a report is laid
+    out, all others are shown as they are.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    runs: tuple[StoredRun, ...]
+    unfinished: tuple[Unfinished, ...] = ()
+
+    @cached_property
+    def families(self) -> Mapping[str, str]:
+        """Scenario → family, in the campaign's own order."""
+        said = self.facts.get("families")
+        return {str(k): str(v) for k, v in said.items()} if isinstance(said, dict) else {}
+
+    def family(self, scenario: str) -> str:
+        """The family of a scenario, or one name for all that have none."""
+        return self.families.get(scenario, NO_FAMILY)
+
+    def place(self, path: Path) -> str:
+        """A path as seen from the campaign's folder."""
+        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
+
+
+def load(folder: Path) -> Campaign:
+    """Read a campaign's folder (or a single run's), however far it came.
+
+    Raises:
+        ValueError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    runs: list[StoredRun] = []
+    unfinished: list[Unfinished] = []
+    finished = _outermost(run_folders(folder))
+    for place in finished:
+        try:
+            runs.append(read_run(place))
+        except (ValueError, OSError) as wrong:
+            unfinished.append(Unfinished(place, f"can't be read: {wrong}"))
+    begun = _outermost([*finished, *(path.parent for path in folder.rglob("history.jsonl"))])
+    unfinished += [Unfinished(place, "ended before it was judged") for place in begun if place not in set(finished)]
+    campaign = Campaign(folder, _facts(folder / "campaign.json"), tuple(runs), tuple(unfinished))
+    order = {scenario: place for place, scenario in enumerate(campaign.families)}
+    ordered = sorted(campaign.runs, key=lambda run: _order(run, order))
+    return Campaign(campaign.folder, campaign.facts, tuple(ordered), campaign.unfinished)
+
+
+def _outermost(folders: Iterable[Path]) -> list[Path]:
+    """Folders that lie in no other one of them: an agent may keep files of the same names in its own."""
+    found: list[Path] = []
+    for folder in sorted(set(folders), key=lambda path: path.parts):
+        if not any(folder.is_relative_to(outer) for outer in found[-1:]):
+            found.append(folder)
+    return found
+
+
+def _order(run: StoredRun, order: Mapping[str, int]) -> tuple[int, str, tuple[int, str], int]:
+    judged = run.judgement
+    return (order.get(judged.scenario, len(order)), judged.scenario, agent_order(judged.agent), judged.repeat)
+
+
+FIX_ROWS = ("buggy", "only-", "fixed", "without-")
+
+
+def agent_order(agent: str) -> tuple[int, str]:
+    """Specimens first, from broken to repaired; then all others by name."""
+    return next(((n, agent) for n, start in enumerate(FIX_ROWS) if agent.startswith(start)), (len(FIX_ROWS), agent))
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}

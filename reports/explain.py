@@ -1,0 +1,287 @@
+"""What a history tells by itself, as short sentences: which step timed out, how much went up, what came back.
+
+Nothing here judges. The sentences are the same for every scenario; each fold says nothing where it has nothing to
+say. `facts` puts them in the order in which a reader asks.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from wedgehog.harness.event import FaultFired, RunStarted
+from wedgehog.harness.history import Call, History, Turn
+from wedgehog.harness.outcome import plain
+from wedgehog.reports.words import count, many, one_line, seconds
+
+AT_MOST = 4
+"""Sentences of one kind; the rest is counted."""
+
+STREAK_WORTH_SAYING = 3
+
+
+def facts(history: History) -> list[str]:
+    """Sentences about a run, most asked first."""
+    folds: tuple[Callable[[History], Iterable[str]], ...] = (
+        _lost_calls,
+        _retries,
+        _streaks,
+        _refusals,
+        _models,
+        _background,
+        _continuations,
+        _stops,
+        _after_the_stop,
+        _stray,
+        _tools,
+        _answers,
+        _context,
+        _gaps_of_our_own,
+    )
+    return [sentence for fold in folds for sentence in fold(history)]
+
+
+def place(call: Call) -> str:
+    """`1.2.3`: turn, step, attempt."""
+    at = call.arrived
+    return f"{at.turn}.{at.step}.{at.attempt}"
+
+
+def ending(call: Call) -> str:
+    """How a call ended, in a few words."""
+    if call.unscripted:
+        return f"unscripted: {one_line(call.unscripted.why, 120)}"
+    if call.refused:
+        by = "" if call.refused.scripted else " by validation"
+        return f"refused {call.refused.status}{by}"
+    parts = []
+    if call.ended and call.ended.how != "hung up":
+        parts.append(call.ended.how if call.ended.how != "complete" or not call.hung_up else "generated whole")
+    if call.hung_up or (call.ended and call.ended.how == "hung up"):
+        parts.append("the agent hung up")
+    return ", ".join(parts) or "no end recorded"
+
+
+def took_s(call: Call) -> float | None:
+    """From the request to its end, as the agent could know it."""
+    end = call.failed_at_s if call.failed_at_s is not None else (call.ended.at_s if call.ended else None)
+    return None if end is None else max(0.0, end - call.at_s)
+
+
+def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
+    yield from sentences[:AT_MOST]
+    if len(sentences) > AT_MOST:
+        yield f"… and {count(len(sentences) - AT_MOST)} more {noun}."
+
+
+def _lost_calls(history: History) -> Iterator[str]:
+    """Accepted calls whose reply did not come whole: step, size up, bytes down, elapsed. Alike ones in one sentence."""
+    lost = [call for call in history.calls if call.main and call.started and not call.whole]
+    alike = [list(group) for _, group in groupby(lost, key=_likeness)]
+    yield from _some([_lost(group) for group in alike], "kinds of lost call")
+
+
+def _likeness(call: Call) -> tuple[object, ...]:
+    at, down = call.arrived, call.ended.bytes_delivered if call.ended else None
+    return (at.turn, at.step, at.path, at.body_bytes, len(at.results), down, ending(call), _struck(call))
+
+
+def _lost(group: Sequence[Call]) -> str:
+    call, at = group[0], group[0].arrived
+    who = f"Call {place(call)}" if len(group) == 1 else f"{len(group):,} calls, {place(call)} to {place(group[-1])},"
+    size = many(at.body_bytes, "byte")
+    up = f"{size} with {many(len(at.results), 'tool result')} up" if at.results else f"{size} up"
+    struck = f" ({_struck(call)} struck)" if _struck(call) else ""
+    return f"{who} to {one_line(at.path, 60)}: {up}, {size_down(call)}; {ending(call)}{_spans(group)}{struck}."
+
+
+def _struck(call: Call) -> str:
+    return " and ".join(sorted({fired.name for fired in call.faults}))
+
+
+def _spans(group: Sequence[Call]) -> str:
+    spans = sorted(spent for spent in map(took_s, group) if spent is not None)
+    if not spans:
+        return ""
+    shortest, longest = seconds(spans[0]), seconds(spans[-1])
+    return f" after {longest}" if shortest == longest else f" after {shortest} to {longest}"
+
+
+def size_down(call: Call) -> str:
+    """How much of the reply's body arrived."""
+    if call.ended is None:
+        return "nothing of the reply was recorded"
+    return f"{many(call.ended.bytes_delivered, 'byte')} of the reply's body arrived"
+
+
+def _retries(history: History) -> Iterator[str]:
+    tried = [
+        f"Step {step} was tried {len(step.calls):,} times, {len(step.paid_calls):,} of them paid."
+        for turn in (*history.turns, history.stray)
+        for step in turn.steps
+        if len(step.calls) > 1
+    ]
+    yield from _some(tried, "steps that were tried again")
+
+
+def _streaks(history: History) -> Iterator[str]:
+    paid = [call for turn in history.turns for call in turn.paid_calls]
+    for says, is_bad in (
+        ("delivered no output token", _no_output),
+        ("completed no text block or tool call", lambda call: not call.progressed),
+    ):
+        longest = longest_run(paid, is_bad)
+        if len(longest) >= STREAK_WORTH_SAYING:
+            ids = f"{place(longest[0])} to {place(longest[-1])}"
+            yield f"{len(longest):,} paid calls in a row {says} ({ids})."
+
+
+def _no_output(call: Call) -> bool:
+    return call.tokens_delivered == 0
+
+
+def longest_run(calls: Iterable[Call], is_bad: Callable[[Call], bool]) -> list[Call]:
+    """The longest unbroken run of calls for which `is_bad` holds."""
+    runs = (list(run) for bad, run in groupby(calls, key=is_bad) if bad)
+    return max(runs, key=len, default=[])
+
+
+def _refusals(history: History) -> Iterator[str]:
+    refused = [call.refused for call in history.calls if call.refused]
+    kinds = Counter((r.status, r.pairing, r.scripted, one_line(r.message, 120)) for r in refused)
+    yield from _some(
+        [
+            f"{many(number, 'call')} refused with {status}"
+            + (" because tool calls and results did not pair" if pairing else "")
+            + ("" if scripted else f": {message}")
+            + "."
+            for (status, pairing, scripted, message), number in kinds.most_common()
+        ],
+        "kinds of refusal",
+    )
+
+
+def _models(history: History) -> Iterator[str]:
+    paid = Counter((call.arrived.model, call.arrived.wire) for call in history.calls if call.paid)
+    if len(paid) > 1:
+        parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
+        yield f"Paid calls by model: {', '.join(parts)}."
+
+
+def _background(history: History) -> Iterator[str]:
+    kinds = Counter(call.arrived.background for call in history.calls if not call.main)
+    if kinds:
+        parts = [f"{one_line(kind, 40)} {number:,}" for kind, number in kinds.most_common()]
+        yield f"Background calls: {', '.join(parts)}."
+
+
+def _continuations(history: History) -> Iterator[str]:
+    """What the first request of each later step carried."""
+    firsts = [
+        step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls
+    ]
+    yield from _some(
+        [
+            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
+            f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
+            f"{_errors_among(at.results)}."
+            for at in firsts
+        ],
+        "continuations",
+    )
+
+
+def _errors_among(results: Sequence[object]) -> str:
+    errors = sum(bool(getattr(result, "is_error", False)) for result in results)
+    return f", {errors} of them {'an error' if errors == 1 else 'errors'}" if errors else ""
+
+
+def _stops(history: History) -> Iterator[str]:
+    cut = [call for call in history.calls if call.ended and call.ended.stop == "max_tokens"]
+    yield from _some(
+        [
+            f"The reply to {place(call)} stopped at max_tokens after {many(call.output_tokens, 'output token')}."
+            for call in cut
+        ],
+        "replies that stopped at max_tokens",
+    )
+
+
+def _after_the_stop(history: History) -> Iterator[str]:
+    for turn in history.turns:
+        stop = turn.stopped or turn.deadline
+        if stop is None:
+            continue
+        what = "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"
+        after = [call for call in history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)]
+        paid = sum(call.paid for call in after)
+        made = f"{many(len(after), 'request')} came" if after else "no request came"
+        yield f"After the {what} at {seconds(stop.at_s)} {made}{f', {paid:,} of them paid' if after else ''}."
+
+
+def _stray(history: History) -> Iterator[str]:
+    if history.stray.calls:
+        yield f"{many(len(history.stray.calls), 'request')} came while no message was under way."
+
+
+def _tools(history: History) -> Iterator[str]:
+    """Tool calls without a result, and side effects that happened again."""
+    lost = [use for use in history.tool_uses if not use.results]
+    open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
+    if open_:
+        more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
+        yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
+    for use in history.tool_uses:
+        if len(use.started) > 1:
+            yield f"Tool call {use.token} ran {len(use.started)} times."
+
+
+def _ran(started: Sequence[object], done: Sequence[object]) -> str:
+    if done:
+        return " (it ran to its end)"
+    return " (it started, and never ended)" if started else ""
+
+
+def _answers(history: History) -> Iterator[str]:
+    """Whether each message was answered exactly once, and where."""
+    for turn in history.turns:
+        if turn.stimulus is None or not turn.stimulus.nonce:
+            continue
+        places = [other for other in history.turns if _answers_to(turn, other)]
+        if len(places) > 1:
+            yield f"{_name(turn)} was answered {len(places)} times: in {', '.join(map(str, places))}."
+        elif places and places[0].number != turn.number:
+            yield f"{_name(turn)} was answered late, in {places[0]}."
+
+
+def _answers_to(asked: Turn, answered: Turn) -> bool:
+    nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
+    return answered.end is not None and bool(nonce) and nonce in plain(answered.end.answer)
+
+
+def _name(turn: Turn) -> str:
+    return "The recovery message" if turn.recovery else f"The message of turn {turn.number}"
+
+
+def _context(history: History) -> Iterator[str]:
+    last = history.turns[-1] if history.turns else None
+    if last is None or not last.recovery or not last.main_calls:
+        return
+    before = {turn.number for turn in history.turns if turn.main_calls and turn.number < last.number}
+    before -= {turn.number for turn in history.turns if turn.recovery}
+    gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
+    if gone:
+        yield f"The recovery's request no longer held turn {', '.join(map(str, gone))}: context was lost."
+
+
+def _gaps_of_our_own(history: History) -> Iterator[str]:
+    if history.lag_s >= 1:
+        yield f"The harness itself lagged by up to {seconds(history.lag_s)}; time bounds were stretched by as much."
+    scale = history.run.time_scale if history.first(RunStarted) else 1.0
+    if scale != 1:
+        yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."
+
+
+def strike(fired: FaultFired) -> str:
+    """A fault's strike and its proof in one line."""
+    where = f" after {many(fired.bytes, 'body byte')}" if fired.bytes is not None else ""
+    return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"

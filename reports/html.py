@@ -1,0 +1,259 @@
+"""report.html: one file that can be mailed, archived and printed. It loads nothing and runs no script."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wedgehog.harness.store import StoredRun
+from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, agent_order
+from wedgehog.reports.chip import run_chip
+from wedgehog.reports.cost import cost, total_usd
+from wedgehog.reports.latency import latency
+from wedgehog.reports.markup import Markup, document, tag
+from wedgehog.reports.plot import Bar, bars
+from wedgehog.reports.run_section import anchor, run_section
+from wedgehog.reports.standing import standing, tally
+from wedgehog.reports.style import CSS
+from wedgehog.reports.words import brief, count, many, missing, money, seconds
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+ATTENTION = ("failed", "error", "inconclusive")
+
+OPEN_ALL_UP_TO = 3
+"""So few runs are shown unfolded."""
+
+
+def write(campaign: Campaign, table: pd.DataFrame, path: Path) -> None:
+    """Write report.html."""
+    path.write_text(page(campaign, table), encoding="utf-8")
+
+
+def page(campaign: Campaign, table: pd.DataFrame) -> str:
+    """The whole report of a campaign as one HTML document."""
+    sections = (_attention(campaign), _matrices(campaign), _fixes(campaign), _plots(table), _numbers(table))
+    body = (
+        _header(campaign, table),
+        tag("main", sections, _runs(campaign)),
+        tag("footer", "Wedgehog. Everything here is folded from the histories in this folder and can be made again."),
+    )
+    return document(f"Wedgehog: {headline(campaign)}", CSS, POLICY, body)
+
+
+# ---- what ran
+
+
+def headline(campaign: Campaign) -> str:
+    """What came out, in one sentence."""
+    counted = [run for run in campaign.runs if standing(run.judgement) not in ("skipped", "shown")]
+    bad = sum(standing(run.judgement) in ATTENTION for run in counted) + len(campaign.unfinished)
+    total = len(counted) + len(campaign.unfinished)
+    if not total:
+        return "Nothing ran"
+    if bad:
+        return f"{bad} of {many(total, 'run')} did not come out as expected"
+    return "The run came out as expected" if total == 1 else f"All {total} runs came out as expected"
+
+
+def _header(campaign: Campaign, table: pd.DataFrame) -> Markup:
+    spent = f"{money(total_usd(table))} at list prices" if len(table) else ""
+    counts = tally(table["standing"], len(campaign.unfinished))
+    return tag(
+        "header",
+        tag("p", "Wedgehog", class_="brand"),
+        tag("h1", headline(campaign)),
+        tag("p", ". ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
+        tag("dl", _facts(campaign), class_="ran"),
+        class_="top",
+    )
+
+
+def _facts(campaign: Campaign) -> Iterator[Markup]:
+    networks = sorted({run.judgement.network for run in campaign.runs if run.judgement.network})
+    folded = {"folder": campaign.folder.name, "network": ", ".join(networks)}
+    said = {key: value for key, value in campaign.facts.items() if key != "families"}
+    for key, value in (folded | said).items():
+        words = _words(value)
+        if words:
+            name = tag("dt", str(key).replace("_", " "))
+            yield tag("div", name, tag("dd", words), class_="wide" if len(words) > 70 else None)
+
+
+def _words(value: Any) -> str:
+    """A fact of campaign.json as text: an argument list as a command, a mapping as pairs."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_words(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return shlex.join(map(str, value))
+    return "" if value is None else str(value)
+
+
+# ---- what needs a look
+
+
+def _attention(campaign: Campaign) -> Markup | None:
+    items = [_look(n, run) for n, run in enumerate(campaign.runs) if standing(run.judgement) in ATTENTION]
+    items += [
+        tag(
+            "li",
+            tag("strong", campaign.place(lost.folder)),
+            tag("p", f"Unfinished: {lost.why}"),
+            class_="unfinished",
+        )
+        for lost in campaign.unfinished
+    ]
+    if not items:
+        return None
+    return tag("section", tag("h2", "Not as expected"), tag("ul", items, class_="plain attention"))
+
+
+def _look(number: int, run: StoredRun) -> Markup:
+    judged = run.judgement
+    return tag(
+        "li",
+        run_chip(run, anchor(number)),
+        " ",
+        tag("strong", f"{judged.scenario}, {judged.agent}"),
+        tag("p", judged.says or ", ".join(judged.violated)),
+        tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
+        tag("pre", judged.replay) if judged.replay else None,
+        class_=standing(judged),
+    )
+
+
+# ---- matrices
+
+
+def _by_family(campaign: Campaign) -> dict[str, list[tuple[int, StoredRun]]]:
+    found: dict[str, list[tuple[int, StoredRun]]] = {}
+    for number, run in enumerate(campaign.runs):
+        found.setdefault(campaign.family(run.judgement.scenario), []).append((number, run))
+    return found
+
+
+def _matrices(campaign: Campaign) -> Markup | None:
+    """Scenario × agent by family; single fixes have a table of their own."""
+    tables = []
+    for family, runs in _by_family(campaign).items():
+        shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
+        title = tag("h3", family) if family != NO_FAMILY else None
+        tables += [title, _grid(shown, "scenario", "agent")]
+    return tag("section", tag("h2", "Verdicts"), tables) if tables else None
+
+
+def _fixes(campaign: Campaign) -> Markup | None:
+    """Fix × scenario: which line of the patch is enough, and which tempting one isn't."""
+    tables = []
+    for family, runs in _by_family(campaign).items():
+        if any(_single_fix(run) for _, run in runs):
+            variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
+            tables += [tag("h3", family) if family != NO_FAMILY else None, _grid(variants, "agent", "scenario")]
+    return tag("section", tag("h2", "Fix × scenario"), tables) if tables else None
+
+
+def _single_fix(run: StoredRun) -> bool:
+    return run.judgement.agent.startswith(("only-", "without-"))
+
+
+def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str) -> Markup:
+    cells: dict[tuple[str, str], list[Markup]] = {}
+    for number, run in runs:
+        key = (getattr(run.judgement, down), getattr(run.judgement, across))
+        cells.setdefault(key, []).append(_cell(number, run))
+    rows, columns = (_names(runs, field) for field in (down, across))
+    body = [
+        tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
+        for row in rows
+    ]
+    return _scrolled([tag("th", down), *(tag("th", column, scope="col") for column in columns)], body)
+
+
+def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
+    names = dict.fromkeys(str(getattr(run.judgement, field)) for _, run in runs)
+    return sorted(names, key=agent_order) if field == "agent" else list(names)
+
+
+def _cell(number: int, run: StoredRun) -> Markup:
+    violated = ", ".join(run.judgement.violated)
+    return tag("div", run_chip(run, anchor(number)), tag("span", violated, class_="violated") if violated else None)
+
+
+def _scrolled(head: Iterable[Markup], body: Iterable[object]) -> Markup:
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
+    return tag("div", table, class_="scroll", tabindex="0")
+
+
+# ---- numbers
+
+
+def _plots(table: pd.DataFrame) -> Markup | None:
+    spent = cost(table)
+    if not len(spent) or not spent["paid_calls"].max() > 0:
+        return None
+    records = spent.to_dict("records")
+    calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
+    dollars = [_bar(row, "cost_usd", money(row["cost_usd"])) for row in records]
+    plots = (bars("Paid calls", calls), bars("Money", dollars))
+    return tag("section", tag("h2", "What it cost"), tag("div", plots, class_="plots"))
+
+
+def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
+    value = 0.0 if missing(row[column]) else float(row[column])
+    return Bar(str(row["scenario"]), str(row["agent"]), value, says)
+
+
+_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "peak calls/min", "peak $/min")
+_TIMES = ("turn", "first error", "recovery")
+
+
+def _numbers(table: pd.DataFrame) -> Markup | None:
+    """What each agent spent and how long its user waited, under the scenario and its incident's own number."""
+    both = cost(table).merge(latency(table), on=["scenario", "agent"])
+    if not len(both):
+        return None
+    body = [
+        (_group(str(scenario), rows["report_number"].iloc[0]), [_line(row) for row in rows.to_dict("records")])
+        for scenario, rows in both.groupby("scenario", sort=False)
+    ]
+    heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _HEADS + _TIMES)]
+    note = "Tokens billed: input and output. Delivered: output that reached the agent. Times as measured, never scaled."
+    title = tag("h2", "Calls, tokens, money, time")
+    return tag("section", title, _scrolled(heads, body), tag("p", note, class_="soft"))
+
+
+def _group(scenario: str, report_number: str) -> Markup:
+    words = (scenario, tag("span", f" · the report says: {report_number}", class_="soft") if report_number else None)
+    return tag("tr", tag("th", words, colspan=1 + len(_HEADS + _TIMES), scope="colgroup"), class_="group")
+
+
+def _line(row: Mapping[Any, Any]) -> Markup:
+    cells = (
+        count(row["paid_calls"]),
+        count(row["refused_calls"]),
+        count(row["tokens_billed"]),
+        count(row["tokens_delivered"]),
+        money(row["cost_usd"]),
+        brief(row["peak_calls_per_min"]),
+        money(row["peak_usd_per_min"]),
+        seconds(row["turn_s"]),
+        seconds(row["first_error_s"]),
+        seconds(row["recovery_s"]),
+    )
+    return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
+
+
+# ---- runs
+
+
+def _runs(campaign: Campaign) -> Markup | None:
+    if not campaign.runs:
+        return None
+    few = len(campaign.runs) <= OPEN_ALL_UP_TO
+    sections = [
+        run_section(number, run, campaign.place(run.folder), unfolded=few or standing(run.judgement) in ATTENTION)
+        for number, run in enumerate(campaign.runs)
+    ]
+    return tag("section", tag("h2", "Run by run"), sections)

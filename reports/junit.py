@@ -1,0 +1,91 @@
+"""junit.xml: a suite per scenario, a case per agent, so that any CI shows what came out otherwise than expected.
+
+A red run that was expected is a passed case. Failed: a verdict or a set of violated invariants that was not expected.
+Error: inconclusive, a fault of the harness, or a run that never ended. Skipped: it does not apply, or it is known.
+Cells of the fix matrix without an expectation count as nothing and are left out.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from wedgehog.harness.store import StoredRun
+from wedgehog.reports.campaign_folder import Campaign, Unfinished
+from wedgehog.reports.standing import reads, standing
+from wedgehog.reports.words import clean
+
+_OUTCOME = {
+    "failed": "failure",
+    "inconclusive": "error",
+    "error": "error",
+    "skipped": "skipped",
+    "known": "skipped",
+}
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def write(campaign: Campaign, path: Path) -> None:
+    """Write junit.xml."""
+    root = ET.Element("testsuites", name="wedgehog")
+    by_scenario: dict[str, list[StoredRun]] = {}
+    for run in campaign.runs:
+        if standing(run.judgement) != "shown":
+            by_scenario.setdefault(run.judgement.scenario, []).append(run)
+    for scenario, runs in by_scenario.items():
+        suite = ET.SubElement(root, "testsuite", name=clean(scenario))
+        for run in runs:
+            suite.append(_case(run, campaign))
+    if campaign.unfinished:
+        suite = ET.SubElement(root, "testsuite", name="unfinished runs")
+        suite.extend(_lost(run, campaign) for run in campaign.unfinished)
+    _count(root, root)
+    for suite in root:
+        _count(suite, suite)
+    ET.indent(root)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _count(holder: ET.Element, within: ET.Element) -> None:
+    cases = list(within.iter("testcase"))
+    holder.set("tests", str(len(cases)))
+    for name, child in _COUNTED.items():
+        holder.set(name, str(sum(case.find(child) is not None for case in cases)))
+    holder.set("time", f"{sum(float(case.get('time', '0')) for case in cases):.3f}")
+
+
+def _case(run: StoredRun, campaign: Campaign) -> ET.Element:
+    judged = run.judgement
+    name = judged.agent if judged.repeat == 1 else f"{judged.agent} (repeat {judged.repeat})"
+    lasted = run.history.events[-1].at_s if run.history.events else 0.0
+    case = ET.Element("testcase", classname=clean(judged.scenario), name=clean(name), time=f"{max(lasted, 0):.3f}")
+    properties = ET.SubElement(case, "properties")
+    for key, value in _properties(run, campaign):
+        ET.SubElement(properties, "property", name=key, value=clean(value))
+    outcome = _OUTCOME.get(standing(judged))
+    if outcome:
+        why = judged.skipped or (judged.known if standing(judged) == "known" else judged.says)
+        said = ET.SubElement(case, outcome, message=clean(f"{reads(judged)}: {why}" if why else reads(judged)))
+        if outcome != "skipped":
+            said.set("type", judged.verdict)
+            said.text = clean("\n".join(_details(run)))
+    return case
+
+
+def _properties(run: StoredRun, campaign: Campaign) -> Iterable[tuple[str, str]]:
+    judged = run.judgement
+    yield from (("verdict", judged.verdict), ("expected", judged.expected), ("violated", ";".join(judged.violated)))
+    yield from (("network", judged.network), ("run_dir", campaign.place(run.folder)), ("replay", judged.replay))
+
+
+def _details(run: StoredRun) -> Iterable[str]:
+    for verdict in run.judgement.verdicts:
+        if verdict.status not in ("pass", "nothing"):
+            yield f"{verdict.name}: {verdict.status}: {verdict.says}"
+    if run.judgement.replay:
+        yield f"replay: {run.judgement.replay}"
+
+
+def _lost(run: Unfinished, campaign: Campaign) -> ET.Element:
+    case = ET.Element("testcase", classname="unfinished runs", name=clean(campaign.place(run.folder)), time="0")
+    ET.SubElement(case, "error", type="unfinished", message=clean(run.why))
+    return case

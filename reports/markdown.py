@@ -1,0 +1,90 @@
+"""summary.md: a short page for a CI job's summary. What agents said is escaped: it can't become markup there."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.cost import total_usd
+from wedgehog.reports.standing import SIGNS, standing, tally
+from wedgehog.reports.words import brief, count, missing, money, one_line, seconds
+
+HEAD = (
+    "",
+    "scenario",
+    "agent",
+    "verdict",
+    "violated",
+    "paid calls",
+    "tokens billed / delivered",
+    "cost",
+    "turn",
+    "first error",
+    "recovery",
+)
+
+
+def write(campaign: Campaign, table: pd.DataFrame, path: Path) -> None:
+    """Write summary.md."""
+    path.write_text("\n".join(_lines(campaign, table)) + "\n", encoding="utf-8")
+
+
+def escaped(text: str) -> str:
+    """`text` on one line, as plain words: no pipe ends a cell, no bracket makes a link, no tag gets through."""
+    plain = one_line(text, 400).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_{}\[\]()#!|~@])", r"\\\1", plain)
+
+
+def code(text: str) -> str:
+    """`text` as code, in a fence that it can't close."""
+    line = one_line(text)
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
+
+
+def _lines(campaign: Campaign, table: pd.DataFrame) -> Iterator[str]:
+    yield "## Wedgehog"
+    yield ""
+    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {money(total_usd(table))} in all."
+    yield ""
+    if len(table):
+        yield _line(HEAD)
+        yield _line(["---"] * len(HEAD))
+        yield from (_line(_cells(row)) for row in table.to_dict("records"))
+        yield ""
+    yield from _unexpected(campaign)
+    for lost in campaign.unfinished:
+        yield f"- unfinished: {escaped(campaign.place(lost.folder))}: {escaped(lost.why)}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(row: dict[Any, Any]) -> Sequence[str]:
+    return (
+        SIGNS[row["standing"]],
+        escaped(row["scenario"]),
+        escaped(row["agent"]),
+        escaped(row["reads"]),
+        escaped(row["violated"].replace(";", ", ")),
+        count(row["paid_calls"]),
+        f"{brief(row['tokens_billed'])} / {brief(row['tokens_delivered'])}",
+        "–" if missing(row["paid_calls"]) else money(row["cost_usd"]),
+        seconds(row["turn_s"]),
+        seconds(row["first_error_s"]),
+        seconds(row["recovery_s"]),
+    )
+
+
+def _unexpected(campaign: Campaign) -> Iterator[str]:
+    for run in campaign.runs:
+        judged = run.judgement
+        if standing(judged) not in ("failed", "inconclusive", "error"):
+            continue
+        yield f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**: {escaped(judged.says)}"
+        if judged.replay:
+            yield f"  {code(judged.replay)}"

@@ -1,0 +1,134 @@
+"""One row per run: what summary.csv holds, and the table from which all other tables are folded."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wedgehog.harness.event import FaultFired
+from wedgehog.harness.history import History, Turn
+from wedgehog.harness.ledger import Ledger, ledger_of
+from wedgehog.harness.outcome import TurnOutcome, outcome_of
+from wedgehog.harness.store import StoredRun
+from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.standing import reads, standing
+
+COLUMNS = (
+    "scenario",
+    "agent",
+    "world",
+    "network",
+    "verdict",
+    "expected",
+    "violated",
+    "paid_calls",
+    "refused_calls",
+    "tokens_billed",
+    "tokens_delivered",
+    "cost_usd",
+    "peak_calls_per_min",
+    "peak_usd_per_min",
+    "turn_s",
+    "first_error_s",
+    "recovery_s",
+    "answered",
+    "faults_fired",
+    "run_dir",
+    "replay",
+)
+"""The columns of summary.csv, in order."""
+
+BESIDE = ("family", "repeat", "standing", "reads", "report_number")
+"""What `table` holds beside them, for the folds."""
+
+
+def table(campaign: Campaign) -> pd.DataFrame:
+    """One row per finished run, with `COLUMNS` and `BESIDE`; times in seconds, money in dollars (NaN: unknown)."""
+    return pd.DataFrame([_whole_row(run, campaign) for run in campaign.runs], columns=[*COLUMNS, *BESIDE])
+
+
+def write_csv(rows: pd.DataFrame, path: Path) -> None:
+    """Write summary.csv. A price that nobody knows reads `unknown`, what was not measured stays empty."""
+    shown = rows[list(COLUMNS)].copy()
+    played = rows["verdict"] != "skipped"
+    for column in ("cost_usd", "peak_usd_per_min"):
+        unknown = played & rows[column].isna()
+        shown[column] = shown[column].astype(object).mask(unknown, "unknown")
+    shown.to_csv(path, index=False, lineterminator="\n")
+
+
+def _whole_row(run: StoredRun, campaign: Campaign) -> dict[str, Any]:
+    judged = run.judgement
+    beside = (
+        campaign.family(judged.scenario),
+        judged.repeat,
+        standing(judged),
+        reads(judged),
+        judged.report_number,
+    )
+    return row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
+
+
+def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
+    """The summary of one run, by column."""
+    judged = run.judgement
+    return {
+        "scenario": judged.scenario,
+        "agent": judged.agent,
+        "world": judged.world,
+        "network": judged.network,
+        "verdict": "skipped" if judged.skipped else judged.verdict,
+        "expected": judged.expected,
+        "violated": ";".join(judged.violated),
+        **(_NOT_PLAYED if judged.skipped else _spent(ledger_of(run.history)) | _waited(run.history)),
+        "run_dir": run_dir,
+        "replay": judged.replay,
+    }
+
+
+_MEASURED = COLUMNS[COLUMNS.index("paid_calls") : COLUMNS.index("run_dir")]
+_NOT_PLAYED: dict[str, Any] = dict.fromkeys(_MEASURED)
+
+
+def _spent(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "paid_calls": ledger.paid_calls,
+        "refused_calls": ledger.refused_calls,
+        "tokens_billed": ledger.tokens_billed,
+        "tokens_delivered": ledger.tokens_delivered,
+        "cost_usd": ledger.cost_usd,
+        "peak_calls_per_min": ledger.peak_calls_per_min,
+        "peak_usd_per_min": ledger.peak_usd_per_min,
+    }
+
+
+def _waited(history: History) -> dict[str, Any]:
+    played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
+    return {
+        "turn_s": max((turn.duration_s for turn, _ in played if turn.duration_s is not None), default=None),
+        "first_error_s": next((turn.duration_s for turn, came in played if _error_shown(came)), None),
+        "recovery_s": recovery_s(history),
+        "answered": _answered(played),
+        "faults_fired": sum(1 for _ in history.of(FaultFired)),
+    }
+
+
+def _error_shown(came: TurnOutcome) -> bool:
+    return came.kind in ("surfaced", "stopped at its limit")
+
+
+def recovery_s(history: History) -> float | None:
+    """How long the recovery message took that was answered; None if none was."""
+    tries = (turn for turn in history.turns if turn.recovery)
+    return next((turn.duration_s for turn in tries if outcome_of(turn, history).kind == "answered"), None)
+
+
+def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
+    """Whether each message of the scenario was answered; None if none owed an answer."""
+    owing = [came for turn, came in played if _owes_answer(turn, came)]
+    return all(came.kind == "answered" for came in owing) if owing else None
+
+
+def _owes_answer(turn: Turn, came: TurnOutcome) -> bool:
+    wake_up = turn.stimulus is not None and turn.stimulus.stimulus == "wake_up"
+    return came.kind == "answered" or not (wake_up or came.kind == "stopped by its user")

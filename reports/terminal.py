@@ -1,0 +1,230 @@
+"""The report at the end of a run in a terminal: what came out, why, what it cost, and how to see it again.
+
+Words carry the meaning, colours only repeat it: it reads the same with NO_COLOR, in a log and in a screen reader. On
+a narrow terminal each run becomes three short lines; where the output can't write `✓`, it says `ok`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from wedgehog.harness.store import StoredRun
+from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, load
+from wedgehog.reports.cost import total_usd
+from wedgehog.reports.matrix import fixes
+from wedgehog.reports.rows import table
+from wedgehog.reports.standing import SIGNS, Standing, standing, tally
+from wedgehog.reports.words import brief, clean, count, missing, money, seconds, speakable
+
+BOUNDLESS_COLUMNS = 10_000
+
+WORDS = ("scenario, agent", "verdict")
+HEADS = (*WORDS, "paid", "billed", "delivered", "cost", "turn", "1st error", "recovery")
+
+STYLES: dict[Standing, str] = {
+    "passed": "green",
+    "failed": "bold red",
+    "inconclusive": "yellow",
+    "error": "magenta",
+    "skipped": "dim",
+    "known": "yellow",
+    "shown": "dim",
+}
+
+ATTENTION = ("failed", "error", "inconclusive")
+
+
+def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
+    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence.
+
+    Raises:
+        ValueError: there is no such folder.
+    """
+    campaign = load(folder)
+    _Report(campaign, table(campaign), console, verbose).show()
+
+
+@dataclass(frozen=True)
+class _Report:
+    campaign: Campaign
+    rows: pd.DataFrame
+    console: Console
+    verbose: bool
+
+    def show(self) -> None:
+        for family, rows in self.rows.groupby("family", sort=False):
+            self._family(str(family), rows)
+        self._reds()
+        self._attention()
+        self._closing()
+
+    # ---- tables
+
+    def _family(self, family: str, rows: pd.DataFrame) -> None:
+        self.console.print()
+        if family != NO_FAMILY or self.rows["family"].nunique() > 1:
+            self.console.print(self._text(family, "bold underline"))
+        records = rows.to_dict("records")
+        grid = self._table(records)
+        boundless = self.console.options.update(width=BOUNDLESS_COLUMNS)
+        if Measurement.get(self.console, boundless, grid).minimum <= self.console.width:
+            self.console.print(grid)
+        else:
+            self._stacked(records)
+        self._fixes(rows)
+
+    def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
+        """All columns as wide as their words; only the violated invariants, under the verdict, may wrap."""
+        lines: list[list[Text]] = []
+        room = {name: len(name) for name in HEADS}
+        before = ""
+        for row in records:
+            if row["scenario"] != before:
+                lines.append([self._text(row["scenario"], "bold")])
+                before = row["scenario"]
+            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, _numbers(row))]
+            lines.append(words)
+        for line in lines:
+            room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
+        for line, row in zip((line for line in lines if len(line) > 1), records, strict=True):
+            if row["violated"]:
+                line[1] = Text.assemble(line[1], "\n", self._text(row["violated"].replace(";", ", "), "dim"))
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for name in HEADS:
+            grid.add_column(name, min_width=room[name], justify="left" if name in WORDS else "right")
+        for line in lines:
+            grid.add_row(*line)
+        return grid
+
+    def _stacked(self, records: Sequence[dict[Any, Any]]) -> None:
+        before = ""
+        for row in records:
+            if row["scenario"] != before:
+                self._say(row["scenario"], "bold")
+                before = row["scenario"]
+            self._say(Text.assemble(self._verdict(row), "  ", self._text(_agent(row), "bold")), indent=2)
+            if row["violated"]:
+                self._say(row["violated"].replace(";", ", "), indent=4)
+            if missing(row["paid_calls"]):
+                continue
+            paid, billed, delivered, usd, turn, error, recovery = _numbers(row)
+            self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
+            self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
+
+    def _fixes(self, rows: pd.DataFrame) -> None:
+        cells = fixes(rows)
+        if not len(cells):
+            return
+        self.console.print()
+        self._say("fix × scenario", "bold")
+        for agent, line in cells.iterrows():
+            by_verdict: dict[str, list[str]] = {}
+            for scenario, reads in line.items():
+                if reads:
+                    by_verdict.setdefault(str(reads), []).append(str(scenario))
+            said = "; ".join(f"{reads}: {', '.join(names)}" for reads, names in by_verdict.items())
+            self._say(Text.assemble(self._text(str(agent), "bold"), self._text(f"  {said}")), indent=2)
+
+    def _verdict(self, row: dict[Any, Any]) -> Text:
+        return self._text(f"{SIGNS[row['standing']]} {row['reads']}", STYLES[row["standing"]])
+
+    # ---- sentences
+
+    def _reds(self) -> None:
+        """Why the expected and the known reds are red."""
+        runs = [
+            run
+            for run in self.campaign.runs
+            if run.judgement.verdict == "fail" and standing(run.judgement) in ("passed", "known")
+        ]
+        if runs:
+            self._heading("Red, as expected")
+        for run in runs:
+            known = f" (known: {run.judgement.known})" if standing(run.judgement) == "known" else ""
+            self._why(run, known)
+
+    def _attention(self) -> None:
+        runs = [run for run in self.campaign.runs if standing(run.judgement) in ATTENTION]
+        if runs:
+            self._heading("Not as expected")
+        for run in runs:
+            self._why(run, "")
+            if run.judgement.replay:
+                self._whole(f"    replay: {run.judgement.replay}", "cyan")
+        if self.campaign.unfinished:
+            self._heading("Unfinished")
+        for lost in self.campaign.unfinished:
+            self._say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
+
+    def _why(self, run: StoredRun, beside: str) -> None:
+        judged = run.judgement
+        sign, style = SIGNS[standing(judged)], STYLES[standing(judged)]
+        name = f"{judged.scenario}, {judged.agent}" + (f" (repeat {judged.repeat})" if judged.repeat > 1 else "")
+        says = judged.says or ", ".join(judged.violated) or judged.verdict
+        line = Text.assemble(self._text(f"{sign} {name}: ", style), self._text(f"{says}{beside}"))
+        self._say(line, indent=2)
+        if self.verbose:
+            self._each_invariant(run)
+
+    def _each_invariant(self, run: StoredRun) -> None:
+        for verdict in run.judgement.verdicts:
+            if verdict.status != "nothing":
+                said = f": {verdict.says}" if verdict.says else ""
+                self._say(f"{verdict.name} {verdict.status}{said}", "dim", indent=4)
+        for remark in run.judgement.remarks:
+            self._say(remark, "dim", indent=4)
+
+    def _closing(self) -> None:
+        self.console.print()
+        if not len(self.rows) and not self.campaign.unfinished:
+            self._say("Nothing ran.")
+        counts = tally(self.rows["standing"], len(self.campaign.unfinished))
+        bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
+        spent = f", {money(total_usd(self.rows))} in all" if len(self.rows) else ""
+        self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
+        page = self.campaign.folder / "report.html"
+        self._whole(f"report: {page if page.is_file() else self.campaign.folder}")
+
+    # ---- how it is written
+
+    def _heading(self, words: str) -> None:
+        self.console.print()
+        self._say(words, "bold")
+
+    def _say(self, words: str | Text, style: str = "", indent: int = 0) -> None:
+        text = words if isinstance(words, Text) else self._text(words, style)
+        self.console.print(Padding(text, (0, 0, 0, indent), expand=False), soft_wrap=False)
+
+    def _whole(self, words: str, style: str = "") -> None:
+        """One line that the terminal may wrap, but we don't: it is there to be copied."""
+        self.console.print(self._text(words, style), soft_wrap=True)
+
+    def _text(self, words: str, style: str = "") -> Text:
+        """Other people's words: no control code, no markup, nothing that this terminal can't write."""
+        line = clean(words).replace("\n", " ").replace("\t", " ")
+        return Text(speakable(line, self.console.encoding), style=style)
+
+
+def _agent(row: dict[Any, Any]) -> str:
+    return row["agent"] if row["repeat"] == 1 else f"{row['agent']} #{row['repeat']}"
+
+
+def _numbers(row: dict[Any, Any]) -> Iterable[str]:
+    played = not missing(row["paid_calls"])
+    return (
+        count(row["paid_calls"]),
+        brief(row["tokens_billed"]),
+        brief(row["tokens_delivered"]),
+        money(row["cost_usd"]) if played else "–",
+        seconds(row["turn_s"]),
+        seconds(row["first_error_s"]),
+        seconds(row["recovery_s"]),
+    )

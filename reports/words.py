@@ -1,0 +1,110 @@
+"""Numbers as a person reads them, and other people's text made harmless to show.
+
+Agents and models say anything: escape codes for a terminal, letters that turn a line around, characters that XML
+forbids. Whatever they said goes through `clean` before any writer sees it.
+"""
+
+import math
+import unicodedata
+
+NONE = "–"
+"""Shown where there is nothing to show."""
+
+_KEPT = frozenset("\n\t\u200c\u200d")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+_ASCII = {
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "·": "|",
+    "✓": "ok",
+    "✗": "X",
+    "→": "->",
+    "×": "x",
+    "≥": ">=",
+    "’": "'",
+    "‘": "'",
+    "“": '"',
+    "”": '"',
+    "°": " deg",
+    "\u00a0": " ",
+}
+
+
+def clean(text: str) -> str:
+    r"""`text` with its invisible and control characters written out (`\x1b`), line breaks and tabs kept."""
+    return "".join(c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else _spelled(c) for c in text)
+
+
+def _spelled(char: str) -> str:
+    code = ord(char)
+    if char == "\r":
+        return ""
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """`text`, clean, on one line, cut to `limit` characters (0: not cut)."""
+    line = " ".join(clean(text).split())
+    return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def speakable(text: str, encoding: str) -> str:
+    """`text` as `encoding` can write it: known signs get words of their own, other characters a question mark."""
+    return "".join(_written(char, encoding) for char in text)
+
+
+def _written(char: str, encoding: str) -> str:
+    try:
+        char.encode(encoding)
+    except UnicodeEncodeError:
+        return _ASCII.get(char, "?")
+    return char
+
+
+def missing(number: float | None) -> bool:
+    """Whether there is no number (None, or the NaN that a table makes of it)."""
+    return number is None or (isinstance(number, float) and math.isnan(number))
+
+
+def count(number: float | None) -> str:
+    """1280000 → `1,280,000`."""
+    return NONE if number is None or missing(number) else f"{number:,.0f}"
+
+
+def brief(number: float | None) -> str:
+    """1280000 → `1.28M`, for narrow places."""
+    if number is None or missing(number):
+        return NONE
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size * 10 or (abs(number) >= size and size > 1e3):
+            return f"{number / size:.3g}{letter}"
+    return f"{number:,.0f}"
+
+
+def money(usd: float | None) -> str:
+    """Dollars; a price that nobody knows is `unknown`, never 0."""
+    if usd is None or missing(usd):
+        return "unknown"
+    if usd == 0:
+        return "$0"
+    if usd < 0.1:
+        return f"${usd:.2g}" if usd >= 0.0001 else "<$0.0001"
+    return f"${usd:,.2f}"
+
+
+def seconds(number: float | None) -> str:
+    """60.0021 → `60.0 s`, 0.043 → `43 ms`."""
+    if number is None or missing(number):
+        return NONE
+    if number == 0:
+        return "0 s"
+    if number < 0.0995:
+        return f"{number * 1000:.0f} ms"
+    return f"{number:.2f} s" if number < 10 else f"{number:,.1f} s"
+
+
+def many(number: int, noun: str, plural: str = "") -> str:
+    """`1 call`, `160 calls`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,93 @@
+"""The specimen's model: one streamed call of the OpenAI chat wire. It has no timer of its own and never tries again."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+MODEL = "gpt-4.1-mini"
+SYSTEM = "You are a coding agent. Use the shell; answer briefly."
+BASH = {
+    "name": "bash",
+    "description": "Run a shell command and return its output.",
+    "parameters": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}},
+        "required": ["command"],
+    },
+}
+
+Json = dict[str, Any]
+
+
+class ProviderError(Exception):
+    """The provider refused, or its stream broke off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where the model is."""
+
+    url: str
+    key: str
+
+    async def complete(self, messages: Sequence[Json]) -> Json:
+        """The next assistant message, once its stream is complete."""
+        request = {
+            "model": MODEL,
+            "stream": True,
+            "tools": [{"type": "function", "function": BASH}],
+            "messages": [{"role": "system", "content": SYSTEM}, *messages],
+        }
+        headers = {"Authorization": f"Bearer {self.key}"}
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as http,
+            http.post(f"{self.url}/v1/chat/completions", json=request, headers=headers) as response,
+        ):
+            if not response.ok:
+                raise ProviderError(f"HTTP {response.status}: {await response.text()}")
+            return await _assemble(_events(response.content))
+
+
+@dataclass(slots=True)
+class _Reply:
+    """An assistant message that is still arriving."""
+
+    text: str = ""
+    calls: dict[int, Json] = field(default_factory=dict)
+
+    def add(self, delta: Json) -> None:
+        self.text += delta.get("content") or ""
+        for part in delta.get("tool_calls") or ():
+            call = self.calls.setdefault(
+                part["index"], {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            )
+            call["id"] += part.get("id") or ""
+            for key in ("name", "arguments"):
+                call["function"][key] += part.get("function", {}).get(key) or ""
+
+    def message(self) -> Json:
+        calls = {"tool_calls": list(self.calls.values())} if self.calls else {}
+        return {"role": "assistant", "content": self.text or None, **calls}
+
+
+async def _events(body: aiohttp.StreamReader) -> AsyncIterator[Json]:
+    async for line in body:
+        name, _, data = line.decode().strip().partition(":")
+        if name == "data" and data.strip() != "[DONE]":
+            yield json.loads(data)
+
+
+async def _assemble(events: AsyncIterator[Json]) -> Json:
+    reply, finished = _Reply(), False
+    async for event in events:
+        if "error" in event:
+            raise ProviderError(event["error"].get("message", "the stream ended in an error"))
+        for choice in event["choices"]:
+            reply.add(choice.get("delta") or {})
+            finished = finished or bool(choice.get("finish_reason"))
+    if not finished:
+        raise ProviderError("the stream ended early")
+    return reply.message()

@@ -1,0 +1,193 @@
+"""A web service with Landscaper's endless loop: tools and continuations for as long as the model asks for them.
+
+A message is answered by a chain of model calls with tools between them. Nothing bounds the chain: the client's 60 s
+begin anew with each call, while the front end's 90 s only shrink. What goes wrong ends in a canned text with HTTP 200,
+and nobody tells the service that the front end has left. The fixes:
+
+    five-rounds            the loop ends after five rounds of tools
+    budget-75              … or 75 s after it began, looked at between calls (as the report writes it: after the first)
+    cut-results            a tool's result is cut at 4,000 characters, and says so
+    client-timeout-120     the client waits 120 s for each call
+    multi-row-insert       one statement a table, not four or five a unit
+    streaming              replies are streamed, so that the client's timer sees bytes
+    budget-per-call        the 75 s begin with the message, and each call gets what is left of them
+    cancel-with-front-end  when the connection closes, the work on its message is cancelled
+    say-so                 an error for what went wrong, was cut or was left undone
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from model import MAX_TOKENS, Model, ModelError, Reply, Timers
+from units import Units
+
+CLIENT_TIMEOUT_S = 60.0
+LONGER_CLIENT_TIMEOUT_S = 120.0
+TOTAL_BUDGET_S = 75.0
+MAX_TOOL_ITERATIONS = 5
+RESULT_CHARS = 4000
+CANNED = "I'm sorry, I had trouble with that request. Please try again in a moment."
+FIXES = {
+    *("five-rounds", "budget-75", "cut-results", "client-timeout-120", "multi-row-insert"),
+    *("streaming", "budget-per-call", "cancel-with-front-end", "say-so"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    session: Path
+    url: str
+    key: str
+    time_scale: float
+    fixes: frozenset[str]
+    sdk_retries: int
+
+
+class Thread:
+    """One conversation: what its user wrote and read. Tool rounds are not kept."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file = folder / f"thread-{re.sub(r'[^A-Za-z0-9]+', '-', name)}.jsonl"
+
+    def add(self, role: str, text: str) -> None:
+        with self._file.open("a") as file:
+            file.write(json.dumps({"role": role, "content": text}) + "\n")
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        lines = self._file.read_text().splitlines()
+        return [message for message in map(json.loads, lines) if message["content"]]
+
+
+class Landscaper:
+    def __init__(self, options: Options, model: Model, units: Units) -> None:
+        self._options = options
+        self._fixes = options.fixes
+        self._model = model
+        self._units = units
+
+    async def respond(self, thread: Thread, text: str) -> web.Response:
+        thread.add("user", text)
+        try:
+            answer = await self._loop(thread.messages)
+        except Exception as wrong:
+            if "say-so" in self._fixes:
+                return web.json_response({"error": str(wrong) or type(wrong).__name__}, status=500)
+            answer = CANNED
+        thread.add("assistant", answer)
+        return web.json_response({"answer": answer})
+
+    async def _loop(self, messages: list[dict[str, Any]]) -> str:
+        timers = self._timers()
+        reply = await self._model.create(messages, timers)
+        began, iteration = time.monotonic(), 0
+        while reply.stop_reason == "tool_use":
+            iteration += 1
+            if "five-rounds" in self._fixes and iteration > MAX_TOOL_ITERATIONS:
+                break
+            if "budget-75" in self._fixes and time.monotonic() - began > self._scaled(TOTAL_BUDGET_S):
+                break
+            results = [await self._use(tool_use) for tool_use in reply.tool_uses]
+            messages = [
+                *messages,
+                {"role": "assistant", "content": reply.content},
+                {"role": "user", "content": results},
+            ]
+            reply = await self._model.create(messages, timers)
+        return self._words(reply)
+
+    def _scaled(self, seconds: float) -> float:
+        return seconds / self._options.time_scale
+
+    def _timers(self) -> Timers:
+        """What every call of this message may take; armed when the message comes."""
+        client_s = LONGER_CLIENT_TIMEOUT_S if "client-timeout-120" in self._fixes else CLIENT_TIMEOUT_S
+        ends_at = time.monotonic() + self._scaled(TOTAL_BUDGET_S) if "budget-per-call" in self._fixes else None
+        return Timers(self._scaled(client_s), ends_at)
+
+    async def _use(self, tool_use: dict[str, Any]) -> dict[str, Any]:
+        try:
+            result = str(await self._units.update(int(tool_use["input"].get("count", 40))))
+        except (TypeError, ValueError) as wrong:
+            result = str({"success": False, "why": str(wrong)})
+        if "cut-results" in self._fixes and len(result) > RESULT_CHARS:
+            result = result[:RESULT_CHARS] + f"... [truncated, {len(result)} chars total]"
+        return {"type": "tool_result", "tool_use_id": tool_use["id"], "content": result}
+
+    def _words(self, reply: Reply) -> str:
+        """What the user reads. After a `break` that may be the words beside a tool call, or none."""
+        if "say-so" not in self._fixes:
+            return reply.text
+        if reply.stop_reason == "tool_use":
+            raise ModelError("stopped at a limit of my own with tool calls still to do; what was done is kept")
+        if reply.stop_reason == "max_tokens":
+            raise ModelError(f"the model's reply was cut at {MAX_TOKENS} tokens")
+        return reply.text
+
+
+def application(options: Options) -> web.Application:
+    options.session.mkdir(parents=True, exist_ok=True)
+    units = Units(options.session, options.time_scale, "multi-row-insert" in options.fixes)
+    landscaper = web.AppKey("landscaper", Landscaper)
+
+    async def client(app: web.Application) -> AsyncIterator[None]:
+        async with aiohttp.ClientSession() as http:
+            model = Model(http, options.url, options.key, "streaming" in options.fixes, options.sdk_retries)
+            app[landscaper] = Landscaper(options, model, units)
+            yield
+
+    async def health(_: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    async def message(request: web.Request) -> web.Response:
+        body = await request.json()
+        return await request.app[landscaper].respond(Thread(options.session, body["session"]), body["text"])
+
+    app = web.Application()
+    app.cleanup_ctx.append(client)
+    app.add_routes([web.get("/health", health), web.post("/message", message)])
+    return app
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fixes", default="none", help="names with commas between them, or none")
+    parser.add_argument("--time-scale", type=float, default=1.0, help="every duration is divided by it")
+    parser.add_argument("--session", type=Path, required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--key", default="")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--sdk-retries", type=int, default=0, help="what an SDK adds by itself when a call times out")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    fixes = frozenset(args.fixes.split(",")) - {"none", ""}
+    if fixes - FIXES:
+        sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
+    options = Options(args.session, args.url, args.key, args.time_scale, fixes, args.sdk_retries)
+    web.run_app(
+        application(options),
+        host="127.0.0.1",
+        port=args.port,
+        handler_cancellation="cancel-with-front-end" in fixes,
+        shutdown_timeout=0.2,
+        access_log=None,
+        print=lambda *_: None,
+    )
+
+
+if __name__ == "__main__":
+    main()

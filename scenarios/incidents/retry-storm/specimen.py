@@ -1,0 +1,227 @@
+"""An agent with OpenClaw's retry storm: the run loop tries again after an idle timeout, and nobody counts.
+
+A run (one heartbeat or message) is a loop of attempts. Each attempt gets a stream wrapper of its own, with an idle
+timer that only events of the model reset. An idle timeout sends the loop to the next candidate, and round again.
+The fixes decide who owns the streak of idle timeouts, what ends the streak, and how much a run may try in all:
+
+    wrapper-counter    the streak lives in the attempt's wrapper, and dies with it
+    outer-counter      the streak lives in the run loop; only an attempt that finished ends it
+    reset-on-output    … and any output does
+    reset-on-progress  … and any finished text block or tool call does
+    total-budget       a run makes at most 8 attempts
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import aiohttp
+from session import Session
+from shell import run_command
+from wires import WIRES, Draft, EventReader, ProviderError, Wire
+
+MAX_RUN_LOOP_ITERATIONS = 160
+BREAKER_CAP = 5
+TOTAL_BUDGET = 8  # the breaker's five, and three more: any total has to guess
+HEADERS_S = 5.0  # apart from the idle timer, so that a busy machine is not taken for a stalled provider
+FIXES = {"wrapper-counter", "outer-counter", "reset-on-output", "reset-on-progress", "total-budget"}
+
+
+class IdleTimeoutError(Exception):
+    """No event of the model came for as long as the idle timer waits."""
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__("LLM idle timeout")
+        self.draft = draft
+
+
+class BreakerOpenError(Exception):
+    """Told apart from a plain timeout: it is the loop that refuses to go on."""
+
+
+class Streak:
+    """Idle timeouts in a row. It remembers no longer than its owner lives."""
+
+    def __init__(self, cap: int | None) -> None:
+        self.cap = cap
+        self.length = 0
+
+    def check(self) -> None:
+        if self.cap is not None and self.length >= self.cap:
+            raise BreakerOpenError(
+                f"idle-timeout breaker: the model brought nothing {self.length} times in a row, not trying again"
+            )
+
+
+@dataclass(frozen=True)
+class Options:
+    wire: Wire
+    url: str
+    key: str
+    candidates: int
+    loop_per_candidate: bool
+    idle_s: float
+    fixes: frozenset[str]
+
+
+class Route:
+    """Which candidate comes next: m1 … mN and round again, or a whole run loop for each before the next."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.idle_timeouts = 0
+        self.limit = MAX_RUN_LOOP_ITERATIONS * (options.candidates if options.loop_per_candidate else 1)
+
+    @property
+    def model(self) -> str:
+        if self._options.loop_per_candidate:
+            return f"m{1 + self.idle_timeouts // MAX_RUN_LOOP_ITERATIONS}"
+        return f"m{1 + self.idle_timeouts % self._options.candidates}"
+
+
+class Attempt:
+    """One call of the model, with a fresh idle-timeout wrapper round its stream."""
+
+    def __init__(self, options: Options, http: aiohttp.ClientSession) -> None:
+        self._options = options
+        self._http = http
+        self._streak = Streak(BREAKER_CAP if "wrapper-counter" in options.fixes else None)
+
+    async def run(self, model: str, messages: list[dict[str, Any]]) -> Draft:
+        wire, draft = self._options.wire, Draft()
+        try:
+            async with asyncio.timeout(HEADERS_S):
+                reply = await self._http.post(
+                    self._options.url + wire.path,
+                    headers=wire.headers(self._options.key),
+                    json=wire.body(model, messages),
+                )
+        except TimeoutError:
+            raise IdleTimeoutError(draft) from None
+        async with reply:  # leaving it early closes the socket
+            if reply.status >= 400:
+                raise ProviderError(f"HTTP {reply.status}: {(await reply.text())[:200]}")
+            await self._read(draft, EventReader(reply.content))
+        return draft
+
+    async def _read(self, draft: Draft, events: EventReader) -> None:
+        while not draft.done:
+            coming = asyncio.create_task(events.next())
+            # `wait` and not `wait_for`: what had come before we got the processor back is no timeout.
+            if not (await asyncio.wait({coming}, timeout=self._options.idle_s))[0]:
+                coming.cancel()
+                self._timed_out(draft)
+            sse = coming.result()
+            if sse is None:
+                raise ProviderError("the stream ended before the reply did")
+            self._options.wire.read(draft, sse)
+            self._streak.length = 0
+
+    def _timed_out(self, draft: Draft) -> NoReturn:
+        self._streak.length += 1
+        self._streak.check()
+        raise IdleTimeoutError(draft)
+
+
+class Run:
+    """The outer run loop: from a prompt to its answer, through attempts, candidates and tools."""
+
+    def __init__(self, options: Options, http: aiohttp.ClientSession, session: Session) -> None:
+        self._options = options
+        self._http = http
+        self._session = session
+        self._attempts = 0
+        self._route = Route(options)
+        self._streak = Streak(BREAKER_CAP if "outer-counter" in options.fixes else None)
+        self._budget = TOTAL_BUDGET if "total-budget" in options.fixes else None
+
+    async def answer(self) -> str:
+        while self._attempts < self._route.limit:
+            self._streak.check()
+            if self._attempts == self._budget:
+                raise BreakerOpenError(f"attempt budget: {self._budget} attempts in one run, not trying again")
+            self._attempts += 1
+            draft = await self._attempt()
+            if draft is None:
+                continue
+            if not draft.calls:
+                if draft.text:
+                    self._session.add({"role": "assistant", "text": draft.text})
+                return draft.text
+            await self._use_tools(draft)
+        raise ProviderError(f"the run loop gave up after {self._attempts} attempts: LLM idle timeout")
+
+    async def _attempt(self) -> Draft | None:
+        model = self._route.model
+        try:
+            draft = await Attempt(self._options, self._http).run(model, self._session.messages)
+        except IdleTimeoutError as timeout:
+            self._session.book(self._attempts, model, timeout.draft, "idle timeout")
+            self._route.idle_timeouts += 1
+            self._streak.length = 0 if self._was_alive(timeout.draft) else self._streak.length + 1
+            return None
+        self._session.book(self._attempts, model, draft, "finished")
+        self._streak.length = 0
+        return draft
+
+    def _was_alive(self, draft: Draft) -> bool:
+        by_output = "reset-on-output" in self._options.fixes and draft.output > 0
+        by_progress = "reset-on-progress" in self._options.fixes and draft.finished_blocks > 0
+        return by_output or by_progress
+
+    async def _use_tools(self, draft: Draft) -> None:
+        results = [{"id": call.id, "text": await run_command(call.arguments)} for call in draft.calls]
+        calls = [asdict(call) for call in draft.calls]
+        self._session.add(
+            {"role": "assistant", "text": draft.text, "calls": calls}, {"role": "tool", "results": results}
+        )
+
+
+async def respond(options: Options, session: Session, prompt: str) -> str:
+    session.add({"role": "user", "text": prompt})
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as http:
+        return await Run(options, http, session).answer()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fixes", default="none", help="names with commas between them, or none")
+    parser.add_argument("--session", type=Path, required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--key", default="")
+    parser.add_argument("--wire", choices=WIRES, default="anthropic")
+    parser.add_argument("--candidates", type=int, default=5)
+    parser.add_argument("--loop-per-candidate", action="store_true")
+    parser.add_argument("--idle-ms", type=float, default=50.0, help="never scaled: a storm runs as it is")
+    parser.add_argument("--heartbeat", action="store_true", help="the message is what the agent's own timer says")
+    parser.add_argument("message")
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments()
+    fixes = frozenset(args.fixes.split(",")) - {"none", ""}
+    if fixes - FIXES:
+        sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
+    options = Options(
+        WIRES[args.wire], args.url, args.key, args.candidates, args.loop_per_candidate, args.idle_ms / 1000, fixes
+    )
+    prompt = f"{args.message} (heartbeat: do what is due)" if args.heartbeat else args.message
+    try:
+        print(asyncio.run(respond(options, Session(args.session), prompt)))
+    except (BreakerOpenError, ProviderError, aiohttp.ClientError) as wrong:
+        print(f"error: {wrong}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The specimen's conversation: the sanitizer, the model call with its retry loop, the tool loop. (`claude.js`.)"""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from web import NETWORK_ERRORS, Http
+
+MODEL = "claude-sonnet-4-6"
+SYSTEM = "You are a personal assistant on a phone. Use your tools; answer briefly."
+TOOL_ROUNDS = 5
+CALL_S = 120.0
+BACK_OFF_S = (1.0, 2.0)
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
+
+Json = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The provider refused, and asking again is over or would not help."""
+
+
+class Claude:
+    """A conversation of Anthropic messages, changed in place and left as it is when something throws."""
+
+    def __init__(
+        self,
+        web: Http,
+        fixes: frozenset[str],
+        *,
+        url: str,
+        key: str,
+        messages: list[Json],
+        tools: Mapping[str, Callable[..., Json]],
+        schemas: Sequence[Json],
+    ) -> None:
+        """The fixes that live here say what is caught around a call and around a tool, and when to sanitize."""
+        self.messages = messages
+        self._web = web
+        self._url = f"{url}/v1/messages"
+        self._headers = {
+            "Content-Type": "application/json",
+            "X-Api-Key": key,
+            "Anthropic-Version": "2023-06-01",
+        }
+        self._tools = tools
+        self._schemas = list(schemas)
+        self._retried_errors = NETWORK_ERRORS if "retry-network-errors" in fixes else ()
+        self._thrown_results = (Exception,) if "push-results-on-throw" in fixes else ()
+        self._call_s = CALL_S if "total-deadline" in fixes else math.inf
+        self._sanitizes_each_call = "sanitize-each-call" in fixes
+
+    def chat(self, text: str) -> str:
+        """One turn. Whatever a call or a tool throws ends it."""
+        self.messages.append({"role": "user", "content": text})
+        self._sanitize()
+        for _round in range(TOOL_ROUNDS):
+            if self._sanitizes_each_call:
+                self._sanitize()
+            content = self._call()
+            self.messages.append({"role": "assistant", "content": content})
+            uses = [block for block in content if block["type"] == "tool_use"]
+            if not uses:
+                return "".join(block["text"] for block in content if block["type"] == "text")
+            self.messages.append({"role": "user", "content": self._results(uses)})
+        raise ApiError(f"no answer after {TOOL_ROUNDS} tool rounds")
+
+    def _sanitize(self) -> None:
+        if stripped := sanitize(self.messages):
+            print(
+                f"[Sanitize] Stripped {stripped} orphaned tool_use/tool_result block(s) from conversation",
+                file=sys.stderr,
+            )
+
+    def _results(self, uses: Sequence[Json]) -> list[Json]:
+        """Results in order, one tool after another; they reach the conversation when the last has come."""
+        results: list[Json] = []
+        for use in uses:
+            result: Json = {"type": "tool_result", "tool_use_id": use["id"]}
+            try:
+                result["content"] = json.dumps(self._run(use["name"], use["input"]))
+            except self._thrown_results as error:
+                result |= {"content": json.dumps({"error": str(error)}), "is_error": True}
+            results.append(result)
+        return results
+
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> Json:
+        tool = self._tools.get(name)
+        return tool(**arguments) if tool else {"error": f"Unknown tool: {name}"}
+
+    def _call(self) -> list[Json]:
+        """The content blocks of the next reply. A refusal goes round the loop; a network error leaves it."""
+        request = {
+            "model": MODEL,
+            "max_tokens": 4096,
+            "system": SYSTEM,
+            "tools": self._schemas,
+            "messages": self.messages,
+        }
+        body = json.dumps(request).encode()
+        deadline_s = self._web.pace.now_s() + self._call_s
+        attempt = 0
+        while (left_s := deadline_s - self._web.pace.now_s()) > 0:
+            last = attempt == len(BACK_OFF_S)
+            wait_s = 0 if last else self._web.pace.real_s(BACK_OFF_S[attempt])
+            try:
+                response = self._web.request("POST", self._url, body=body, headers=self._headers, total_s=left_s)
+            except self._retried_errors:
+                if last:
+                    raise
+            else:
+                if response.status == 200:
+                    content: list[Json] = json.loads(response.body)["content"]
+                    return content
+                if last or response.status not in RETRIED_STATUSES:
+                    raise ApiError(f"API error: {response.status} {response.body.decode(errors='replace')}")
+                # The provider speaks of real seconds, so its own wish isn't scaled.
+                wait_s = float(response.headers.get("Retry-After", wait_s))
+            time.sleep(wait_s)
+            attempt += 1
+        raise TimeoutError("Timeout")
+
+
+def sanitize(messages: list[Json]) -> int:
+    """Strip blocks without a partner in the neighbouring message, then messages left empty; how many blocks went."""
+    orphaned_uses = _strip(messages, role="assistant", kind="tool_use", key="id", neighbour=1)
+    orphaned_results = _strip(messages, role="user", kind="tool_result", key="tool_use_id", neighbour=-1)
+    return orphaned_uses + orphaned_results
+
+
+def _strip(messages: list[Json], *, role: str, kind: str, key: str, neighbour: int) -> int:
+    """One pass, backwards. `neighbour` is where the partner must stand: the next message or the previous one."""
+    stripped = 0
+    for index in reversed(range(len(messages))):
+        message = messages[index]
+        if message["role"] != role or isinstance(message["content"], str):
+            continue
+        partners = _partner_ids(messages, index + neighbour)
+        kept = [block for block in message["content"] if block["type"] != kind or block[key] in partners]
+        stripped += len(message["content"]) - len(kept)
+        message["content"] = kept
+        if not kept:
+            del messages[index]
+    return stripped
+
+
+def _partner_ids(messages: Sequence[Json], index: int) -> set[str]:
+    """The call ids that one message mentions, as a use or as a result."""
+    content = messages[index]["content"] if 0 <= index < len(messages) else ""
+    if isinstance(content, str):
+        return set()
+    return {block.get("tool_use_id") or block.get("id", "") for block in content}

@@ -1,0 +1,122 @@
+"""Specimen of the incident *silent-stall*: an assistant whose model calls and page fetches share one timer.
+
+One message per process, the conversation in the session folder:
+
+    python specimen.py --fixes none --time-scale 30 --session DIR --url http://127.0.0.1:8000 --key K "Hello"
+
+The answer goes to stdout. On failure stderr says ``Error: …`` and the exit code is 1; Ctrl-C is the user's abort (130).
+Each fix moves one timer, or one place where an exception is caught. Durations are divided by ``--time-scale``.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from claude import Claude
+from web import Http, Pace, web_fetch
+
+FIXES = (
+    "retry-network-errors",
+    "honour-timeout",
+    "total-deadline",
+    "push-results-on-throw",
+    "sanitize-each-call",
+)
+SHELL_S = 30.0
+
+Json = dict[str, Any]
+
+
+def read_note(notes: Path, name: str) -> Json:
+    """The tool that throws: a note that isn't there is nobody's result."""
+    return {"content": (notes / name).read_text()}
+
+
+def shell_exec(command: str) -> Json:
+    """Run a shell command; its own deadline is in real seconds."""
+    try:
+        done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=SHELL_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"Command timed out after {SHELL_S * 1000:.0f}ms"}
+    return {"stdout": done.stdout, "stderr": done.stderr, "exit_code": done.returncode}
+
+
+def tools(web: Http) -> dict[str, Callable[..., Json]]:
+    """The tools by the name under which the model calls them."""
+    return {
+        "web_fetch": lambda url: web_fetch(web, url),
+        "read_note": lambda name: read_note(Path("notes"), name),
+        "shell_exec": shell_exec,
+    }
+
+
+def schema(name: str, description: str, parameter: str) -> Json:
+    """What the model is told of a tool with one string parameter."""
+    properties = {parameter: {"type": "string"}}
+    shape = {"type": "object", "properties": properties, "required": [parameter]}
+    return {"name": name, "description": description, "input_schema": shape}
+
+
+SCHEMAS = (
+    schema("web_fetch", "Fetch a web page and return its text.", "url"),
+    schema("read_note", "Read one of the user's notes.", "name"),
+    schema("shell_exec", "Run a shell command.", "command"),
+)
+
+
+def fixes(text: str) -> frozenset[str]:
+    """``none``, or names from `FIXES` joined by commas."""
+    chosen = frozenset() if text == "none" else frozenset(text.split(","))
+    if unknown := chosen.difference(FIXES):
+        raise argparse.ArgumentTypeError(f"no such fix: {', '.join(sorted(unknown))}")
+    return chosen
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="specimen of the incident silent-stall")
+    parser.add_argument("--fixes", type=fixes, default="none")
+    parser.add_argument("--time-scale", type=float, default=1.0)
+    parser.add_argument("--session", type=Path, required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("message")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Play one turn. The conversation is kept however the turn ends, short of a kill."""
+    options = parse(argv)
+    log = options.session / "conversation.json"
+    messages = json.loads(log.read_text()) if log.exists() else []
+    web = Http(options.fixes, Pace(options.time_scale))
+    claude = Claude(
+        web,
+        options.fixes,
+        url=options.url,
+        key=options.key,
+        messages=messages,
+        tools=tools(web),
+        schemas=SCHEMAS,
+    )
+    try:
+        print(claude.chat(options.message))
+    except KeyboardInterrupt:
+        print("Aborted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        # The original's one handler: whatever was thrown becomes a chat message.
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    finally:
+        options.session.mkdir(parents=True, exist_ok=True)
+        log.write_text(json.dumps(messages))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

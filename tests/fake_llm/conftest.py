@@ -1,0 +1,309 @@
+"""The real server on a real port, an observer that remembers, and a client that sees every byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.observer import Fact, Point
+from wedgehog.fake_llm.reply import Answer, Reply, Text
+from wedgehog.fake_llm.server import FakeLLM
+
+F = TypeVar("F")
+PATIENCE_S = 10
+
+
+class Recorder:
+    """Remembers facts and points; `plan` says what the gate returns, `closed` holds the points that it names."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self.points: list[Point] = []
+        self.plan: Callable[[Point], Sequence[int]] = lambda point: ()
+        self.closed: dict[int, asyncio.Event] = {}
+        self._news = asyncio.Event()
+
+    def saw(self, fact: Fact) -> None:
+        self.facts.append(fact)
+        self._news.set()
+
+    async def gate(self, point: Point) -> Sequence[int]:
+        self.points.append(point)
+        self._news.set()
+        if point.at in self.closed:
+            await self.closed[point.at].wait()
+        return self.plan(point)
+
+    def hold(self, at: int) -> asyncio.Event:
+        """Hold replies at body offset `at` until the event returned is set."""
+        return self.closed.setdefault(at, asyncio.Event())
+
+    def all(self, kind: type[F]) -> list[F]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    async def until(self, met: Callable[[], bool]) -> None:
+        """Wait until something that was seen makes `met` true."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not met():
+                self._news.clear()
+                await self._news.wait()
+
+    async def wait_for(self, kind: type[F], count: int = 1) -> list[F]:
+        await self.until(lambda: len(self.all(kind)) >= count)
+        return self.all(kind)
+
+
+class Says:
+    """A script that always says the same; `heard` keeps the conversations."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.heard: list[Conversation] = []
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        self.heard.append(conversation)
+        return self._answer
+
+
+class StillClock:
+    """A clock whose sleeps end when `ring` is called for them (at once unless `held`)."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.held = False
+        self._bell = asyncio.Semaphore(0)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if self.held:
+            await self._bell.acquire()
+        await asyncio.sleep(0)
+
+    def wall(self) -> datetime:
+        return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    def ring(self) -> None:
+        self._bell.release()
+
+
+@dataclass
+class Received:
+    """A reply as its bytes came in; `ends` are the body offsets behind each chunk."""
+
+    head: bytes
+    raw_body: bytes
+    body: bytes
+    ends: tuple[int, ...] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        return int(self.head.split()[1])
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def events(self) -> list[tuple[str, Any]]:
+        """Each event's name and data; `[DONE]` and comments stay text."""
+        found = []
+        for block in self.body.decode().split("\n\n"):
+            lines = dict(line.split(": ", 1) for line in block.splitlines())
+            if "" in lines:
+                found.append(("", ":" + lines[""]))
+            elif lines:
+                data = lines["data"]
+                found.append((lines.get("event", ""), data if data == "[DONE]" else json.loads(data)))
+        return found
+
+
+class Wire:
+    """A client connection on which every byte is seen."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.writer.get_extra_info("sockname")
+        return host, port
+
+    async def ask(
+        self,
+        path: str,
+        document: object,
+        headers: dict[str, str] | None = None,
+        *,
+        method: str = "POST",
+        version: str = "1.1",
+    ) -> None:
+        """Send one request; a document of bytes goes as it is."""
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        lines = {"Host": "fake", "Content-Length": str(len(body)), **(headers or {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        self.writer.write(f"{method} {path} HTTP/{version}\r\n{head}\r\n".encode() + body)
+        await self.writer.drain()
+
+    async def exactly(self, count: int) -> bytes:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.reader.readexactly(count)
+
+    async def rest(self) -> bytes:
+        """All bytes until the server closes."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.reader.read()
+
+    async def silent(self) -> bool:
+        """Tell if nothing more arrives for a moment."""
+        try:
+            async with asyncio.timeout(0.05):
+                await self.reader.readexactly(1)
+        except TimeoutError:
+            return True
+        return False
+
+    async def reply(self, *, method: str = "POST") -> Received:
+        """Read one whole reply."""
+        async with asyncio.timeout(PATIENCE_S):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            fields = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:-2]]
+            headers = {name.lower(): value for name, value in fields}
+            if "content-length" in headers:
+                length = 0 if method == "HEAD" else int(headers["content-length"])
+                body = await self.reader.readexactly(length)
+                return Received(head, body, body, headers=headers)
+            return await self._chunks(head, headers)
+
+    async def _chunks(self, head: bytes, headers: dict[str, str]) -> Received:
+        raw, body = b"", b""
+        ends: list[int] = []
+        while True:
+            size = await self.reader.readuntil(b"\r\n")
+            data = await self.reader.readexactly(int(size, 16) + 2)
+            raw += size + data
+            if data == b"\r\n":
+                return Received(head, raw, body, tuple(ends), headers)
+            body += data[:-2]
+            ends.append(len(raw))
+
+    async def hang_up(self) -> None:
+        self.writer.close()
+
+
+class Anthropic:
+    """How a client of the Messages API talks."""
+
+    wire = "anthropic"
+    path = "/v1/messages"
+    headers: ClassVar = {"x-api-key": "sk-canary", "anthropic-version": "2023-06-01"}
+
+    @staticmethod
+    def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
+        return {"model": "m", "max_tokens": 64, "messages": [{"role": "user", "content": text}], **more}
+
+
+class OpenAI:
+    """How a client of chat completions talks."""
+
+    wire = "openai-chat"
+    path = "/v1/chat/completions"
+    headers: ClassVar = {"Authorization": "Bearer sk-canary"}
+
+    @staticmethod
+    def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
+        return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+
+
+Provider = type[Anthropic] | type[OpenAI]
+OpenLLM = Callable[..., Awaitable[FakeLLM]]
+OpenWire = Callable[[FakeLLM], Awaitable[Wire]]
+
+
+@pytest.fixture(params=[Anthropic, OpenAI], ids=lambda provider: provider.wire)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    """Each dialect in turn."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def anthropic() -> type[Anthropic]:
+    return Anthropic
+
+
+@pytest.fixture
+def openai() -> type[OpenAI]:
+    return OpenAI
+
+
+@pytest.fixture
+async def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+async def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_llm(stack: AsyncExitStack, recorder: Recorder, clock: StillClock) -> OpenLLM:
+    """Open a server: `await open_llm(answer or script, strict=…, models=…)`."""
+
+    async def opened(says: Any = None, **options: Any) -> FakeLLM:
+        says = says or Reply((Text("Hello, how are you today?"),))
+        script = says if hasattr(says, "answer") else Says(says)
+        return await stack.enter_async_context(FakeLLM(script, recorder, clock=clock, **options))
+
+    return opened
+
+
+@pytest.fixture
+def open_wire(stack: AsyncExitStack) -> OpenWire:
+    """Connect to a server: `await open_wire(llm)`."""
+
+    async def opened(llm: FakeLLM) -> Wire:
+        reader, writer = await asyncio.open_connection(llm.host, llm.port, limit=2**26)
+        stack.callback(writer.close)
+        return Wire(reader, writer)
+
+    return opened
+
+
+@pytest.fixture
+def ask(open_wire: OpenWire) -> Callable[..., Awaitable[Received]]:
+    """Ask once on a connection of its own: `await ask(llm, provider, **request)`."""
+
+    async def asked(
+        llm: FakeLLM,
+        provider: Provider,
+        document: object = None,
+        *,
+        path: str = "",
+        headers: dict[str, str] | None = None,
+        method: str = "POST",
+        **more: Any,
+    ) -> Received:
+        wire = await open_wire(llm)
+        document = provider.request(**more) if document is None else document
+        given = provider.headers if headers is None else headers
+        await wire.ask(path or provider.path, document, given, method=method)
+        reply = await wire.reply(method=method)
+        await wire.hang_up()
+        return reply
+
+    return asked

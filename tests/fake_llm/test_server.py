@@ -1,0 +1,187 @@
+"""What holds for every provider: paths, keys, bodies, headers, lenience and scripts that fail."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted, RequestSeen
+from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
+from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text
+from wedgehog.fake_llm.script import Unscripted
+
+
+class Raises:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [Unscripted("no line fits"), KeyError("no line fits")])
+async def test_a_script_without_an_answer_is_said_to_be_so(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, error: Exception
+) -> None:
+    """The client gets a 500 in the provider's shape that says why, and the fact is told."""
+    received = await ask(await open_llm(Raises(error)), provider)
+    assert received.status == 500
+    assert "no line fits" in received.json["error"]["message"]
+    assert "no line fits" in recorder.all(UnscriptedSeen)[0].why
+    assert recorder.all(ReplyStarted) == []
+
+
+async def test_a_scripted_failure_is_told_as_such(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """The fact tells status, kind and message as the client reads them."""
+    received = await ask(await open_llm(Failure(429, retry_after=2.5)), provider)
+    (refused,) = recorder.all(Refused)
+    assert received.headers["retry-after"] == "2.5"
+    assert (refused.status, refused.scripted, refused.pairing, refused.retry_after) == (429, True, False, 2.5)
+    assert refused.message == received.json["error"]["message"]
+    assert refused.kind == received.json["error"]["type"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [(2, "2"), (3600, "3600"), ("date:30", "Fri, 02 Jan 2026 03:04:35 GMT"), ("soon", "soon"), (None, None)],
+)
+async def test_retry_after_is_sent_in_the_form_asked_for(
+    open_llm: Any, ask: Any, provider: Any, asked: Any, sent: str | None
+) -> None:
+    """Seconds, a date that many seconds from now, any text, or no header at all."""
+    received = await ask(await open_llm(Failure(529, retry_after=asked)), provider)
+    assert received.headers.get("retry-after") == sent
+
+
+async def test_keys_are_known_by_fingerprint_alone(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """The same key has the same short print; the key itself is in no fact."""
+    llm = await open_llm()
+    await ask(llm, provider, headers={**provider.headers, "User-Agent": "me/1"})
+    (seen,) = recorder.all(RequestSeen)
+    assert (len(seen.key), seen.user_agent) == (8, "me/1")
+    assert "sk-canary" not in repr(recorder.facts)
+    assert seen.size == len(seen.body) > 0
+
+
+async def test_a_lenient_server_answers_and_records(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """What the provider would refuse is told as not enforced, and answered."""
+    orphans: dict[str, dict[str, Any]] = {
+        "openai-chat": {"role": "tool", "tool_call_id": "z", "content": "x"},
+        "anthropic": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "z"}]},
+    }
+    received = await ask(await open_llm(strict=False), provider, messages=[orphans[provider.wire]])
+    (refused,) = recorder.all(Refused)
+    assert received.status == 200
+    assert (refused.enforced, refused.pairing) == (False, True)
+    assert len(recorder.all(ReplyStarted)) == 1
+
+
+async def test_a_lenient_server_still_cannot_read_nonsense(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any
+) -> None:
+    """A body that is no request gets its 400 from a lenient server too."""
+    received = await ask(await open_llm(strict=False), provider, b"nonsense")
+    assert received.status == 400
+    assert recorder.all(RequestSeen)[0].conversation is None
+
+
+async def test_unknown_models_are_missing_only_where_models_are_listed(open_llm: Any, ask: Any, provider: Any) -> None:
+    """With `models` an unknown one is a 404 in the provider's words; without, every name is answered."""
+    any_model, listed = await open_llm(), await open_llm(models=["m", "n"])
+    received = await ask(listed, provider, model="z")
+    assert received.status == 404
+    assert "z" in received.json["error"]["message"]
+    assert (await ask(listed, provider)).status == 200
+    assert (await ask(any_model, provider, model="z")).status == 200
+
+
+async def test_models_are_listed_in_the_shape_of_who_asks(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any
+) -> None:
+    """One path for two providers, told apart by headers; it is no call of a model and costs nothing."""
+    llm = await open_llm(models=["m", "n"])
+    received = await ask(llm, provider, b"", path="/v1/models", method="GET")
+    one = await ask(llm, provider, b"", path="/v1/models/n", method="GET")
+    none = await ask(llm, provider, b"", path="/v1/models/z", method="GET")
+    shapes: dict[str, dict[str, Any]] = {
+        "anthropic": {"has_more": False, "first_id": "m", "last_id": "n"},
+        "openai-chat": {"object": "list"},
+    }
+    assert [model["id"] for model in received.json["data"]] == ["m", "n"]
+    assert shapes[provider.wire].items() <= received.json.items()
+    assert (one.json["id"], none.status) == ("n", 404)
+    assert recorder.all(ReplyStarted) == []
+    assert recorder.all(RequestSeen)[0].conversation is None
+
+
+async def test_models_are_listed_for_those_with_a_key(open_llm: Any, ask: Any, provider: Any) -> None:
+    """Without a key the list is a 401 in the provider's shape."""
+    headers = {name: value for name, value in provider.headers.items() if name == "anthropic-version"}
+    received = await ask(await open_llm(), provider, b"", path="/v1/models", method="GET", headers=headers)
+    assert received.status == 401
+    assert received.json["error"]["message"]
+
+
+async def test_an_unknown_path_is_missing_in_the_providers_shape(open_llm: Any, ask: Any, provider: Any) -> None:
+    """Any method, HEAD without a body."""
+    llm = await open_llm()
+    got = await ask(llm, provider, b"", path="/nowhere", method="GET")
+    head = await ask(llm, provider, b"", path="/", method="HEAD")
+    assert (got.status, head.status) == (404, 404)
+    assert "/nowhere" in got.json["error"]["message"]
+    assert int(head.headers["content-length"]) > 0
+
+
+async def test_compressed_bodies_are_read(open_llm: Any, ask: Any, provider: Any) -> None:
+    """gzip is taken as it comes; what only claims to be gzip is a 400 in the provider's shape."""
+    llm = await open_llm()
+    headers = {**provider.headers, "Content-Encoding": "gzip"}
+    packed = gzip.compress(str(provider.request()).replace("'", '"').encode())
+    assert (await ask(llm, provider, packed, headers=headers)).status == 200
+    broken = await ask(llm, provider, b"no gzip at all", headers=headers)
+    assert broken.status == 400
+    assert broken.json["error"]["type"] == "invalid_request_error"
+
+
+async def test_large_bodies_are_read_up_to_a_limit(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """Five megabytes are an ordinary history; more than 64 are a 413 in the provider's shape."""
+    llm = await open_llm()
+    assert (await ask(llm, provider, text="x" * 5_000_000)).status == 200
+    headers = {**provider.headers, "Content-Encoding": "gzip"}
+    too_large = await ask(llm, provider, gzip.compress(bytes(2**26 + 1), 1), headers=headers)
+    assert too_large.status == 413
+    assert too_large.json["error"]["message"]
+
+
+async def test_an_emoji_never_arrives_as_half(open_llm: Any, ask: Any, provider: Any) -> None:
+    """Each delta of a streamed text is whole characters as a reader sees them."""
+    text = "👩‍🚀🇫🇷👍🏽é" * 9
+    received = await ask(await open_llm(Reply((Text(text),))), provider, stream=True)
+    deltas = [
+        data["delta"].get("text") if provider.wire == "anthropic" else data["choices"][0]["delta"].get("content")
+        for _, data in received.events
+        if isinstance(data, dict) and ("delta" in data or data.get("choices"))
+    ]
+    said = [delta for delta in deltas if delta]
+    assert "".join(said) == text
+    assert len(said) == 9
+    assert set(said) == {"👩‍🚀🇫🇷👍🏽é"}
+
+
+async def test_a_delayed_reply_of_a_failure_waits_too(open_llm: Any, ask: Any, clock: Any, provider: Any) -> None:
+    """`delay_s` of a failure passes before its first byte."""
+    await ask(await open_llm(Failure(500, delay_s=3)), provider)
+    assert clock.slept == [3]
+
+
+async def test_calls_are_numbered_over_all_connections(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """The first request is 1, and each reply's end bears its number."""
+    llm = await open_llm()
+    for _ in range(3):
+        await ask(llm, provider)
+    await recorder.wait_for(ReplyEnded, 3)
+    assert [seen.call for seen in recorder.all(RequestSeen)] == [1, 2, 3]
+    assert [ended.call for ended in recorder.all(ReplyEnded)] == [1, 2, 3]

@@ -1,0 +1,41 @@
+"""Small real agents, written to a file and run as processes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+
+from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.spec import AgentSpec, load_spec
+from wedgehog.harness.clock import WallClock
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """One run's place, with a mark that no other test shares."""
+    return Place(
+        folder=tmp_path / "run",
+        llm_url="http://127.0.0.1:9",
+        key="canary",
+        session="s1",
+        run_id=f"test-{tmp_path.parent.name}-{tmp_path.name}/run",
+        log=tmp_path / "agent.log",
+        clock=WallClock(),
+        time_scale=50,
+    )
+
+
+@pytest.fixture
+def spec_of(tmp_path: Path) -> Callable[..., AgentSpec]:
+    """Writes `code` to agent.py and the given keys to agent.yaml, and loads that."""
+
+    def make(code: str = "", **keys: object) -> AgentSpec:
+        (tmp_path / "agent.py").write_text(dedent(code))
+        if not {"callable", "http"} & keys.keys():
+            keys = {"command": ["{python}", "{here}/agent.py", "{message}"], **keys}
+        (tmp_path / "agent.yaml").write_text(yaml.safe_dump({"name": "a", "wire": "openai-chat", **keys}))
+        return load_spec(tmp_path / "agent.yaml")
+
+    return make

@@ -1,0 +1,198 @@
+"""A Python function as the agent: in a process of its own, called once per message."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.processes import carrying
+
+AGENT = """
+    import asyncio, os, pathlib, subprocess, sys, time
+
+    calls = []
+
+    def plain(message, *, session_dir, llm_url, key):
+        calls.append(message)
+        print("printed", message)
+        return f"{message} {len(calls)} {key} {llm_url} {os.path.basename(session_dir)}"
+
+    async def asynchronous(message, **given):
+        await asyncio.sleep(0)
+        return f"async {message}"
+
+    def fails(message, **given):
+        raise ValueError("no " + message)
+
+    def wrong(message, **given):
+        return {"a": 1}
+
+    def dies(message, **given):
+        if message == "die": os._exit(4)
+        return "alive"
+
+    def sleeps(message, **given):
+        if message != "sleep": return "awake"
+        pathlib.Path("up").write_text("1")
+        time.sleep(60)
+
+    async def sleeps_async(message, **given):
+        if message != "sleep": return "awake"
+        try:
+            pathlib.Path("up").write_text("1")
+            await asyncio.sleep(60)
+        finally:
+            pathlib.Path("cleaned").write_text("1")
+
+    def stubborn(message, **given):
+        if message != "sleep": return "awake"
+        tool = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+        pathlib.Path("up").write_text("1")
+        while True:
+            try: time.sleep(60)
+            except KeyboardInterrupt: pass
+
+    class Agent:
+        @staticmethod
+        def method(message, **given):
+            return "from a class"
+"""
+
+
+def named(spec_of, function: str, **keys):
+    return spec_of(AGENT, callable=f"{{here}}/agent.py:{function}", **keys)
+
+
+async def until(file: Path) -> str:
+    async with asyncio.timeout(15):
+        while not file.exists() or not file.read_text():
+            await asyncio.sleep(0.01)
+    return file.read_text()
+
+
+async def test_the_answer_is_what_the_function_returns(spec_of, place):
+    """In one process for the whole run; what it prints disturbs nothing and is kept."""
+    async with open_agent(named(spec_of, "plain"), place) as session:
+        first = await session.say("a", first=True)
+        second = await session.say("ü\n{home}", first=False)
+        pid = session.started.pid
+    assert first.answer == "a 1 canary http://127.0.0.1:9 session"
+    assert second.answer.startswith("ü\n{home} 2 ")
+    assert (first.stdout, second.stdout, first.error, first.raised) == ("printed a\n", "printed ü\n{home}\n", "", None)
+    assert not psutil.pid_exists(pid)
+
+
+async def test_an_async_function_is_awaited(spec_of, place):
+    """On one event loop for the whole run."""
+    async with open_agent(named(spec_of, "asynchronous"), place) as session:
+        assert (await session.say("x", first=True)).answer == "async x"
+        assert (await session.say("y", first=False)).answer == "async y"
+
+
+async def test_a_function_may_stand_in_a_module_beside_the_spec_or_in_a_class(spec_of, place):
+    """`module:Class.method`; its file and hash are known before it runs."""
+    async with open_agent(spec_of(AGENT, callable="agent:Agent.method"), place) as session:
+        assert session.started.entry and session.started.entry.endswith("agent.py")
+        assert session.started.entry_hash
+        assert (await session.say("x", first=True)).answer == "from a class"
+
+
+async def test_an_exception_is_told_with_its_type_and_message(spec_of, place):
+    """The traceback is on stderr, where its user would see it; the next message finds the function well."""
+    async with open_agent(named(spec_of, "fails"), place) as session:
+        outcome = await session.say("luck", first=True)
+        again = await session.say("more", first=False)
+    assert (outcome.raised, outcome.answer, outcome.error) == ("ValueError: no luck", "", "ValueError: no luck")
+    assert "Traceback" in outcome.stderr and "luck" not in again.stderr
+    assert again.raised == "ValueError: no more"
+
+
+@pytest.mark.parametrize(
+    ("function", "raised"),
+    [("wrong", "TypeError: the callable returned dict, expected str"), ("missing", "AttributeError: module")],
+)
+async def test_a_function_that_is_not_there_or_returns_no_text_is_told(spec_of, place, function: str, raised: str):
+    """As an exception of that turn, never as an answer."""
+    async with open_agent(named(spec_of, function), place) as session:
+        assert (await session.say("x", first=True)).raised.startswith(raised)
+
+
+async def test_an_abort_is_a_keyboard_interrupt_in_the_call(spec_of, place):
+    """And nowhere else: the process answers the next message."""
+    async with open_agent(named(spec_of, "sleeps"), place) as session:
+        pid = session.started.pid
+        turn = asyncio.create_task(session.say("sleep", first=True))
+        await until(place.cwd / "up")
+        await session.abort()
+        outcome = await turn
+        assert (outcome.raised, outcome.ended) == ("KeyboardInterrupt", "aborted")
+        assert ((await session.say("x", first=False)).answer, session.started.pid) == ("awake", pid)
+
+
+async def test_an_abort_cancels_an_async_call_which_may_clean_up(spec_of, place):
+    """As asyncio does it at Ctrl-C."""
+    async with open_agent(named(spec_of, "sleeps_async"), place) as session:
+        turn = asyncio.create_task(session.say("sleep", first=True))
+        await until(place.cwd / "up")
+        await session.abort()
+        assert (await turn).raised == "KeyboardInterrupt"
+        assert (place.cwd / "cleaned").exists()
+        assert (await session.say("x", first=False)).answer == "awake"
+
+
+async def test_at_the_deadline_a_call_that_ignores_ctrl_c_is_killed_with_its_tools(spec_of, place):
+    """The next message gets a new process, as its user would start one."""
+    async with open_agent(named(spec_of, "stubborn"), place) as session:
+        turn = asyncio.create_task(session.say("sleep", first=True))
+        await until(place.cwd / "up")
+        await session.end_turn(grace_s=0.2)
+        outcome = await turn
+        assert (outcome.ended, outcome.exit_code) == ("deadline", -signal.SIGKILL)
+        assert carrying(place.run_id) == []
+        assert (await session.say("x", first=False)).answer == "awake"
+
+
+async def test_a_process_that_ends_in_the_call_is_told_with_its_exit_code(spec_of, place):
+    """And started anew for the next message."""
+    async with open_agent(named(spec_of, "dies"), place) as session:
+        outcome = await session.say("die", first=True)
+        assert (outcome.raised, outcome.exit_code) == ("the process ended with exit code 4", 4)
+        assert (await session.say("x", first=False)).answer == "alive"
+
+
+async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
+    """The host is killed with its tools, at once."""
+    async with open_agent(named(spec_of, "stubborn"), place) as session:
+        turn = asyncio.create_task(session.say("sleep", first=True))
+        await until(place.cwd / "up")
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        async with asyncio.timeout(5):
+            while carrying(place.run_id):
+                await asyncio.sleep(0.02)
+        assert (await session.say("x", first=False)).answer == "awake"
+
+
+async def test_a_signal_between_messages_does_not_end_it(spec_of, place):
+    """Ctrl-C belongs to a call."""
+    async with open_agent(named(spec_of, "plain"), place) as session:
+        await session.say("a", first=True)
+        psutil.Process(session.started.pid).send_signal(signal.SIGINT)
+        assert (await session.say("b", first=False)).answer.startswith("b 2 ")
+
+
+async def test_a_callable_has_no_wake_up(spec_of, place):
+    """Its own timer lives in no process between messages."""
+    async with open_agent(named(spec_of, "plain"), place) as session:
+        with pytest.raises(AgentError, match="no wake_up"):
+            await session.say("x", kind="wake_up", first=True)
+
+
+async def test_a_message_longer_than_a_pipe_holds_goes_through_both_ways(spec_of, place):
+    """Several hundred KB, as a prompt may be."""
+    async with open_agent(named(spec_of, "asynchronous"), place) as session:
+        assert len((await session.say("x" * 500_000, first=True)).answer) == 500_006

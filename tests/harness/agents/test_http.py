@@ -1,0 +1,263 @@
+"""A service: started once, asked once per message, left standing when its front end gives up."""
+
+import asyncio
+import os
+import signal
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from aiohttp import web
+
+from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.document import BadFile
+from wedgehog.harness.processes import carrying
+
+SERVICE = """
+    import json, os, pathlib, select, sys, time
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Service(BaseHTTPRequestHandler):
+        def log_message(self, *_): pass
+        def say(self, status, data):
+            body = json.dumps(data).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        def do_GET(self):
+            self.say(200 if self.path == "/health" else 404, {})
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+            print(self.path, json.dumps(body), self.headers.get("X-Token"), flush=True)
+            text = body.get("text", "")
+            if text == "fail": return self.say(500, {"error": "broken", "answer": "sorry"})
+            if text == "die": print("last words", file=sys.stderr, flush=True); os._exit(7)
+            if text == "slow":
+                pathlib.Path("up").write_text("1")
+                readable, _, _ = select.select([self.connection], [], [], 30)
+                gone = bool(readable) and self.connection.recv(1) == b""
+                pathlib.Path("seen").write_text("gone" if gone else "stayed")
+                pathlib.Path("went-on").write_text("1")
+                return
+            self.say(200, {"answer": f"{body.get('session')} says {text}", "error": None})
+
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+"""
+
+HTTP = {
+    "start": ["{python}", "{here}/agent.py", "{port}"],
+    "ready": "/health",
+    "url": "/message",
+    "headers": {"X-Token": "{key}"},
+    "body": {"session": "{session}", "text": "{message}"},
+    "answer": "json:answer",
+    "error": "json:error",
+}
+
+
+async def until(file: Path) -> str:
+    async with asyncio.timeout(15):
+        while not file.exists() or not file.read_text():
+            await asyncio.sleep(0.01)
+    return file.read_text()
+
+
+async def test_a_message_is_one_request_and_the_answer_stands_in_the_reply(spec_of, place):
+    """The service is the same process for every message, and its log belongs to the turn."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        pid = session.started.pid
+        first = await session.say('hi "{home}"', first=True)
+        second = await session.say("again", first=False)
+        assert session.started.pid == pid and psutil.pid_exists(pid)
+    assert (first.answer, first.error, first.status) == ('s1 says hi "{home}"', "", 200)
+    assert second.answer == "s1 says again"
+    assert second.stdout == '/message {"session": "s1", "text": "again"} canary\n'
+    assert "/message" in place.log.read_text()
+    assert not psutil.pid_exists(pid)
+    assert session.started.entry.endswith("agent.py")
+
+
+async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):
+    """The text beside it, at the spec's path; without a path, the whole reply."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        told = await session.say("fail", first=True)
+    assert (told.answer, told.error, told.status) == ("", "broken", 500)
+    plain = {key: value for key, value in HTTP.items() if key != "error"}
+    async with open_agent(spec_of(SERVICE, http=plain), place) as session:
+        assert '"broken"' in (await session.say("fail", first=True)).error
+
+
+async def test_giving_up_closes_the_connection_and_the_service_goes_on(spec_of, place):
+    """The service sees its client leave, works on, and answers the next message."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        turn = asyncio.create_task(session.say("slow", first=True))
+        await until(place.cwd / "up")
+        await session.give_up()
+        outcome = await turn
+        assert (outcome.ended, outcome.answer, outcome.status, outcome.raised) == ("gave up", "", None, None)
+        assert await until(place.cwd / "seen") == "gone"
+        assert await until(place.cwd / "went-on")
+        assert (await session.say("next", first=False)).answer == "s1 says next"
+
+
+async def test_the_deadline_closes_the_connection_too_and_the_service_stays(spec_of, place):
+    """A service is not ended by one slow turn."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        turn = asyncio.create_task(session.say("slow", first=True))
+        await until(place.cwd / "up")
+        await session.end_turn()
+        assert (await turn).ended == "deadline"
+        assert await until(place.cwd / "seen") == "gone"
+        assert (await session.say("next", first=False)).status == 200
+
+
+async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, place):
+    """That is all that its user can do."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        turn = asyncio.create_task(session.say("slow", first=True))
+        await until(place.cwd / "up")
+        await session.abort()
+        assert (await turn).ended == "aborted"
+        assert await until(place.cwd / "seen") == "gone"
+
+
+async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services_reply(spec_of, place):
+    """The connection of the turn stays open for what the service still says."""
+    stopped = asyncio.Event()
+
+    async def message(request: web.Request) -> web.Response:
+        (place.cwd / "up").write_text("1")
+        await stopped.wait()
+        return web.json_response({"answer": "stopped by you"})
+
+    async def stop(request: web.Request) -> web.Response:
+        assert await request.json() == {"session": "s1"}
+        stopped.set()
+        return web.Response()
+
+    async with running({"/message": message, "/stop": stop}) as base:
+        http = {"base": base, "url": "/message", "answer": "json:answer"}
+        http["abort"] = {"url": "/stop", "body": {"session": "{session}"}}
+        async with open_agent(spec_of(http=http), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            await session.abort()
+            outcome = await turn
+    assert (outcome.answer, outcome.ended) == ("stopped by you", "aborted")
+
+
+async def test_a_service_that_already_runs_is_asked_where_it_is_and_left_alone(spec_of, place):
+    """Nothing of it is ours but the request; a wake-up is a request of its own."""
+    asked = []
+
+    async def any_request(request: web.Request) -> web.Response:
+        asked.append((request.method, request.path, await request.text()))
+        return web.Response(text="plain words")
+
+    async with running({"/m/s1": any_request, "/tick": any_request}) as base:
+        http = {"base": base + "/", "url": "/m/{session}", "body": "{message}", "wake_up": {"url": "/tick"}}
+        async with open_agent(spec_of(http=http), place) as session:
+            outcome = await session.say("hi", first=True)
+            await session.say("ignored", kind="wake_up", first=False)
+            assert session.started.pid is None
+    assert outcome.answer == "plain words"
+    assert asked == [("POST", "/m/s1", '"hi"'), ("POST", "/tick", "")]
+
+
+async def test_a_request_is_never_repeated_by_us(spec_of, place):
+    """A connection that closes without a reply is the turn's end, and one request."""
+    requests = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        requests.append(head.split(b"\r\n")[0])
+        if b"GET" in head:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, open_agent(spec_of(http={"base": base, "url": "/m"}), place) as session:
+        outcome = await session.say("hi", first=True)
+    assert outcome.raised and "ServerDisconnected" in outcome.raised
+    assert requests == [b"GET / HTTP/1.1", b"POST /m HTTP/1.1"]
+
+
+async def test_a_service_that_dies_in_a_turn_is_told_with_its_last_words(spec_of, place):
+    """Exit code and log, in the outcome; the next message finds nobody."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        outcome = await session.say("die", first=True)
+        after = await session.say("there?", first=False)
+    assert outcome.raised and "the service ended with exit code 7" in outcome.raised
+    assert "last words" in outcome.raised
+    assert after.raised and "ClientConnectorError" in after.raised
+
+
+async def test_a_service_that_does_not_start_is_told_with_its_last_words(spec_of, place):
+    """Before any message: nobody's verdict."""
+    code = "import sys; print('no config', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(AgentError, match=r"agent.yaml: the service ended with exit code 3; it said:\nno config"):
+        async with open_agent(spec_of(code, http=HTTP), place):
+            pytest.fail("it opened")
+
+
+async def test_a_service_that_is_never_ready_is_told_and_ended(spec_of, place):
+    """After start_s, with what it said."""
+    code = "import time; print('warming up', flush=True); time.sleep(60)"
+    with pytest.raises(AgentError, match=r"was not ready within 0.5 s; it said:\nwarming up"):
+        async with open_agent(spec_of(code, http=HTTP, start_s=0.5), place):
+            pytest.fail("it opened")
+    assert carrying(place.run_id) == []
+
+
+async def test_a_cancelled_turn_closes_its_connection(spec_of, place):
+    """Nothing is left half-owned."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        turn = asyncio.create_task(session.say("slow", first=True))
+        await until(place.cwd / "up")
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        assert await until(place.cwd / "seen") == "gone"
+
+
+async def test_the_users_proxy_is_not_asked(spec_of, place, monkeypatch):
+    """Our own client obeys no proxy variable."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        assert (await session.say("hi", first=True)).status == 200
+
+
+async def test_a_service_killed_by_a_signal_names_it(spec_of, place):
+    """SIGKILL reads better than -9."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        turn = asyncio.create_task(session.say("slow", first=True))
+        await until(place.cwd / "up")
+        os.kill(session.started.pid, signal.SIGKILL)
+        outcome = await turn
+    assert outcome.raised and "the service ended by SIGKILL" in outcome.raised
+
+
+def test_an_http_spec_without_a_wake_up_says_so(spec_of):
+    """Scenarios that need one are skipped by it."""
+    spec = spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"})
+    assert not spec.wakes_up
+    with pytest.raises(BadFile, match="stands inside 'http'"):
+        spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"}, wake_up=["x"])
+
+
+@asynccontextmanager
+async def running(routes):
+    """A service of ours in this process; its address."""
+    app = web.Application()
+    app.add_routes([web.post(path, handler) for path, handler in routes.items()])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,296 @@
+"""A command line per message: when its turn is over, what it said, how it is stopped, and what is left of it."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.processes import carrying
+
+ECHO = """
+    import sys
+    print("said", *sys.argv[1:])
+    print("log", file=sys.stderr)
+"""
+
+SLEEPER = """
+    import os, pathlib, sys, time
+    pathlib.Path("up").write_text(str(os.getpid()))
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        sys.exit(130)
+"""
+
+STUBBORN = """
+    import os, pathlib, signal, subprocess, sys, time
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tool = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    pathlib.Path("tool").write_text(str(tool.pid))
+    pathlib.Path("up").write_text(str(os.getpid()))
+    time.sleep(60)
+"""
+
+
+async def until(file: Path) -> str:
+    """The content of a file that an agent writes when it is where we want it."""
+    async with asyncio.timeout(15):
+        while not file.exists() or not file.read_text():
+            await asyncio.sleep(0.01)
+    return file.read_text()
+
+
+async def until_gone(mark: str) -> list[psutil.Process]:
+    """What still carries `mark` after a bounded wait."""
+    for _ in range(100):
+        if not carrying(mark):
+            return []
+        await asyncio.sleep(0.05)
+    return carrying(mark)
+
+
+async def test_the_answer_is_what_it_prints_and_the_error_what_it_logs(spec_of, place):
+    """Exit code, both streams, and how it ended."""
+    async with open_agent(spec_of(ECHO), place) as session:
+        outcome = await session.say("{home} $HOME", first=True)
+    assert (outcome.answer, outcome.error, outcome.exit_code) == ("said {home} $HOME\n", "log\n", 0)
+    assert (outcome.ended, outcome.raised, outcome.status) == ("by itself", None, None)
+    log = place.log.read_text()
+    assert "said {home}" in log and "log\n" in log
+
+
+async def test_the_first_message_the_next_ones_and_a_wake_up_have_their_own_command_lines(spec_of, place):
+    """`resume` stands in for `command` from the second message on, and `wake_up` whenever its timer fires."""
+    line = ["{python}", "{here}/agent.py"]
+    spec = spec_of(ECHO, command=[*line, "first"], resume=[*line, "next", "{message}"], wake_up=[*line, "tick"])
+    async with open_agent(spec, place) as session:
+        said = [
+            (await session.say("a", first=True)).answer,
+            (await session.say("b", first=False)).answer,
+            (await session.say("c", kind="wake_up", first=False)).answer,
+            (await session.say("d", kind="resume", first=False)).answer,
+        ]
+    assert said == ["said first\n", "said next b\n", "said tick\n", "said next d\n"]
+
+
+async def test_without_resume_the_command_is_used_again_and_without_wake_up_it_is_refused(spec_of, place):
+    """The runner skips such scenarios; asking all the same is an error, not a silent message."""
+    async with open_agent(spec_of(ECHO), place) as session:
+        assert (await session.say("b", first=False)).answer == "said b\n"
+        with pytest.raises(AgentError, match="no wake_up"):
+            await session.say("c", kind="wake_up", first=False)
+
+
+async def test_an_answer_in_json_and_an_error_in_json_are_read_apart(spec_of, place):
+    """`json:` of stdout, and for errors of stderr where stdout has none."""
+    code = """
+        import sys
+        print('{"answer": "fine"}')
+        print('{"error": {"message": "bad"}}', file=sys.stderr)
+    """
+    async with open_agent(spec_of(code, answer="json:answer", error="json:error.message"), place) as session:
+        outcome = await session.say("x", first=True)
+    assert (outcome.answer, outcome.error) == ("fine", "bad")
+
+
+async def test_an_answer_file_counts_only_if_this_turn_wrote_it(spec_of, place):
+    """The last turn's answer is no answer to this one."""
+    code = """
+        import pathlib, sys
+        if sys.argv[1] == "write": pathlib.Path("out.txt").write_text("the answer")
+    """
+    async with open_agent(spec_of(code, answer="file:{cwd}/out.txt"), place) as session:
+        first, second = [(await session.say(text, first=True)).answer for text in ("write", "do not")]
+    assert (first, second) == ("the answer", "")
+
+
+async def test_an_endless_talker_keeps_its_last_megabyte_and_the_log_all_of_it(spec_of, place):
+    """Memory is bounded, the log is not."""
+    async with open_agent(spec_of("print('x' * 3_000_000)\nprint('the end')"), place) as session:
+        outcome = await session.say("x", first=True)
+    assert outcome.stdout.endswith("the end\n")
+    assert 1_000_000 <= len(outcome.stdout) < 1_100_000
+    assert place.log.stat().st_size > 3_000_000
+
+
+async def test_a_grandchild_that_holds_stdout_does_not_hold_the_turn(spec_of, place):
+    """The leader's exit ends the turn after a short drain; what it had said is all there."""
+    code = """
+        import subprocess, sys
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        print("done", flush=True)
+    """
+    async with open_agent(spec_of(code), place) as session:
+        async with asyncio.timeout(20):
+            outcome = await session.say("x", first=True)
+        assert outcome.answer == "done\n"
+        assert len(carrying(place.run_id)) == 1, "a background tool lives on until the end of the run"
+    assert await until_gone(place.run_id) == []
+
+
+async def test_nothing_outlives_the_run(spec_of, place):
+    """Not a child, not a tool with its own session, not a double-forked daemon, not one with a washed environment."""
+    code = """
+        import os, subprocess, sys, time
+        code = "import os,sys,time; open(sys.argv[1],'w').write(str(os.getpid())); time.sleep(60)"
+        sleep = [sys.executable, "-c", code]
+        subprocess.Popen([*sleep, "child"])
+        subprocess.Popen([*sleep, "own-session"], start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execv(sleep[0], [*sleep, "daemon"])
+            os._exit(0)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execve(sleep[0], [*sleep, "washed"], {})
+            os._exit(0)
+        names = ("child", "own-session", "daemon", "washed")
+        while not all(os.path.exists(name) and os.path.getsize(name) for name in names): time.sleep(0.01)
+    """
+    async with open_agent(spec_of(code), place) as session:
+        await session.say("x", first=True)
+        pids = {name: int((place.cwd / name).read_text()) for name in ("child", "own-session", "daemon", "washed")}
+        assert all(psutil.pid_exists(pid) for pid in pids.values())
+    assert {name: pid for name, pid in pids.items() if psutil.pid_exists(pid)} == {}
+
+
+async def test_a_child_of_ours_that_is_none_of_the_agents_is_left_alone(spec_of, place):
+    """Neither another run's process nor one that a user of ours started without a mark."""
+    env = {**os.environ, "WEDGEHOG_RUN": place.run_id + "0/agent"}
+    other = await asyncio.create_subprocess_exec("sleep", "60", env=env, start_new_session=True)
+    before = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    during = None
+    try:
+        async with open_agent(spec_of(ECHO), place) as session:
+            during = await asyncio.create_subprocess_exec("sleep", "60")
+            await session.say("x", first=True)
+        assert [process.returncode for process in (other, before, during)] == [None, None, None]
+    finally:
+        for process in (other, before, during):
+            if process:
+                process.kill()
+                await process.wait()
+
+
+async def test_an_abort_is_a_ctrl_c_to_the_whole_group(spec_of, place):
+    """Leader and tool hear SIGINT as from a terminal, and the leader says what it says."""
+    code = """
+        import pathlib, subprocess, sys, time
+        tool = "import pathlib,time,signal\\n" \\
+               "def heard(*_): pathlib.Path('heard').write_text('yes'); raise SystemExit\\n" \\
+               "signal.signal(signal.SIGINT, heard)\\n" \\
+               "pathlib.Path('up').write_text('1')\\n" \\
+               "time.sleep(60)"
+        child = subprocess.Popen([sys.executable, "-c", tool])
+        try:
+            child.wait()
+        except KeyboardInterrupt:
+            child.wait()
+            print("stopped")
+            sys.exit(130)
+    """
+    async with open_agent(spec_of(code), place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await until(place.cwd / "up")
+        await session.abort()
+        outcome = await turn
+        assert (outcome.answer, outcome.exit_code, outcome.ended) == ("stopped\n", 130, "aborted")
+        assert (place.cwd / "heard").read_text() == "yes"
+
+
+async def test_the_abort_signal_is_the_specs(spec_of, place):
+    """An agent that its user stops with SIGTERM."""
+    async with open_agent(spec_of(SLEEPER, abort="SIGTERM"), place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await until(place.cwd / "up")
+        await session.abort()
+        assert (await turn).exit_code == -signal.SIGTERM
+
+
+async def test_at_the_deadline_a_polite_agent_ends_at_sigint(spec_of, place):
+    """Its own exit code and words are kept."""
+    async with open_agent(spec_of(SLEEPER), place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await until(place.cwd / "up")
+        await session.end_turn()
+        outcome = await turn
+    assert (outcome.exit_code, outcome.answer, outcome.ended) == (130, "interrupted\n", "deadline")
+
+
+async def test_at_the_deadline_a_stubborn_agent_is_killed_with_its_tree(spec_of, place):
+    """After the grace: SIGKILL, also for the tool in a session of its own."""
+    async with open_agent(spec_of(STUBBORN), place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await until(place.cwd / "up")
+        await session.end_turn(grace_s=0.2)
+        outcome = await turn
+        assert (outcome.exit_code, outcome.ended) == (-signal.SIGKILL, "deadline")
+        assert await until_gone(place.run_id) == []
+
+
+async def test_stopping_a_turn_that_is_over_changes_nothing(spec_of, place):
+    """An abort that comes late is no error, and no later turn's either."""
+    async with open_agent(spec_of(ECHO), place) as session:
+        await session.abort()
+        await session.say("x", first=True)
+        await session.abort()
+        await session.end_turn()
+        await session.give_up()
+        assert (await session.say("y", first=False)).ended == "by itself"
+
+
+async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
+    """At once, not only at the end of the run."""
+    async with open_agent(spec_of(STUBBORN), place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await until(place.cwd / "up")
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        assert await until_gone(place.run_id) == []
+
+
+async def test_an_error_in_the_run_ends_the_agent_too(spec_of, place):
+    """Whatever way the run is left."""
+    with pytest.raises(ZeroDivisionError):
+        async with open_agent(spec_of(SLEEPER), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            raise ZeroDivisionError
+    assert await until_gone(place.run_id) == []
+    assert (await turn).exit_code == -signal.SIGKILL
+
+
+async def test_a_program_that_does_not_exist_is_told_in_one_line(spec_of, place):
+    """No traceback: the spec's file and the program's name."""
+    async with open_agent(spec_of(command=["no-such-agent"]), place) as session:
+        with pytest.raises(AgentError, match=r"agent.yaml: cannot start 'no-such-agent': No such file"):
+            await session.say("x", first=True)
+
+
+async def test_a_message_that_no_command_line_can_hold_is_told(spec_of, place):
+    """A NUL byte ends arguments."""
+    async with open_agent(spec_of(ECHO), place) as session:
+        with pytest.raises(AgentError, match="embedded null byte"):
+            await session.say("a\0b", first=True)
+
+
+async def test_what_really_runs_is_known(spec_of, place):
+    """Command line, real program, the script's hash, the pid of the latest turn."""
+    async with open_agent(spec_of("import os; print(os.getpid())"), place) as session:
+        assert session.started.pid is None
+        outcome = await session.say("x", first=True)
+        started = session.started
+    assert started.pid == int(outcome.answer)
+    assert started.entry and started.entry.endswith("agent.py")
+    assert started.entry_hash and len(started.entry_hash) == 64
+    assert Path(started.executable).resolve() == Path(started.executable)
+    json.dumps(started.argv)

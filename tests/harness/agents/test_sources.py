@@ -1,0 +1,40 @@
+"""An answer is read where its user would read it."""
+
+import pytest
+
+from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.document import BadValue
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "expected"),
+    [
+        ("stdout", "hello\n", "hello\n"),
+        ("json:answer", '{"answer": "hi"}', "hi"),
+        ("json:a.b[1].c", '{"a": {"b": [{}, {"c": "x"}]}}', "x"),
+        ("json:payloads[*].text", '{"payloads": [{"text": "one"}, {"no": 1}, {"text": "two"}]}', "one\ntwo"),
+        ("json:[0].t", '[{"t": "first"}]', "first"),
+        ("json:meta", '{"meta": {"n": 1}}', '{"n": 1}'),
+        ("json:answer", 'starting up\n[not json\n{\n "answer": "hi"\n}\n', "hi"),
+        ("json:answer", '{"other": 1}', ""),
+        ("json:a.b", '{"a": "text"}', ""),
+        ("json:a[5]", '{"a": [1]}', ""),
+        ("json:error", '{"error": null}', ""),
+        ("json:error", '{"error": false}', ""),
+        ("json:answer", "no json at all", ""),
+        ("json:answer", "", ""),
+        ("jsonl:text", '{"text": "one"}\n{"text": "two"}\n{"end": true}\n', "two"),
+        ("jsonl:item.text", 'log\n{"item": {"text": "a"}}\n{"item": {"te', "a"),
+        ("jsonl:text", "nothing here", ""),
+    ],
+)
+def test_what_stands_at_a_place_is_read_and_nothing_is_empty(place: str, text: str, expected: str):
+    """A missing path, broken JSON and a null all mean that nothing was said."""
+    assert Source.parse(place).within(text) == expected
+
+
+@pytest.mark.parametrize("place", ["", "json", "json:", "json:a..b", "json:a[x]", "file:", "stdout:x", "xml:a"])
+def test_a_place_that_means_nothing_is_refused(place: str):
+    """Before anything runs."""
+    with pytest.raises(BadValue):
+        Source.parse(place)

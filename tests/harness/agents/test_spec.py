@@ -1,0 +1,151 @@
+"""An agent spec is read whole or refused in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.agents.spec import load_spec, schema, variants
+from wedgehog.harness.document import BadFile
+
+HEAD = "name: a\nwire: anthropic\n"
+SPECIMEN = f"""{HEAD}
+command: [x, --fixes, "{{fixes}}", "{{message}}"]
+fixes: {{inner: why, outer: why, total: why}}
+fixed: [outer, total]
+"""
+
+EVERY_KEY = """
+name: my-agent
+wire: openai-chat
+command: ["{python}", "{here}/agent.py", --session, "{session_dir}", "{message}"]
+resume: ["{python}", "{here}/agent.py", --session, "{session_dir}", "{message}"]
+env: {OPENAI_BASE_URL: "{llm_url}/v1", OPENAI_API_KEY: "{key}", SPEED: "{time_scale}", RETRIES: 3}
+inherit_env: [CUDA_HOME]
+files: {"{home}/.my-agent/config.json": '{"url": "{llm_url}", "tools": "{tool_url}", "page": "{web_url}"}'}
+workdir: "{here}/template"
+session_files: ["{session_dir}/*.jsonl"]
+answer: "json:payloads[*].text"
+error: stderr
+errors: ["gave up"]
+abort: SIGINT
+timeouts: [{name: total, s: 90, says: Timeout}, {name: idle, s: 60, inside: total}]
+wake_up: ["{python}", "{here}/agent.py", --tick, "{message}"]
+limits: {turn_s: 60, calls_per_turn: 8, calls_without_progress: 5, tool_rounds: 10, tool_result_chars: 4000, tool_s: 30,
+  usd_per_turn: 0.5}
+start_s: 60
+recover_s: 30
+price_as: claude-sonnet-4-6
+known: {stall-mid-stream: a reason}
+tools: http
+"""
+
+
+def loaded(tmp_path: Path, text: str):
+    (tmp_path / "a.yaml").write_text(text)
+    return load_spec(tmp_path / "a.yaml")
+
+
+def complaint(tmp_path: Path, text: str) -> str:
+    with pytest.raises(BadFile) as caught:
+        loaded(tmp_path, text)
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def test_every_documented_key_is_read(tmp_path: Path):
+    """The spec of the documentation, and where it lies."""
+    spec = loaded(tmp_path, EVERY_KEY)
+    assert (spec.here, spec.kind, spec.limits.usd_per_turn) == (tmp_path, "command", 0.5)
+    assert spec.timeouts[1].inside == "total"
+    assert spec.env["RETRIES"] == "3"
+    assert spec.scales_time and spec.wakes_up and not spec.error_at_path
+
+
+def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
+    """A first spec is three lines."""
+    spec = loaded(tmp_path, HEAD + "command: [x, '{message}']")
+    assert (spec.answer, spec.error, spec.abort, spec.start_s, spec.recover_s) == ("stdout", "stderr", "SIGINT", 60, 30)
+    assert (spec.price_as, spec.limits.turn_s, spec.tools) == ("claude-sonnet-4-6", None, None)
+    assert not spec.scales_time and not spec.wakes_up
+    assert variants(spec) == [spec]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", "a.yaml:1: expected exactly one of command, callable and http, found none"),
+        (
+            "command: [x]\ncallable: a:b\n",
+            "a.yaml:4: expected exactly one of command, callable and http, found command and",
+        ),
+        ("comand: [x]\n", "a.yaml:3: unknown key 'comand' (did you mean 'command'?)"),
+        ("command: []\n", "a.yaml:3: 'command': expected at least 1, found an empty list"),
+        ("command: x\n", "a.yaml:3: 'command': expected a list, found 'x'"),
+        ("command: [x]\nlimits:\n  turns_s: 1\n", "a.yaml:5: unknown key 'turns_s' (did you mean 'turn_s'?)"),
+        ("command: [x]\nlimits: {turn_s: 0}\n", "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0"),
+        ("command: [x]\nanswer: yaml:a\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
+        ("command: [x]\nanswer: text\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
+        ("command: [x]\nanswer: json:a..b\n", "a.yaml:4: expected a path of dotted keys"),
+        ("command: [x]\nerrors: ['(']\n", "a.yaml:4: '(' is not a regular expression"),
+        (
+            "command: [x]\nabort: SIGFOO\n",
+            "a.yaml:4: 'abort': expected 'SIGINT', 'SIGTERM' or 'SIGHUP', found 'SIGFOO'",
+        ),
+        (
+            "command: [x]\ntimeouts:\n- {name: a, s: 1}\n- {name: b, s: 1, inside: c}\n",
+            "a.yaml:6: 'c' is no other timeout",
+        ),
+        ("callable: nothing\n", "a.yaml:3: expected 'package.module:function'"),
+        ("callable: a:b\nresume: [x]\n", "a.yaml:4: 'resume' goes with 'command'"),
+        ("http: {url: /m}\n", "a.yaml:3: expected either `start`"),
+        ("http: {base: 'localhost:1', url: /m}\n", "a.yaml:3: expected an address like http://"),
+        ("http:\n  base: http://h:1\n  url: /m\n  answer: stdout\n", "a.yaml:6: expected `text` or `json:PATH`"),
+        (
+            "http: {base: 'http://h:1', url: /m}\nanswer: json:a\n",
+            "a.yaml:4: for a service, 'answer' stands inside 'http'",
+        ),
+        ("command: [x]\nfixes: {a: b}\n", "a.yaml:4: 'fixes' (all switches) and 'fixed' (the default set) go together"),
+        ("command: ['{fixes}']\nfixes: {a: b}\nfixed: [c]\n", "a.yaml:5: 'c' is not among the fixes: a"),
+        ("command: [x]\nfixes: {a: b}\nfixed: [a]\n", "a.yaml:4: no key holds {fixes}"),
+        ("command:\n- x\n- '{mesage}'\n", "a.yaml:5: unknown template '{mesage}' (did you mean '{message}'?)"),
+        ("command: [x]\nfiles:\n  '{hme}/x': y\n", "a.yaml:5: unknown template '{hme}' (did you mean '{home}'?)"),
+        ("command: [x]\nenv: {A: '{message}'}\n", "a.yaml:4: {message} has no value here"),
+        ("command: ['{port}']\n", "a.yaml:3: {port} is for a service that we start"),
+        ("command: [x]\nworkdir: '{home}/t'\n", "a.yaml:4: expected a folder named by {here}"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, more: str, expected: str):
+    """File, line, what was expected, and what may have been meant."""
+    assert complaint(tmp_path, HEAD + more).startswith(expected)
+
+
+def test_a_name_that_could_leave_the_run_folder_is_refused(tmp_path: Path):
+    """Names become folders."""
+    assert "a.yaml:1: 'name'" in complaint(tmp_path, "name: ../x\nwire: anthropic\ncommand: [x]\n")
+
+
+def test_a_specimen_stands_for_every_row_of_its_fix_matrix(tmp_path: Path):
+    """None, the set, each alone, the set less each of its own."""
+    rows = {agent.name: agent.chosen for agent in variants(loaded(tmp_path, SPECIMEN))}
+    assert rows == {
+        "buggy": (),
+        "fixed": ("outer", "total"),
+        "only-inner": ("inner",),
+        "only-outer": ("outer",),
+        "only-total": ("total",),
+        "without-outer": ("total",),
+        "without-total": ("outer",),
+    }
+
+
+def test_a_suffix_tells_two_specimens_of_one_incident_apart(tmp_path: Path):
+    """It ends every variant's name; file, folder and family stay the spec's."""
+    agents = variants(loaded(tmp_path, SPECIMEN + "suffix: -ollama\n"))
+    assert [agent.name for agent in agents[:3]] == ["buggy-ollama", "fixed-ollama", "only-inner-ollama"]
+    assert {(agent.family, agent.path) for agent in agents} == {("a", tmp_path / "a.yaml")}
+
+
+def test_the_schema_knows_every_key_and_allows_no_other():
+    """For completion in editors."""
+    made = schema()
+    assert {"name", "wire", "command", "http", "limits", "fixes"} <= made["properties"].keys()
+    assert made["additionalProperties"] is False

@@ -1,0 +1,94 @@
+"""An agent wakes up in a world of its own: clean environment, own folders, the files its spec asks for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.agents.surroundings import prepare, session_files
+
+SHOW = """
+    import json, os, sys
+    print(json.dumps({"env": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv[1:], "stdin": sys.stdin.read()}))
+"""
+
+
+async def shown(spec, place) -> dict:
+    async with open_agent(spec, place) as session:
+        return json.loads((await session.say("hi", first=True)).answer)
+
+
+async def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(spec_of, place, monkeypatch):
+    """PATH, LANG, TERM, a HOME and TMPDIR of its own, our mark and what the spec names: nothing else."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-real")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:1")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    env = (await shown(spec_of(SHOW, env={"MY_URL": "{llm_url}/v1", "MY_KEY": "{key}"}), place))["env"]
+    env.pop("LC_CTYPE", None)  # Python sets it by itself
+    assert env.keys() == {"PATH", "LANG", "TERM", "HOME", "TMPDIR", "WEDGEHOG_RUN", "MY_URL", "MY_KEY"}
+    assert (env["HOME"], env["TMPDIR"]) == (str(place.home), str(place.tmp))
+    assert (env["MY_URL"], env["MY_KEY"], env["LANG"]) == ("http://127.0.0.1:9/v1", "canary", "de_DE.UTF-8")
+    assert env["WEDGEHOG_RUN"].startswith(place.run_id + "/")
+
+
+async def test_what_a_spec_inherits_by_name_does_reach_it(spec_of, place, monkeypatch):
+    """Where it must; what is not set here is not made up."""
+    monkeypatch.setenv("CUDA_HOME", "/cuda")
+    monkeypatch.delenv("NOT_THERE", raising=False)
+    env = (await shown(spec_of(SHOW, inherit_env=["CUDA_HOME", "NOT_THERE"]), place))["env"]
+    assert env["CUDA_HOME"] == "/cuda"
+    assert "NOT_THERE" not in env
+
+
+async def test_a_spec_cannot_take_our_mark_away(spec_of, place):
+    """Without it, a tool that runs away would not be found."""
+    env = (await shown(spec_of(SHOW, env={"WEDGEHOG_RUN": "mine"}), place))["env"]
+    assert env["WEDGEHOG_RUN"].startswith(place.run_id)
+
+
+async def test_it_works_in_its_own_folder_and_its_stdin_is_closed(spec_of, place, tmp_path: Path):
+    """The template folder is copied there; the original stays as it is."""
+    (tmp_path / "template" / "deep").mkdir(parents=True)
+    (tmp_path / "template" / "deep" / "file.txt").write_text("from the template")
+    seen = await shown(spec_of(SHOW, workdir="{here}/template"), place)
+    assert (seen["cwd"], seen["stdin"], seen["argv"]) == (str(place.cwd), "", ["hi"])
+    assert (place.cwd / "deep" / "file.txt").read_text() == "from the template"
+
+
+def test_files_are_written_with_their_templates_filled_in(spec_of, place):
+    """In its HOME, in its working folder; JSON braces are no templates."""
+    prepare(spec_of(files={"{home}/.a/config.json": '{"url": "{llm_url}"}', "notes.txt": "{time_scale}"}), place)
+    assert json.loads((place.home / ".a" / "config.json").read_text()) == {"url": "http://127.0.0.1:9"}
+    assert (place.cwd / "notes.txt").read_text() == "50"
+
+
+@pytest.mark.parametrize("name", ["{here}/x", "/etc/wedgehog-test", "../../x"])
+def test_a_file_outside_the_run_is_refused(spec_of, place, name: str):
+    """A spec from somebody else cannot write into the user's folders."""
+    with pytest.raises(AgentError, match="outside the run's own folder"):
+        prepare(spec_of(files={name: "x"}), place)
+
+
+def test_a_template_folder_that_is_not_there_is_told_with_its_path(spec_of, place, tmp_path: Path):
+    """One line, the full path."""
+    with pytest.raises(AgentError, match=f"no such folder: {tmp_path}/template"):
+        prepare(spec_of(workdir="{here}/template"), place)
+
+
+def test_session_files_are_those_that_match_now(spec_of, place):
+    """Each once, files only, sorted within a pattern."""
+    spec = spec_of(session_files=["{session_dir}/*.jsonl", "{session_dir}/**/*.jsonl", "{session_dir}/none.txt"])
+    prepare(spec, place)
+    for name in ("b.jsonl", "a.jsonl", "c.txt"):
+        (place.session_dir / name).write_text("x")
+    (place.session_dir / "d.jsonl").mkdir()
+    assert [file.name for file in session_files(spec, place)] == ["a.jsonl", "b.jsonl"]
+
+
+async def test_a_run_folder_given_by_a_relative_path_works(spec_of, place, tmp_path: Path, monkeypatch):
+    """The agent's HOME is absolute all the same: it changes folders."""
+    monkeypatch.chdir(tmp_path)
+    env = (await shown(spec_of(SHOW), replace(place, folder=Path("run"))))["env"]
+    assert env["HOME"] == str(tmp_path / "run" / "home")

@@ -1,0 +1,36 @@
+"""Templates are filled in once, from known names; every other brace is text."""
+
+import pytest
+
+from wedgehog.harness.agents.templates import UnknownTemplate, expand, expand_all, names_in
+
+
+def test_a_message_that_holds_braces_is_not_filled_in_again():
+    """What a user says is text, also when it looks like a template."""
+    assert expand("say {message} to {home}", {"message": "{home} {key}", "home": "/h"}) == "say {home} {key} to /h"
+
+
+def test_json_can_be_written_as_it_is():
+    """Only a lower-case word in braces is a template."""
+    text = '{"a": {"url": "{llm_url}", "n": {}}, "shell": "${HOME} {1}"}'
+    assert expand(text, {"llm_url": "U"}) == '{"a": {"url": "U", "n": {}}, "shell": "${HOME} {1}"}'
+
+
+def test_doubled_braces_write_a_template_as_text():
+    """For the agent's own placeholders."""
+    assert expand("{{message}} {message}", {"message": "hi"}) == "{message} hi"
+    assert list(names_in("{{message}} {key}")) == ["key"]
+
+
+def test_an_unknown_name_says_what_was_meant():
+    """And how it is written as text."""
+    with pytest.raises(
+        UnknownTemplate, match=r"'\{llm_ur\}' \(did you mean '\{llm_url\}'\?\); as text .*\{\{llm_ur\}\}"
+    ):
+        expand("{llm_ur}", {})
+
+
+def test_a_body_is_filled_in_at_every_depth_and_keeps_its_types():
+    """Numbers stay numbers; keys stay as written."""
+    body = {"text": "{message}", "n": 3, "list": ["{key}", None], "{key}": True}
+    assert expand_all(body, {"message": "m", "key": "k"}) == {"text": "m", "n": 3, "list": ["k", None], "{key}": True}

@@ -1,0 +1,112 @@
+"""The byte engine, without a socket or a clock."""
+
+import pytest
+
+from wedgehog.harness.network.pipe import Close, Pipe, Send
+
+
+def passed(pipe: Pipe, now: float = 0.0) -> bytes:
+    return b"".join(it.data for it in pipe.ready(now) if isinstance(it, Send))
+
+
+def test_without_a_fault_everything_passes_at_once_and_the_end_behind_it():
+    """Bytes, then FIN, in order."""
+    pipe = Pipe()
+    pipe.feed(b"hello", 0)
+    pipe.end(0)
+    assert pipe.ready(0) == [Send(b"hello"), Close("fin")]
+    assert not pipe.reading
+
+
+@pytest.mark.parametrize("how", ["fin", "rst"])
+def test_a_cut_delivers_exactly_the_bytes_before_the_trigger(how):
+    """Counted from the connection's first byte, across several feeds."""
+    pipe = Pipe()
+    pipe.feed(b"abcd", 0)
+    assert passed(pipe) == b"abcd"
+    pipe.stop(6, how)
+    pipe.feed(b"efgh", 0)
+    assert pipe.ready(0) == [Send(b"ef"), Close(how)]
+    pipe.feed(b"late", 0)
+    assert pipe.ready(1e9) == []
+    assert (pipe.carried, pipe.stopped) == (6, how)
+
+
+def test_a_cut_hits_with_its_last_byte_although_nothing_follows():
+    """The limit is reached when its last byte passes, as through Toxiproxy."""
+    pipe = Pipe()
+    pipe.stop(4, "fin")
+    pipe.feed(b"abcd", 0)
+    assert pipe.ready(0) == [Send(b"abcd"), Close("fin")]
+
+
+@pytest.mark.parametrize("at", [4, 2])
+def test_a_limit_that_lets_nothing_pass_hits_with_the_next_byte(at):
+    """Armed at (or behind) what was carried: nothing happens until something comes, and that is lost."""
+    pipe = Pipe()
+    pipe.feed(b"abcd", 0)
+    pipe.ready(0)
+    pipe.stop(at, "fin")
+    assert pipe.ready(0) == []
+    pipe.feed(b"e", 0)
+    assert pipe.ready(0) == [Close("fin")]
+
+
+def test_a_stall_is_silent_for_ever_and_swallows_the_end():
+    """No byte, no close; and healing it sends FIN, without what was lost."""
+    pipe = Pipe()
+    pipe.stop(2, "stall")
+    pipe.feed(b"abcd", 0)
+    pipe.end(0)
+    assert pipe.ready(0) == [Send(b"ab")]
+    assert pipe.ready(1e9) == []
+    assert pipe.next_at() is None
+    assert pipe.heal() == [Close("fin")]
+    assert pipe.heal() == []
+
+
+def test_a_pace_starts_at_its_byte_and_loses_nothing():
+    """Two bytes a second from byte 3 on; the end comes behind the last."""
+    pipe = Pipe()
+    pipe.pace(3, every_s=1, size=2)
+    pipe.feed(b"abcdefgh", 0)
+    pipe.end(0)
+    assert [passed(pipe, now) for now in (0, 0.5, 1, 2)] == [b"abcde", b"", b"fg", b"h"]
+    assert pipe.ready(2) == []
+    assert pipe.carried == 8
+
+
+def test_a_pace_says_when_to_ask_again():
+    """The engine has no clock of its own."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=1, size=1)
+    pipe.feed(b"ab", 5)
+    assert passed(pipe, 5) == b"a"
+    assert pipe.next_at() == 6
+    assert passed(pipe, 5.9) == b""
+    assert passed(pipe, 6) == b"b"
+
+
+def test_latency_delays_every_byte_and_keeps_the_order():
+    """Also of the end; what came before it was set is not held back."""
+    pipe = Pipe()
+    pipe.feed(b"a", 0)
+    assert passed(pipe, 0) == b"a"
+    pipe.delay(2)
+    pipe.feed(b"b", 1)
+    pipe.feed(b"c", 2)
+    pipe.end(2)
+    assert pipe.ready(2.9) == []
+    assert pipe.ready(3) == [Send(b"b")]
+    assert pipe.ready(4) == [Send(b"c"), Close("fin")]
+
+
+def test_healing_lets_delayed_bytes_go_at_once():
+    """Nothing that is still on its way is lost by healing."""
+    pipe = Pipe()
+    pipe.delay(100)
+    pipe.pace(0, every_s=100, size=1)
+    pipe.feed(b"abc", 0)
+    assert pipe.waiting == 3
+    assert pipe.heal() == []
+    assert passed(pipe, 0) == b"abc"

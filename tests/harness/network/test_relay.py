@@ -1,0 +1,109 @@
+"""The embedded relay's own business; what a client sees of its faults is compared with Toxiproxy in tests/parity."""
+
+import asyncio
+import socket
+
+import pytest
+
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.down import Down
+from wedgehog.harness.faults.wire.drip import Drip
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import Downstream, LinkBusy, WholeLink
+from wedgehog.harness.network.relay import EmbeddedNetwork
+
+
+@pytest.fixture
+async def link():
+    """A link to an upstream that sends back what it gets."""
+
+    async def echo(reader, writer) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async with EmbeddedNetwork() as network:
+        yield await network.open_link("llm", server.sockets[0].getsockname(), resets=False)
+    server.close()
+    await asyncio.sleep(0.01)
+
+
+async def ask(reader, writer, data: bytes = b"ping") -> bytes:
+    writer.write(data)
+    return await asyncio.wait_for(reader.readexactly(len(data)), 5)
+
+
+def peer_of(link) -> tuple[str, int]:
+    (passage,) = link.passages
+    return passage.peer
+
+
+async def test_a_fault_touches_its_own_connection_only(link):
+    """One of two connections is cut; the other goes on, and so does a new one."""
+    first = await asyncio.open_connection(*link.address)
+    assert await ask(*first) == b"ping"
+    strike = await link.strike(Cut(), Downstream(peer_of(link), 6))
+    second = await asyncio.open_connection(*link.address)
+    first[1].write(b"pong")
+    assert await asyncio.wait_for(first[0].read(), 5) == b"po"
+    proof = await strike.fired(5)
+    assert (proof.bytes, proof.how) == (6, "the relay let 6 bytes pass, then fin")
+    assert await ask(*second) == b"ping"
+    for _, writer in (first, second):
+        writer.close()
+
+
+async def test_a_fault_that_nothing_reaches_has_not_fired(link):
+    """No proof without the byte; healed, the connection is as new."""
+    reader, writer = await asyncio.open_connection(*link.address)
+    await ask(reader, writer)
+    strike = await link.strike(Stall(), Downstream(peer_of(link), 6))
+    assert await strike.fired(0.01) is None
+    await strike.heal()
+    assert await ask(reader, writer, b"x" * 100) == b"x" * 100
+    writer.close()
+
+
+async def test_a_connection_that_is_gone_cannot_be_struck(link):
+    """A typed error instead of a fault that never fires."""
+    with pytest.raises(LinkBusy, match="no open connection"):
+        await link.strike(Cut(), Downstream(("127.0.0.1", 1), 6))
+
+
+async def test_a_closed_port_stays_ours(link):
+    """While a link is down nobody else can take its port, and two faults open it only when both are healed."""
+    first, second = await link.strike(Down(), WholeLink()), await link.strike(Down(), WholeLink())
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(*link.address)
+    with pytest.raises(OSError, match="in use"), socket.socket() as thief:
+        thief.bind(link.address)
+    await first.heal()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(*link.address)
+    await second.heal()
+    await second.heal()
+    reader, writer = await asyncio.open_connection(*link.address)
+    assert await ask(reader, writer) == b"ping"
+    writer.close()
+
+
+async def test_a_pace_on_the_whole_link_meets_those_who_come_later(link):
+    """A connection made while the link drips drips too, and stops dripping when healed."""
+    strike = await link.strike(Drip(60.0), WholeLink())
+    reader, writer = await asyncio.open_connection(*link.address)
+    writer.write(b"ping")
+    assert await asyncio.wait_for(reader.readexactly(1), 5) == b"p"
+    assert await strike.fired(5) is not None
+    await strike.heal()
+    assert await asyncio.wait_for(reader.readexactly(3), 5) == b"ing"
+    writer.close()
+
+
+async def test_a_reader_that_sleeps_holds_the_writer_back(link):
+    """Back pressure passes through: the relay does not swallow what nobody reads."""
+    with socket.socket() as sock:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, link.address)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.get_running_loop().sock_sendall(sock, bytes(64 << 20)), 0.5)

@@ -1,0 +1,71 @@
+"""Stall, FIN and RST hit the byte, every time, on kept-alive connections beside an innocent one."""
+
+import asyncio
+import contextlib
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import Downstream
+
+ROUNDS = 100
+KINDS = {"stall": Stall(), "fin": Cut("fin"), "rst": Cut("rst")}
+EARLIER = 700
+
+
+@contextlib.contextmanager
+def busy(wanted: bool) -> Iterator[None]:
+    """Another process that never rests."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted else None
+    try:
+        yield
+    finally:
+        if process:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("ending", KINDS)
+@pytest.mark.parametrize(("name", "loaded"), [("embedded", False), ("toxiproxy", False), ("toxiproxy", True)])
+async def test_a_hundred_strikes_in_a_row_hit_their_byte(networks, worlds, name, loaded, ending):
+    """Each of 100 faults at a random byte of the second answer of a connection passes exactly the bytes before it,
+    while an older neighbour on the same link loses nothing."""
+    dice = random.Random(f"{name}{loaded}{ending}")
+    wrong: list[tuple] = []
+    with busy(loaded):
+        async with networks(name) as network, worlds(network, resets=ending == "rst") as world:
+            neighbour = await world.pair()
+            carried = 0
+            for turn in range(ROUNDS):
+                at = dice.choice([0, dice.randint(1, 2000), dice.randint(1, 64 * 1024)])
+                seen = await strike_once(world, KINDS[ending], ending, at, neighbour, carried)
+                carried += 500
+                if seen != (at, ending):
+                    wrong.append((turn, (at, ending), seen))
+    assert not wrong
+
+
+async def strike_once(world, fault: WireFault, ending: str, at: int, neighbour, carried: int) -> tuple:
+    """One strike on a fresh connection that has answered before; the neighbour is answered at the same time."""
+    client, upstream = await world.pair()
+    await world.carry(upstream, client, b"x" * EARLIER)
+    await world.link.admit(upstream.peer, EARLIER)
+    strike = await world.link.strike(fault, Downstream(upstream.peer, EARLIER + at))
+    innocent = asyncio.create_task(world.carry(neighbour[1], neighbour[0], b"z" * 500, carried))
+    upstream.write(bytes(at % 251 for at in range(at + 3000)))
+    proof = await strike.fired(5)
+    await innocent
+    got, how = await client.ending(0.03 if ending == "stall" else 5)
+    assert proof is not None, (at, len(got), how)
+    assert proof.bytes == EARLIER + at
+    assert got == bytes(i % 251 for i in range(len(got)))
+    client.close()
+    upstream.close()
+    await strike.heal()
+    return len(got), how

@@ -1,0 +1,192 @@
+"""What a client sees of a fault does not depend on the network: every registered wire fault, by itself."""
+
+import asyncio
+import itertools
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import get_args, get_origin
+
+import pytest
+
+from wedgehog.harness.faults.base import WireFault, registered
+from wedgehog.harness.faults.parameters import FaultError
+from wedgehog.harness.network.base import Downstream, NextConnection, Upstream, WholeLink
+
+EARLIER, BEFORE, BEHIND = 700, 120, 60
+DURATION_S = 0.01
+
+
+def examples(cls: type[WireFault]) -> Iterator[WireFault]:
+    """The fault with each of its words, and with a short time where it demands one."""
+    choices = {item.name: words(cls, item) for item in fields(cls)}
+    for values in itertools.product(*choices.values()):
+        yield cls(**dict(zip(choices, values, strict=True)))
+
+
+def words(cls: type[WireFault], item) -> tuple:
+    hint = cls.__annotations__[item.name]
+    if get_origin(hint) is not None and all(isinstance(word, str) for word in get_args(hint)):
+        return get_args(hint)
+    return (DURATION_S,) if item.default is MISSING else (item.default,)
+
+
+FAULTS = [example for cls in registered("wire").values() for example in examples(cls)]
+BOTH = ("embedded", "toxiproxy")
+
+
+def resets(fault: WireFault) -> bool:
+    return "rst" in repr(fault)
+
+
+async def connects(world) -> str:
+    """What happens to somebody new."""
+    try:
+        client, upstream = await world.pair()
+        await world.carry(upstream, client, b"hello")
+    except ConnectionRefusedError:
+        return "refused"
+    return "answered"
+
+
+async def harm_an_answer(world, fault: WireFault) -> dict:
+    """An answer on a kept-alive connection is struck after its byte 120, then all is healed."""
+    loop = asyncio.get_running_loop()
+    client, upstream = await world.pair()
+    await world.carry(upstream, client, b"x" * EARLIER)
+    await world.link.admit(upstream.peer, EARLIER)
+    early = b""
+    if fault.armed == "at_spot":
+        upstream.write(b"a" * BEFORE)
+        early = await client.read(BEFORE)
+    about_bytes = bool(fault.toxics(0))
+    spot = Downstream(upstream.peer, EARLIER + BEFORE) if about_bytes else WholeLink()
+    strike = await world.link.strike(fault, spot)
+    began = loop.time()
+    upstream.write(b"a" * (BEFORE - len(early)) + b"b" * BEHIND)
+    proof = await strike.fired(5)
+    got, how = await client.ending()
+    seen = {"answer": early + got, "how": how, "fired": proof is not None}
+    seen["late"] = fault.armed == "at_spot" and loop.time() - began > DURATION_S
+    if not about_bytes:
+        seen["newcomer"] = await connects(world)
+    await strike.heal()
+    seen["healed"] = (await client.ending(0.1))[1] if how == "stall" else how
+    seen["afterwards"] = await connects(world)
+    return seen
+
+
+async def harm_a_request(world, fault: WireFault) -> dict:
+    """A request on a fresh connection is struck after its byte 120."""
+    strike = await world.link.strike(fault, Upstream(BEFORE))
+    client, upstream = await world.pair()
+    client.write(b"a" * BEFORE + b"b" * BEHIND)
+    proof = await strike.fired(5)
+    arrived, how = await upstream.ending()
+    answer, ending = await client.ending()
+    client.close()
+    upstream.close()
+    await strike.heal()
+    return {
+        "arrived": arrived,
+        "how": how,
+        "answer": answer,
+        "ending": ending,
+        "fired": proof is not None,
+        "afterwards": await connects(world),
+    }
+
+
+async def on_both(networks, worlds, fault: WireFault, harm) -> list[dict]:
+    seen = []
+    for name in BOTH:
+        async with networks(name) as network, worlds(network, resets=resets(fault)) as world:
+            seen.append(await harm(world, fault))
+    return seen
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
+async def test_an_answer_is_harmed_alike_by_both_networks(networks, worlds, fault):
+    """The same bytes, then the same close or silence; the same for newcomers, and after healing."""
+    relay, toxiproxy = await on_both(networks, worlds, fault, harm_an_answer)
+    assert relay == toxiproxy
+    assert relay["fired"]
+    assert relay["afterwards"] == "answered"
+
+
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+async def test_a_request_is_harmed_alike_by_both_networks(networks, worlds, fault):
+    """The upstream gets exactly the bytes before the trigger; then both ends see the same close or silence."""
+    relay, toxiproxy = await on_both(networks, worlds, fault, harm_a_request)
+    assert relay == toxiproxy
+    assert relay["arrived"] == b"a" * BEFORE
+    assert relay["fired"]
+    assert relay["afterwards"] == "answered"
+
+
+async def test_the_next_connection_stalls_before_its_first_byte(network, worlds):
+    """A stall on the next connection swallows its request; the connection after that is healthy."""
+    async with worlds(network) as world:
+        fault = registered("wire")["stall"]()
+        strike = await world.link.strike(fault, NextConnection())
+        client, upstream = await world.pair()
+        client.write(b"request")
+        proof = await strike.fired(5)
+        assert (await upstream.ending(0.1)) == (b"", "stall")
+        assert proof is not None
+        assert await connects(world) == "answered"
+        await strike.heal()
+
+
+async def test_half_a_close_closes_both_ways(network, worlds):
+    """When the client says that it has no more to send, the upstream gets FIN, and so does the client."""
+    async with worlds(network) as world:
+        client, upstream = await world.pair()
+        client.sock.sendall(b"bye")
+        client.sock.shutdown(socket.SHUT_WR)
+        assert await upstream.ending(1) == (b"bye", "fin")
+        assert await client.ending(1) == (b"", "fin")
+
+
+async def test_an_upstream_that_refuses_looks_like_a_fin(network):
+    """The client connects, then sees FIN: nobody can refuse on behalf of another."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        link = await network.open_link("llm", closed.getsockname(), resets=False)
+        reader, writer = await asyncio.open_connection(*link.address)
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
+        await link.close()
+
+
+async def test_without_a_fault_nothing_shows(network, worlds):
+    """A megabyte in each direction arrives unchanged, and the close behind it."""
+    async with worlds(network) as world:
+        data = os.urandom(1 << 20)
+        client, upstream = await world.pair()
+        client.write(data)
+        assert await upstream.read(len(data)) == data
+        upstream.write(data)
+        assert await client.read(len(data)) == data
+        upstream.close()
+        assert await client.ending(1) == (b"", "fin")
+
+
+async def test_a_link_that_was_refused_listens_at_the_same_port(network, worlds):
+    """Refused while the fault is there, answered at the same address once it is healed."""
+    async with worlds(network) as world:
+        address = world.link.address
+        strike = await world.link.strike(registered("wire")["refuse"](), NextConnection())
+        assert await connects(world) == "refused"
+        assert "refused" in (await strike.fired(1)).how
+        await strike.heal()
+        assert world.link.address == address
+        assert await connects(world) == "answered"
+
+
+def test_every_wire_fault_has_an_example():
+    """The faults compared here come from the registry: none can be forgotten."""
+    assert {type(it) for it in FAULTS} == set(registered("wire").values())
+    with pytest.raises(FaultError):
+        registered("wire")["drip"](every_s=-1)
