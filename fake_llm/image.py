@@ -97,7 +97,8 @@ def chunked(
 
 
 def _chunk(frame: Frame) -> Frame:
-    return replace(frame, data=b"%x\r\n%b\r\n" % (len(frame.data), frame.data))
+    data = b"%x\r\n%b\r\n" % (len(frame.data), frame.data)
+    return Frame(data, frame.delay_s, frame.tokens, frame.completes, frame.terminal)
 
 
 def _head(status: int, headers: Headers, closes: bool) -> bytes:

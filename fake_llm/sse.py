@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Final
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 def encode(value: object) -> bytes:
     """Write compact JSON; characters beyond ASCII stay as they are, so that a cut can fall inside one."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
-    return text.encode("utf-8", errors="replace")
+    return _JSON.encode(value).encode("utf-8", errors="replace")
 
 
 def event(data: bytes, name: str = "") -> bytes:

@@ -248,10 +248,13 @@ class _Mistake:
 
 
 def _first(bad: ValidationError, kind: Any, document: Document, at: Place) -> tuple[Place, str]:
-    """The mistake to tell first: an unknown key before what may be missing for it, else the topmost in the file."""
+    """The mistake to tell first: the topmost, but one inside a value before one of that value.
+
+    So an unknown key comes before the key that is missing for it, and a union's branch that fits best is heard.
+    """
     mistakes = [_Mistake(_real(error["loc"], document, at), error) for error in bad.errors(include_url=False)]
     deepest = [one for one in mistakes if not any(_is_below(other.place, one.place) for other in mistakes)]
-    chosen = min(deepest, key=lambda one: (not one.unknown, document.line(one.place)))
+    chosen = min(deepest, key=lambda one: document.line(one.place))
     if chosen.unknown:
         return chosen.place, _unknown(str(chosen.place[-1]), _known_keys(kind, chosen.place[len(at) : -1]))
     inner = chosen.error.get("ctx", {}).get("error")

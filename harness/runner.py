@@ -6,6 +6,7 @@ import hashlib
 import random
 import shutil
 import tempfile
+import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,8 +89,9 @@ async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tupl
         history.add(Trouble(what=str(wrong)))
     except NetworkBroke:
         pass
-    except OSError as wrong:
-        history.add(Trouble(what=f"the system refused us something: {wrong}"))
+    except Exception as wrong:  # noqa: BLE001  whatever we die of is an error of ours, and other runs go on
+        history.add(Trouble(what=f"the harness itself failed: {type(wrong).__name__}: {wrong}"))
+        store.keep_text("trouble.txt", traceback.format_exc())
     history.seal()
     if job.control is None and facts is None:
         facts = read_control(history, {}, {}, None)
@@ -229,7 +231,9 @@ class _Run:
 
     def _turns(self) -> dict[int, ScriptedTurn]:
         scripted = {
-            number: ScriptedTurn(turn.replies, self.words.nonce(number))
+            number: ScriptedTurn(
+                tuple(faster(reply, self.job.time_scale) for reply in turn.replies), self.words.nonce(number)
+            )
             for number, turn in enumerate(self.job.scenario.turns, start=1)
         }
         last = len(scripted)
@@ -297,6 +301,14 @@ class _Run:
             target.write_bytes(data)
             digest = hashlib.sha256(data).hexdigest()
             self.history.add(SessionKept(path=str(name), sha256=digest, size=len(data)))
+
+
+def faster(reply: Reply, time_scale: float) -> Reply:
+    """The same reply with its delay and its pace divided by `time_scale`."""
+    items = tuple(
+        replace(item, pace_ms=item.pace_ms / time_scale) if isinstance(item, Text) else item for item in reply.items
+    )
+    return replace(reply, items=items, delay_s=reply.delay_s / time_scale)
 
 
 class _Words:

@@ -11,6 +11,9 @@ from wedgehog.harness.store import StoredRun, read_run, run_folders
 
 NO_FAMILY = "scenarios"
 
+CONTROL = "control"
+"""The folder of the agents' control runs, which have no judgement of their own."""
+
 
 @dataclass(frozen=True)
 class Unfinished:
@@ -24,20 +27,26 @@ class Unfinished:
 class Campaign:
     """All that a report knows.
 
-    `facts` is campaign.json as data; of its keys only `families` (scenario → family) changes how a report is laid
-    out, all others are shown as they are.
+    `facts` is campaign.json as data. Two of its keys say more of scenarios: `families` (scenario → family) and `whys`
+    (scenario → why it exists); all others are shown as they are.
     """
 
     folder: Path
     facts: Mapping[str, Any]
     runs: tuple[StoredRun, ...]
     unfinished: tuple[Unfinished, ...] = ()
+    controls: tuple[Path, ...] = ()
+    """Folders of the control runs."""
 
     @cached_property
     def families(self) -> Mapping[str, str]:
         """Scenario → family, in the campaign's own order."""
-        said = self.facts.get("families")
-        return {str(k): str(v) for k, v in said.items()} if isinstance(said, dict) else {}
+        return _mapping(self.facts.get("families"))
+
+    @cached_property
+    def whys(self) -> Mapping[str, str]:
+        """Scenario → why it exists, in one sentence."""
+        return _mapping(self.facts.get("whys"))
 
     def family(self, scenario: str) -> str:
         """The family of a scenario, or one name for all that have none."""
@@ -58,18 +67,25 @@ def load(folder: Path) -> Campaign:
         raise ValueError(f"{folder}: no such folder")
     runs: list[StoredRun] = []
     unfinished: list[Unfinished] = []
-    finished = _outermost(run_folders(folder))
-    for place in finished:
-        try:
-            runs.append(read_run(place))
-        except (ValueError, OSError) as wrong:
-            unfinished.append(Unfinished(place, f"can't be read: {wrong}"))
-    begun = _outermost([*finished, *(path.parent for path in folder.rglob("history.jsonl"))])
-    unfinished += [Unfinished(place, "ended before it was judged") for place in begun if place not in set(finished)]
-    campaign = Campaign(folder, _facts(folder / "campaign.json"), tuple(runs), tuple(unfinished))
-    order = {scenario: place for place, scenario in enumerate(campaign.families)}
-    ordered = sorted(campaign.runs, key=lambda run: _order(run, order))
-    return Campaign(campaign.folder, campaign.facts, tuple(ordered), campaign.unfinished)
+    judged = _outermost(run_folders(folder))
+    begun = _outermost([*judged, *(path.parent for path in folder.rglob("history.jsonl"))])
+    controls = [place for place in begun if place not in judged and place.parent.name == CONTROL]
+    for place in begun:
+        if place in judged:
+            try:
+                runs.append(read_run(place))
+            except (ValueError, OSError) as wrong:
+                unfinished.append(Unfinished(place, f"can't be read: {wrong}"))
+        elif place not in controls:
+            unfinished.append(Unfinished(place, "ended before it was judged"))
+    facts = _facts(folder / "campaign.json")
+    order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
+    ordered = sorted(runs, key=lambda run: _order(run, order))
+    return Campaign(folder, facts, tuple(ordered), tuple(unfinished), tuple(controls))
+
+
+def _mapping(said: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:

@@ -4,8 +4,9 @@ from wedgehog.harness.store import StoredRun
 from wedgehog.harness.verdict import Status
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.standing import reads, standing
+from wedgehog.reports.words import NONE
 
-LETTERS = {"pass": "P", "fail": "F", "inconclusive": "I", "error": "E", "nothing": "–", "skipped": "S"}
+LETTERS = {"pass": "P", "fail": "F", "inconclusive": "I", "error": "E", "nothing": NONE, "skipped": "S"}
 _TONES = {"pass": "passed", "fail": "failed"}
 
 

@@ -28,7 +28,11 @@ def worst(table: pd.DataFrame, numbers: tuple[str, ...]) -> pd.DataFrame:
         return pd.DataFrame(columns=["scenario", "agent", *numbers])
     values = played[["scenario", "agent"]].join(played[list(numbers)].astype(float))
     grouped = values.groupby(["scenario", "agent"], sort=False)
-    return grouped[list(numbers)].agg(lambda column: column.max(skipna=False)).reset_index()
+    return grouped[list(numbers)].agg(_largest).reset_index()
+
+
+def _largest(column: "pd.Series[float]") -> float:
+    return float(column.max(skipna=False))
 
 
 def total_usd(table: pd.DataFrame) -> float | None:

@@ -11,10 +11,13 @@ from itertools import groupby
 from wedgehog.harness.event import FaultFired, RunStarted
 from wedgehog.harness.history import Call, History, Turn
 from wedgehog.harness.outcome import plain
-from wedgehog.reports.words import count, many, one_line, seconds
+from wedgehog.reports.rows import books
+from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
 """Sentences of one kind; the rest is counted."""
+
+PREPAID_USD = 10.0
 
 STREAK_WORTH_SAYING = 3
 
@@ -27,6 +30,8 @@ def facts(history: History) -> list[str]:
         _streaks,
         _refusals,
         _models,
+        _prices,
+        _prepaid,
         _background,
         _continuations,
         _stops,
@@ -53,7 +58,7 @@ def ending(call: Call) -> str:
     if call.refused:
         by = "" if call.refused.scripted else " by validation"
         return f"refused {call.refused.status}{by}"
-    parts = []
+    parts: list[str] = []
     if call.ended and call.ended.how != "hung up":
         parts.append(call.ended.how if call.ended.how != "complete" or not call.hung_up else "generated whole")
     if call.hung_up or (call.ended and call.ended.how == "hung up"):
@@ -167,6 +172,22 @@ def _models(history: History) -> Iterator[str]:
         yield f"Paid calls by model: {', '.join(parts)}."
 
 
+def _prices(history: History) -> Iterator[str]:
+    for model, priced in books(history).priced_as.items():
+        if priced is None:
+            yield f"{one_line(model, 60)} has no known price: what it costs is unknown."
+        elif priced != model:
+            yield f"{one_line(model, 60)} is not in the price table: billed as {priced}."
+
+
+def _prepaid(history: History) -> Iterator[str]:
+    """What a balance without recharge would have done, where a minute costs enough to matter."""
+    usd_per_min = books(history).peak_usd_per_min
+    if usd_per_min is not None and usd_per_min >= PREPAID_USD / 10:
+        minutes = PREPAID_USD / usd_per_min
+        yield f"At its dearest minute ({money(usd_per_min)}) a prepaid {money(PREPAID_USD)} would last {minutes:.1f} min."
+
+
 def _background(history: History) -> Iterator[str]:
     kinds = Counter(call.arrived.background for call in history.calls if not call.main)
     if kinds:
@@ -176,9 +197,7 @@ def _background(history: History) -> Iterator[str]:
 
 def _continuations(history: History) -> Iterator[str]:
     """What the first request of each later step carried."""
-    firsts = [
-        step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls
-    ]
+    firsts = [step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls]
     yield from _some(
         [
             f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "

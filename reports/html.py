@@ -7,6 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from wedgehog.harness.event import Trouble
+from wedgehog.harness.history import read
+from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
 from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, agent_order
 from wedgehog.reports.chip import run_chip
@@ -37,7 +40,7 @@ def page(campaign: Campaign, table: pd.DataFrame) -> str:
     sections = (_attention(campaign), _matrices(campaign), _fixes(campaign), _plots(table), _numbers(table))
     body = (
         _header(campaign, table),
-        tag("main", sections, _runs(campaign)),
+        tag("main", sections, _runs(campaign), _controls(campaign)),
         tag("footer", "Wedgehog. Everything here is folded from the histories in this folder and can be made again."),
     )
     return document(f"Wedgehog: {headline(campaign)}", CSS, POLICY, body)
@@ -74,7 +77,7 @@ def _header(campaign: Campaign, table: pd.DataFrame) -> Markup:
 def _facts(campaign: Campaign) -> Iterator[Markup]:
     networks = sorted({run.judgement.network for run in campaign.runs if run.judgement.network})
     folded = {"folder": campaign.folder.name, "network": ", ".join(networks)}
-    said = {key: value for key, value in campaign.facts.items() if key != "families"}
+    said = {key: value for key, value in campaign.facts.items() if key not in ("families", "whys")}
     for key, value in (folded | said).items():
         words = _words(value)
         if words:
@@ -135,7 +138,7 @@ def _by_family(campaign: Campaign) -> dict[str, list[tuple[int, StoredRun]]]:
 
 
 def _matrices(campaign: Campaign) -> Markup | None:
-    """Scenario × agent by family; single fixes have a table of their own."""
+    """Scenario by agent, by family; single fixes have a table of their own."""
     tables = []
     for family, runs in _by_family(campaign).items():
         shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
@@ -145,13 +148,13 @@ def _matrices(campaign: Campaign) -> Markup | None:
 
 
 def _fixes(campaign: Campaign) -> Markup | None:
-    """Fix × scenario: which line of the patch is enough, and which tempting one isn't."""
+    """Fix by scenario: which line of the patch is enough, and which tempting one isn't."""
     tables = []
     for family, runs in _by_family(campaign).items():
         if any(_single_fix(run) for _, run in runs):
             variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
             tables += [tag("h3", family) if family != NO_FAMILY else None, _grid(variants, "agent", "scenario")]
-    return tag("section", tag("h2", "Fix × scenario"), tables) if tables else None
+    return tag("section", tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tables) if tables else None
 
 
 def _single_fix(run: StoredRun) -> bool:
@@ -219,7 +222,10 @@ def _numbers(table: pd.DataFrame) -> Markup | None:
         for scenario, rows in both.groupby("scenario", sort=False)
     ]
     heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _HEADS + _TIMES)]
-    note = "Tokens billed: input and output. Delivered: output that reached the agent. Times as measured, never scaled."
+    note = (
+        "Tokens billed: input and output. Delivered: output that reached the agent. The message sent after healing is "
+        "ours and not counted. Times as measured, never scaled."
+    )
     title = tag("h2", "Calls, tokens, money, time")
     return tag("section", title, _scrolled(heads, body), tag("p", note, class_="soft"))
 
@@ -253,7 +259,25 @@ def _runs(campaign: Campaign) -> Markup | None:
         return None
     few = len(campaign.runs) <= OPEN_ALL_UP_TO
     sections = [
-        run_section(number, run, campaign.place(run.folder), unfolded=few or standing(run.judgement) in ATTENTION)
+        run_section(number, run, campaign, unfolded=few or standing(run.judgement) in ATTENTION)
         for number, run in enumerate(campaign.runs)
     ]
     return tag("section", tag("h2", "Run by run"), sections)
+
+
+def _controls(campaign: Campaign) -> Markup | None:
+    """What each agent did without any fault."""
+    lines = [tag("li", tag("code", campaign.place(folder)), f": {_control(folder)}") for folder in campaign.controls]
+    if not lines:
+        return None
+    note = "Played first, without any fault: what an agent does not do here can't be held against it later."
+    return tag("section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="facts"))
+
+
+def _control(folder: Path) -> str:
+    try:
+        history = read(folder / "history.jsonl")
+    except (OSError, ValueError):
+        return "can't be read"
+    came = (f"{turn} {outcome_of(turn, history).kind}" for turn in history.turns)
+    return "; ".join([*came, *(trouble.what for trouble in history.of(Trouble))]) or "nothing was recorded"

@@ -10,7 +10,7 @@ import pandas as pd
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.cost import total_usd
 from wedgehog.reports.standing import SIGNS, standing, tally
-from wedgehog.reports.words import brief, count, missing, money, one_line, seconds
+from wedgehog.reports.words import NONE, brief, count, missing, money, one_line, seconds
 
 HEAD = (
     "",
@@ -73,7 +73,7 @@ def _cells(row: dict[Any, Any]) -> Sequence[str]:
         escaped(row["violated"].replace(";", ", ")),
         count(row["paid_calls"]),
         f"{brief(row['tokens_billed'])} / {brief(row['tokens_delivered'])}",
-        "–" if missing(row["paid_calls"]) else money(row["cost_usd"]),
+        NONE if missing(row["paid_calls"]) else money(row["cost_usd"]),
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),

@@ -1,6 +1,6 @@
 """HTML and SVG as values. Text is escaped unless it is Markup already, so that forgetting to escape is not possible.
 
-    tag("td", said_by_the_model, class_="says")     # -> <td class="says">&lt;script&gt;…</td>
+tag("td", said_by_the_model, class_="says")     # -> <td class="says">&lt;script&gt;…</td>
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,8 @@ def text(content: object) -> Markup:
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     """One element. `class_` is the attribute `class`, other underscores are hyphens; None and False leave it out."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(clean(str(value)), quote=True)}"')
+        f" {key.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{escape(clean(str(value)), quote=True)}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )

@@ -1,4 +1,4 @@
-"""Scenario × agent, and fix × scenario: the verdicts as tables."""
+"""Scenario by agent, and fix by scenario: the verdicts as tables."""
 
 import pandas as pd
 

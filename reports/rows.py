@@ -38,6 +38,9 @@ COLUMNS = (
 )
 """The columns of summary.csv, in order."""
 
+WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "peak_calls_per_min", "faults_fired")
+"""Columns that count: whole numbers, or empty."""
+
 BESIDE = ("family", "repeat", "standing", "reads", "report_number")
 """What `table` holds beside them, for the folds."""
 
@@ -49,7 +52,7 @@ def table(campaign: Campaign) -> pd.DataFrame:
 
 def write_csv(rows: pd.DataFrame, path: Path) -> None:
     """Write summary.csv. A price that nobody knows reads `unknown`, what was not measured stays empty."""
-    shown = rows[list(COLUMNS)].copy()
+    shown = rows[list(COLUMNS)].astype(dict.fromkeys(WHOLE, "Int64"))
     played = rows["verdict"] != "skipped"
     for column in ("cost_usd", "peak_usd_per_min"):
         unknown = played & rows[column].isna()
@@ -80,7 +83,7 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
         "verdict": "skipped" if judged.skipped else judged.verdict,
         "expected": judged.expected,
         "violated": ";".join(judged.violated),
-        **(_NOT_PLAYED if judged.skipped else _spent(ledger_of(run.history)) | _waited(run.history)),
+        **(_NOT_PLAYED if judged.skipped else _spent(books(run.history)) | _waited(run.history)),
         "run_dir": run_dir,
         "replay": judged.replay,
     }
@@ -88,6 +91,13 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
 
 _MEASURED = COLUMNS[COLUMNS.index("paid_calls") : COLUMNS.index("run_dir")]
 _NOT_PLAYED: dict[str, Any] = dict.fromkeys(_MEASURED)
+
+
+def books(history: History) -> Ledger:
+    """What the scenario cost: all calls but those of the recovery message, which is ours."""
+    ours = {call.number for turn in history.turns if turn.recovery for call in turn.calls}
+    kept = (event for event in history.events if getattr(event, "call", None) not in ours)
+    return ledger_of(History(events=kept).seal())
 
 
 def _spent(ledger: Ledger) -> dict[str, Any]:
@@ -105,12 +115,17 @@ def _spent(ledger: Ledger) -> dict[str, Any]:
 def _waited(history: History) -> dict[str, Any]:
     played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
     return {
-        "turn_s": max((turn.duration_s for turn, _ in played if turn.duration_s is not None), default=None),
-        "first_error_s": next((turn.duration_s for turn, came in played if _error_shown(came)), None),
-        "recovery_s": recovery_s(history),
+        "turn_s": _rounded(max((turn.duration_s or 0.0 for turn, _ in played if turn.end is not None), default=None)),
+        "first_error_s": _rounded(next((turn.duration_s for turn, came in played if _error_shown(came)), None)),
+        "recovery_s": _rounded(recovery_s(history)),
         "answered": _answered(played),
         "faults_fired": sum(1 for _ in history.of(FaultFired)),
     }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """To a tenth of a millisecond: more was not measured."""
+    return None if seconds is None else round(seconds, 4)
 
 
 def _error_shown(came: TurnOutcome) -> bool:

@@ -7,6 +7,7 @@ from wedgehog.harness.event import AgentStarted, Event, FaultArmed, FaultFired, 
 from wedgehog.harness.history import Call, History, Turn
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
+from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.chip import run_chip, status_chip
 from wedgehog.reports.explain import ending, facts, place, strike, took_s
 from wedgehog.reports.markup import Markup, tag
@@ -28,20 +29,20 @@ def anchor(number: int) -> str:
     return f"run-{number + 1}"
 
 
-def run_section(number: int, run: StoredRun, run_dir: str, *, unfolded: bool) -> Markup:
+def run_section(number: int, run: StoredRun, campaign: Campaign, *, unfolded: bool) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
     name = f"{judged.scenario}, {judged.agent}" + (f" (repeat {judged.repeat})" if judged.repeat > 1 else "")
-    why = judged.skipped or judged.says
-    head = tag(
-        "summary", run_chip(run), tag("strong", name), tag("span", why, class_="why") if why else None, id=None
+    says = judged.skipped or judged.says
+    head = tag("summary", run_chip(run), tag("strong", name), tag("span", says, class_="why") if says else None)
+    why = campaign.whys.get(judged.scenario)
+    inside = (
+        tag("p", tag("em", why), class_="soft") if why else None,
+        tag("p", "It was not played, and counts as nothing.", class_="soft")
+        if judged.skipped
+        else _played(run, campaign.place(run.folder)),
     )
-    inside = _skipped(run) if judged.skipped else _played(run, run_dir)
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
-
-
-def _skipped(run: StoredRun) -> Markup:
-    return tag("p", "It was not played, and counts as nothing.", class_="soft")
 
 
 def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
@@ -66,7 +67,11 @@ def _stats(run: StoredRun, run_dir: str) -> Markup:
     said = row(run, run_dir)
     reported = run.judgement.report_number
     parts = (
-        ("paid calls", count(said["paid_calls"]), f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""),
+        (
+            "paid calls",
+            count(said["paid_calls"]),
+            f"{said['refused_calls']:,} refused" if said["refused_calls"] else "",
+        ),
         ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
         ("cost", money(said["cost_usd"]), _peak(said)),
         ("turn", seconds(said["turn_s"]), ""),
@@ -222,9 +227,7 @@ def _new_proofs(calls: Sequence[Call]) -> list[str]:
     """What struck each call; a proof in the same words as the one before is not said again."""
     said = ["; ".join(strike(fired) for fired in call.faults) for call in calls]
     names = [", ".join(fired.name for fired in call.faults) for call in calls]
-    return [
-        name if before == one else one for before, one, name in zip(["", *said], said, names, strict=False)
-    ]
+    return [name if before == one else one for before, one, name in zip(["", *said], said, names, strict=False)]
 
 
 def _call(call: Call, struck: str) -> Markup:
@@ -295,7 +298,11 @@ def _what_ran(history: History) -> Markup | None:
 
 def _files(run: StoredRun, run_dir: str) -> Markup:
     kept = {event.path: event for event in run.history.of(SessionKept)}
-    own = [name for name in ("scenario.yaml", "history.jsonl", "verdicts.json", "agent.log") if (run.folder / name).is_file()]
+    own = [
+        name
+        for name in ("scenario.yaml", "agent.yaml", "history.jsonl", "verdicts.json", "agent.log")
+        if (run.folder / name).is_file()
+    ]
     items = [tag("li", tag("code", f"{run_dir}/{name}")) for name in own]
     if kept:
         items += [

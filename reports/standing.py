@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from wedgehog.harness.store import Judgement
+from wedgehog.reports.words import NONE
 
 Standing = Literal["passed", "failed", "inconclusive", "error", "skipped", "known", "shown"]
 """`known`: it fails for a reason its spec gives; `shown`: a cell of the fix matrix that counts as nothing."""
@@ -15,7 +16,7 @@ SIGNS: Mapping[Standing, str] = {
     "failed": "✗",
     "inconclusive": "?",
     "error": "!",
-    "skipped": "–",
+    "skipped": NONE,
     "known": "~",
     "shown": "·",
 }
@@ -28,13 +29,13 @@ def standing(judgement: Judgement) -> Standing:
     """As what the run counts."""
     if judgement.skipped:
         return "skipped"
-    if judgement.matrix_only and judgement.as_expected is None:
+    if judgement.matrix_only:
         return "shown"
-    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict == "pass"):
+    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
         return "passed"
     if judgement.verdict == "error":
         return "error"
-    if judgement.verdict in ("inconclusive", "nothing"):
+    if judgement.verdict == "inconclusive":
         return "inconclusive"
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
 

@@ -22,7 +22,7 @@ from wedgehog.reports.cost import total_usd
 from wedgehog.reports.matrix import fixes
 from wedgehog.reports.rows import table
 from wedgehog.reports.standing import SIGNS, Standing, standing, tally
-from wedgehog.reports.words import brief, clean, count, missing, money, seconds, speakable
+from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
 
@@ -124,7 +124,7 @@ class _Report:
         if not len(cells):
             return
         self.console.print()
-        self._say("fix × scenario", "bold")
+        self._say("fix \N{MULTIPLICATION SIGN} scenario", "bold")
         for agent, line in cells.iterrows():
             by_verdict: dict[str, list[str]] = {}
             for scenario, reads in line.items():
@@ -223,7 +223,7 @@ def _numbers(row: dict[Any, Any]) -> Iterable[str]:
         count(row["paid_calls"]),
         brief(row["tokens_billed"]),
         brief(row["tokens_delivered"]),
-        money(row["cost_usd"]) if played else "–",
+        money(row["cost_usd"]) if played else NONE,
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),

@@ -7,24 +7,24 @@ forbids. Whatever they said goes through `clean` before any writer sees it.
 import math
 import unicodedata
 
-NONE = "–"
+NONE = "\N{EN DASH}"
 """Shown where there is nothing to show."""
 
 _KEPT = frozenset("\n\t\u200c\u200d")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 _ASCII = {
-    "–": "-",
+    NONE: "-",
     "—": "-",
     "…": "...",
     "·": "|",
     "✓": "ok",
     "✗": "X",
     "→": "->",
-    "×": "x",
+    "\N{MULTIPLICATION SIGN}": "x",
     "≥": ">=",
-    "’": "'",
-    "‘": "'",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    "\N{LEFT SINGLE QUOTATION MARK}": "'",
     "“": '"',
     "”": '"',
     "°": " deg",
@@ -78,7 +78,7 @@ def brief(number: float | None) -> str:
     if number is None or missing(number):
         return NONE
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size * 10 or (abs(number) >= size and size > 1e3):
+        if abs(number) >= size * 10 or abs(number) >= size > 1e3:
             return f"{number / size:.3g}{letter}"
     return f"{number:,.0f}"
 

@@ -113,6 +113,4 @@ def _refused_s(call: Call) -> float | None:
     """When the provider or the network refused it; None where the agent itself stopped waiting, or nothing failed."""
     if call.refused is not None:
         return call.refused.at_s
-    if call.ended is None or call.ended.how != "cut":
-        return None
-    return min(call.ended.at_s, *(fault.at_s for fault in call.faults)) if call.faults else call.ended.at_s
+    return call.ended.at_s if call.ended is not None and call.ended.how == "cut" else None

@@ -9,7 +9,7 @@ from typing import Literal
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.network.server import Located, NoServer, fetch, locate, start
-from wedgehog.harness.network.toxic_link import ToxiproxyNetwork
+from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
 
 Mode = Literal["auto", "toxiproxy", "embedded"]
 

@@ -83,8 +83,7 @@ class DownstreamWatch:
 
     def see(self, now: Sockets) -> Finding:
         """What the sockets prove by now."""
-        suspects = [cookie for cookie, it in self.before.agents.items() if it.open and it.sent == self.base]
-        for cookie in suspects:
+        for cookie in filter(self.suspects, self.before.agents):
             finding = self._suspect(now.agents.get(cookie), now)
             if finding is not None:
                 return finding
@@ -97,7 +96,7 @@ class DownstreamWatch:
 
     def overran(self, now: Sockets) -> bool:
         """Whether a stalled connection went on after all."""
-        moved = [it for cookie, it in now.agents.items() if self._was(cookie) == self.base and it.sent > self.at]
+        moved = [it for cookie, it in now.agents.items() if self.suspects(cookie) and it.sent > self.at]
         return self.stalls and bool(moved)
 
     def _suspect(self, it: Count | None, now: Sockets) -> Finding:
@@ -114,8 +113,10 @@ class DownstreamWatch:
         swallowed = own is not None and own.received > self.base and not own.unread
         return Proof(self.at, "kernel: the proxy has taken bytes and passed none") if swallowed else None
 
-    def _was(self, cookie: int) -> int | None:
-        return self.before.agents[cookie].sent if cookie in self.before.agents else None
+    def suspects(self, cookie: int) -> bool:
+        """Whether this socket towards an agent may be the struck one: it had carried as much as the connection."""
+        it = self.before.agents.get(cookie)
+        return it is not None and it.open and it.sent == self.base
 
     def _expected(self, now: Sockets) -> int:
         """The struck connection's bytes, and those of idle ones that were closed in the meantime."""

@@ -33,9 +33,9 @@ from wedgehog.harness.network.base import (
     WholeLink,
 )
 from wedgehog.harness.network.evidence import DownstreamWatch, Evidence, Sockets, UpstreamWatch, Vanished, Watch
-from wedgehog.harness.network.kernel import Count, KernelCounts
+from wedgehog.harness.network.kernel import ESTABLISHED, Count, KernelCounts
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.network.toxiproxy import Api, Counted, ProxyApi, ToxiproxyError, name_of
+from wedgehog.harness.network.toxiproxy import Counted, ProxyApi, ToxiproxyError, name_of
 
 Stream = Literal["downstream", "upstream"]
 STREAMS: tuple[Stream, Stream] = ("downstream", "upstream")
@@ -186,13 +186,15 @@ class ToxicLink:
         if (strike.fault.then == "rst") != self.resets:
             kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
             raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
-        if self._evidence and any(self._listened_to(cookies) for cookies in self._stalls.values()):
+        if self._evidence and any(self._listened_to(it, self._look()) for it in self._stalls):
             raise LinkBusy(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
 
-    def _listened_to(self, cookies: set[int]) -> bool:
-        agents = self._evidence.look().agents if self._evidence else {}
-        established = 1
-        return any(agents[it].state == established for it in cookies if it in agents)
+    def _listened_to(self, stall: ToxicStrike, now: Sockets) -> bool:
+        """Whether an agent still waits at a stall: when it hangs up, the proxy closes the connection to the fake."""
+        if isinstance(stall.spot, Downstream):
+            conn = now.proxied.get(stall.spot.conn)
+            return conn is not None and conn.open
+        return any(now.agents[it].state == ESTABLISHED for it in self._stalls[stall] if it in now.agents)
 
     async def _alone(self, strike: ToxicStrike) -> Watch | None:
         """Hold every other connection, and wait until what they were sent has been sent on."""
@@ -211,7 +213,8 @@ class ToxicLink:
             await asyncio.sleep(INSIDE_S)
             return
         # Whoever was admitted in this very moment writes in the next few rounds of the loop.
-        calm, stalled = 0, set().union(*self._stalls.values())
+        calm = 0
+        stalled = {cookie for held in self._stalls.values() if len(held) == 1 for cookie in held}
         struck = {it.spot.conn for it in self._stalls if isinstance(it.spot, Downstream)}
         async for _ in _rounds(QUIET_S):
             seen = self._evidence.look()
@@ -250,8 +253,9 @@ class ToxicLink:
         """The sockets towards agents that a stall may be holding open."""
         if watch is None:
             return set()
-        before = watch.before.agents
-        return {it.cookie for it in self._agents() if it.sent == strike.at or it.cookie not in before}
+        if isinstance(watch, UpstreamWatch):
+            return {it.cookie for it in self._agents() if it.cookie not in watch.before.agents}
+        return {it.cookie for it in self._agents() if it.sent == strike.at and watch.suspects(it.cookie)}
 
     async def _hit(self, strike: ToxicStrike, watch: Watch) -> Proof | None:
         """Look until the bytes have arrived, the connection is over, or the strike is withdrawn."""
@@ -379,43 +383,3 @@ def _at(spot: Spot) -> int:
 
 def _of_request(fault: WireFault, spot: Spot) -> bool:
     return not isinstance(spot, Downstream | WholeLink) and not isinstance(fault, Refuse | Down)
-
-
-class ToxiproxyNetwork:
-    """Links made of proxies of one Toxiproxy server that is running at `api`."""
-
-    name: Literal["toxiproxy", "embedded"] = "toxiproxy"
-
-    def __init__(self, api: Address) -> None:
-        """Nothing is asked yet."""
-        self._api = Api(api)
-        self._kernel: KernelCounts | None = None
-        self._links: list[ToxicLink] = []
-
-    async def open_link(self, name: str, upstream: Address, resets: bool) -> ToxicLink:
-        """A new proxy; with `resets` every close on it is an RST, by Toxiproxy's nature."""
-        proxy = await self._api.create(f"{name}-{len(self._links) + 1}", upstream)
-        link = await ToxicLink(name, upstream, resets, proxy, self._kernel).born()
-        self._links.append(link)
-        return link
-
-    async def alive(self) -> bool:
-        """Whether the server answers."""
-        try:
-            await self._api.version()
-        except ToxiproxyError:
-            return False
-        return True
-
-    async def __aenter__(self) -> Self:
-        """Find out whether the kernel counts."""
-        self._kernel = KernelCounts.open()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """End every proxy."""
-        for link in self._links:
-            await link.close()
-        self._links.clear()
-        if self._kernel:
-            self._kernel.close()

@@ -13,7 +13,7 @@ import pytest
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.network.server import locate, start
-from wedgehog.harness.network.toxic_link import ToxiproxyNetwork
+from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
 
 
 @dataclass

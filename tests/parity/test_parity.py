@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from functools import partial
 from typing import get_args, get_origin
 
 import pytest
@@ -77,9 +78,9 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     return seen
 
 
-async def harm_a_request(world, fault: WireFault) -> dict:
+async def harm_a_request(world, fault: WireFault, at: int = BEFORE) -> dict:
     """A request on a fresh connection is struck after its byte 120."""
-    strike = await world.link.strike(fault, Upstream(BEFORE))
+    strike = await world.link.strike(fault, Upstream(at))
     client, upstream = await world.pair()
     client.write(b"a" * BEFORE + b"b" * BEHIND)
     proof = await strike.fired(5)
@@ -123,6 +124,15 @@ async def test_a_request_is_harmed_alike_by_both_networks(networks, worlds, faul
     assert relay["arrived"] == b"a" * BEFORE
     assert relay["fired"]
     assert relay["afterwards"] == "answered"
+
+
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+async def test_a_request_is_swallowed_alike_by_both_networks(networks, worlds, fault):
+    """Struck before its first byte, nothing of it arrives, and the fault is proved all the same."""
+    relay, toxiproxy = await on_both(networks, worlds, fault, partial(harm_a_request, at=0))
+    assert relay == toxiproxy
+    assert relay["arrived"] == b""
+    assert relay["fired"]
 
 
 async def test_the_next_connection_stalls_before_its_first_byte(network, worlds):

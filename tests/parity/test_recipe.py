@@ -15,7 +15,7 @@ from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, LinkBusy, NetworkError, Upstream, WholeLink
 from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.server import start
-from wedgehog.harness.network.toxic_link import ToxiproxyNetwork
+from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy import Api, BadToxic, ToxiproxyGone, ToxiproxyRefused
 
 
@@ -64,6 +64,23 @@ async def test_a_cut_waits_for_no_stall_that_somebody_listens_to(toxiproxy, worl
         assert (await cut.fired(5)) is not None
         assert await other.ending() == (b"c" * 10, "fin")
         await strike.heal()
+
+
+async def test_a_stall_beside_a_look_alike_blocks_nobody(toxiproxy, worlds):
+    """An idle neighbour that carried as many bytes as a stalled connection is not taken for it, nor for busy."""
+    async with worlds(toxiproxy) as world:
+        twin_client, twin = await world.pair()
+        await world.carry(twin, twin_client, b"t" * 50)
+        _, _, strike = await stalled(world, 50)
+        client, upstream = await world.pair()
+        await world.link.admit(upstream.peer, 0)
+        second = await world.link.strike(Stall(), Downstream(upstream.peer, 0))
+        upstream.write(b"s" * 100)
+        assert (await second.fired(5)) is not None
+        assert await client.ending(0.05) == (b"", "stall")
+        await world.carry(twin, twin_client, b"t" * 5000, 50)
+        await strike.heal()
+        await second.heal()
 
 
 async def test_two_strikes_at_once_take_turns(toxiproxy, worlds):
@@ -144,10 +161,10 @@ async def test_a_reply_that_takes_its_time_is_struck_all_the_same(toxiproxy, wor
         assert (await strike.fired(5)).bytes == 300
 
 
-async def test_without_the_kernels_counts_a_strike_settles(toxiproxy, worlds, monkeypatch):
+async def test_without_the_kernels_counts_a_strike_settles(networks, worlds, monkeypatch):
     """On a system that keeps no counts the fault still hits its byte; the proof says that it was not counted."""
     monkeypatch.setattr(KernelCounts, "open", lambda: None)
-    async with toxiproxy, worlds(toxiproxy) as world:
+    async with networks("toxiproxy") as toxiproxy, worlds(toxiproxy) as world:
         client, upstream = await world.pair()
         await world.link.admit(upstream.peer, 0)
         strike = await world.link.strike(Stall(), Downstream(upstream.peer, 300))

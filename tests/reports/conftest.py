@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from wedgehog.harness import event as e
 from wedgehog.harness.history import History
 from wedgehog.harness.store import CampaignStore, Judgement
@@ -70,9 +71,7 @@ class Telling:
         shape = {"wire": "anthropic", "path": "/v1/messages", "model": self.model, "stream": True, "key": "k1"}
         shape |= {"body_hash": f"b{turn}{step}", "body_bytes": 32_400, "messages": 2 * step}
         self.history.add(
-            e.RequestArrived(
-                call=self.calls, conn=self.calls, turn=turn, step=step, attempt=attempt, **(shape | more)
-            )
+            e.RequestArrived(call=self.calls, conn=self.calls, turn=turn, step=step, attempt=attempt, **(shape | more))
         )
         return self.calls
 
@@ -221,7 +220,7 @@ def storm_judgement(agent: str = "buggy") -> Judgement:
         violated=violated,
         says="step 1.1 was paid 160 times, 13 allowed",
         faults_planned=1,
-        report_number="160 attempts to the backstop, $20–30",
+        report_number="160 attempts to the backstop, $20 to $30",
         verdicts=(
             fail("step 1.1 was paid 160 times, 13 allowed", events).named("paid_call_bound"),
             fail("160 attempts at step 1.1, 30 allowed", events).named("retry_discipline"),
@@ -237,7 +236,12 @@ def whole_campaign(out: Path) -> Path:
     """A realistic campaign: expected reds, greens, a surprise, a skipped, an inconclusive, an unfinished run."""
     campaign = Campaign(out)
     storms, calls = "stall-after-headers", "timeout-in-mid-tool"
-    families = {storms: "retry-storm", "pings-only": "retry-storm", calls: "dangling-call", "user-abort": "dangling-call"}
+    families = {
+        storms: "retry-storm",
+        "pings-only": "retry-storm",
+        calls: "dangling-call",
+        "user-abort": "dangling-call",
+    }
     campaign.describe(
         command=["wedgehog", "run", "retry-storm", "dangling-call", "--network", "auto"],
         seed=20250501,
@@ -259,9 +263,7 @@ def whole_campaign(out: Path) -> Path:
                   verdicts=(fail(DANGLING, [e.Event(id=10)]).named("tool_call_pairing"),)),
         dangling,
     )  # fmt: skip
-    campaign.run(
-        judgement(calls, "fixed", "fail", "pass", violated=("session_recovers",), says=DANGLING), dangling
-    )
+    campaign.run(judgement(calls, "fixed", "fail", "pass", violated=("session_recovers",), says=DANGLING), dangling)
     campaign.run(
         judgement("pings-only", "fixed", "inconclusive", "pass", says="the fault never fired",
                   verdicts=(inconclusive("the fault never fired").named("faults_fired"),)),

@@ -225,6 +225,19 @@ async def test_at_the_deadline_a_polite_agent_ends_at_sigint(spec_of, place):
     assert (outcome.exit_code, outcome.answer, outcome.ended) == (130, "interrupted\n", "deadline")
 
 
+async def test_an_agent_hears_ctrl_c_also_where_we_were_started_to_ignore_it(spec_of, place):
+    """In the background or under nohup; an ignored signal would be inherited."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        async with open_agent(spec_of(SLEEPER), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            await session.end_turn(grace_s=3)
+            assert (await turn).exit_code == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 async def test_at_the_deadline_a_stubborn_agent_is_killed_with_its_tree(spec_of, place):
     """After the grace: SIGKILL, also for the tool in a session of its own."""
     async with open_agent(spec_of(STUBBORN), place) as session:

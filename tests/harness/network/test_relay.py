@@ -1,6 +1,7 @@
 """The embedded relay's own business; what a client sees of its faults is compared with Toxiproxy in tests/parity."""
 
 import asyncio
+import contextlib
 import socket
 
 import pytest
@@ -18,8 +19,10 @@ async def link():
     """A link to an upstream that sends back what it gets."""
 
     async def echo(reader, writer) -> None:
-        while data := await reader.read(65536):
+        while data := await read_or_end(reader):
             writer.write(data)
+            with contextlib.suppress(ConnectionResetError):
+                await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
@@ -27,6 +30,13 @@ async def link():
         yield await network.open_link("llm", server.sockets[0].getsockname(), resets=False)
     server.close()
     await asyncio.sleep(0.01)
+
+
+async def read_or_end(reader) -> bytes:
+    try:
+        return await reader.read(65536)
+    except ConnectionResetError:
+        return b""
 
 
 async def ask(reader, writer, data: bytes = b"ping") -> bytes:

@@ -22,13 +22,12 @@ PARENT = """
     for below in ("", "/run/agent"):
         env = {**os.environ, "WEDGEHOG_RUN": mark + below}
         subprocess.Popen(["sleep", "60"], env=env, start_new_session=True)
-    print(warden.pid, flush=True)
-    if how == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if how == "forked":
-        if os.fork() == 0:
-            time.sleep(5)
-            os._exit(0)
+    forked = os.fork() if how == "forked" else 0
+    if how == "forked" and forked == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(warden.pid, forked, flush=True)
+    if how != "stopped":
         os.kill(os.getpid(), signal.SIGKILL)
     warden.stop()
 """
@@ -43,15 +42,15 @@ def mark(tmp_path: Path):
         process.kill()
 
 
-def parent(tmp_path: Path, mark: str, how: str) -> int:
-    """Run a parent with two marked children and a warden; the warden's pid."""
+def parent(tmp_path: Path, mark: str, how: str) -> tuple[int, int]:
+    """Run a parent with two marked children and a warden; the pids of the warden and of a forked child (or 0)."""
     script = tmp_path / "parent.py"
     script.write_text(dedent(PARENT))
     done = subprocess.Popen([sys.executable, str(script), mark, how], stdout=subprocess.PIPE, text=True)
     with done.stdout:
-        pid = int(done.stdout.readline())
+        warden, forked = map(int, done.stdout.readline().split())
     done.wait()
-    return pid
+    return warden, forked
 
 
 def soon(holds) -> bool:
@@ -64,19 +63,22 @@ def soon(holds) -> bool:
 def test_a_parent_that_is_killed_leaves_nothing(tmp_path: Path, mark: str, how: str):
     """Also where a forked child of it still holds the warden's pipe open; the warden leaves as well."""
     stranger = subprocess.Popen(["sleep", "60"], env={**os.environ, "WEDGEHOG_RUN": mark + "0/run"})
+    forked = 0
     try:
-        warden = parent(tmp_path, mark, how)
+        warden, forked = parent(tmp_path, mark, how)
         assert soon(lambda: not carrying(mark))
         assert soon(lambda: not psutil.pid_exists(warden) or psutil.Process(warden).status() == psutil.STATUS_ZOMBIE)
         assert stranger.poll() is None, "a campaign whose name only begins alike is another one"
     finally:
         stranger.kill()
         stranger.wait()
+        if forked:
+            os.kill(forked, signal.SIGKILL)
 
 
 def test_an_orderly_end_touches_nothing(tmp_path: Path, mark: str):
     """What still runs then is the tree's to end; the warden is gone."""
-    warden = parent(tmp_path, mark, "stopped")
+    warden, _ = parent(tmp_path, mark, "stopped")
     assert not psutil.pid_exists(warden)
     assert len(carrying(mark)) == 2
 

@@ -1,0 +1,98 @@
+"""What each reply fault makes of a scripted answer."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, ToolCall
+from wedgehog.harness.faults.answering import Context
+from wedgehog.harness.faults.base import parse_fault
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+CONTEXT = Context(event=3, request_bytes=2048, now=NOW, step=4)
+LOOK = Text("Let me look.")
+LIST = ToolCall("shell", {"command": "ls"}, id="7")
+REPLY = Reply((LOOK, LIST))
+
+
+def harmed(do, answer=REPLY, context=CONTEXT):
+    return parse_fault(do).on_answer(answer, context)
+
+
+def test_a_status_replaces_the_answer():
+    """Seconds stay seconds; a date is counted from now, as HTTP writes dates."""
+    assert harmed({"status": {"code": 429, "retry_after": 2}}) == Failure(429, retry_after=2)
+    dated = harmed({"status": {"code": 429, "retry_after": "date:5"}})
+    assert dated == Failure(429, retry_after="Sun, 01 Mar 2026 12:00:05 GMT")
+
+
+def test_a_shortened_retry_after_is_still_a_whole_second():
+    """The header knows no fractions."""
+    fault = parse_fault({"status": {"code": 429, "retry_after": 20}}).scaled(50)
+    assert fault.retry_after == 1
+    assert parse_fault({"status": {"code": 429, "retry_after": "date:120"}}).scaled(50).retry_after == "date:3"
+    assert parse_fault({"status": 429}).scaled(50).retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("do", "edit"),
+    [
+        ("early_end", EarlyEnd(3)),
+        ({"pings_only": 0.5}, PingsOnly(3, 0.5)),
+        ({"error_event": 500}, ErrorEvent(3, 500, None)),
+    ],
+)
+def test_an_edit_strikes_at_the_triggers_event(do, edit):
+    """Without an event it strikes before the first; a failure has no stream to edit."""
+    assert harmed(do) == replace(REPLY, edits=(edit,))
+    assert harmed(do, context=replace(CONTEXT, event=None)).edits[0].event == 0
+    assert harmed(do, Failure(500)) == Failure(500)
+
+
+def test_slowness_grows_with_the_request():
+    """Two kilobytes at 3 s each, and one second for all; failures are slow too."""
+    assert harmed({"slow": {"s": 1, "s_per_kb": 3}}).delay_s == 7
+    assert harmed({"slow": 2}, Failure(500, delay_s=1)).delay_s == 3
+
+
+def test_endless_tools_repeat_the_scripted_call_and_tell_it_apart_by_the_step():
+    """A new id each time, and a comment that changes nothing but the text."""
+    assert harmed("endless_tools").items == (ToolCall("shell", {"command": "ls # 4"}),)
+    assert harmed({"endless_tools": False}).items == (ToolCall("shell", {"command": "ls"}),)
+    listed = Reply((ToolCall("run", {"commands": ["cd /", "ls"]}),))
+    assert harmed("endless_tools", listed).items[0].args == {"commands": ["cd /", "ls # 4"]}
+    other = Reply((ToolCall("add", {"a": 1}),))
+    assert harmed("endless_tools", other).items == other.items
+
+
+def test_endless_tools_go_on_after_the_script_wants_to_end():
+    """A final text becomes the last call again; without any call ever made it stays."""
+    final = Reply((Text("Done."),), stop="end")
+    assert harmed("endless_tools", final) == final
+    again = harmed("endless_tools", final, replace(CONTEXT, last_tool_call=LIST))
+    assert again == Reply((ToolCall("shell", {"command": "ls # 4"}),))
+
+
+def test_max_tokens_stops_in_the_middle_of_the_argument():
+    """The text before the call is kept, the call's JSON is cut, and what would follow is gone."""
+    cut = harmed({"max_tokens": 5}, Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}))))
+    assert cut == Reply((LOOK, replace(LIST, raw_args='{"com')), stop="max_tokens")
+
+
+@pytest.mark.parametrize("chars", [0, 1, 12, 10_000])
+def test_max_tokens_never_leaves_a_whole_argument(chars):
+    """However high the limit, at least the closing brace is lost."""
+    (_, call) = harmed({"max_tokens": chars}).items
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(call.raw_args)
+
+
+def test_max_tokens_cuts_the_text_where_there_is_no_call():
+    """Characters are counted across text items."""
+    two = Reply((Text("Hello "), Text("world")))
+    assert harmed({"max_tokens": 8}, two).items == (Text("Hello "), Text("wo"))
+    assert harmed({"max_tokens": 3}, two).items == (Text("Hel"),)
+    assert harmed({"max_tokens": 99}, two).items == (Text("Hello "), Text("worl"))
+    assert harmed("max_tokens", Failure(500)) == Failure(500)

@@ -1,0 +1,67 @@
+"""Every invariant: a good run is never red, and a run with one thing wrong is red for exactly that."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check, known
+from wedgehog.harness.strategies import BREAKS, Broken, answered_histories, broken, good_histories
+
+STOCK = [name for name, it in known().items() if not it.asked]
+GENEROUS = {
+    "paid_call_bound": {"without_progress": 11, "calls_per_turn": 60},
+    "spend_bound": {"usd_per_turn": 2.5},
+    "tool_deadline": {"tool_s": 35},
+    "tool_result_bound": {"tool_result_chars": 4000},
+    "turn_deadline": {"turn_s": 119},
+    "work_kept": {"asked": False},
+}
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def test_every_invariant_has_a_way_to_break_it():
+    """An invariant without a broken run would be a check that was never seen red."""
+    assert set(BREAKS) == set(known())
+
+
+@given(good_histories())
+@settings(parent=few, max_examples=150)
+def test_a_good_run_is_red_for_no_invariant(history: History):
+    """Retries within bounds, honest errors, obeyed aborts, trimmed histories: none of it is blamed, limits or not."""
+    stock = {name: check(name, history) for name in STOCK}
+    limited = {name: check(name, history, **parameters) for name, parameters in GENEROUS.items()}
+    seen = [v for v in (*stock.values(), *limited.values()) if v.status not in ("pass", "nothing")]
+    assert not seen, seen
+
+
+@given(answered_histories())
+@few
+def test_a_run_with_all_messages_answered_passes_where_answers_are_asked(history: History):
+    """`turn_answered` counts a late attempt's answer like any other."""
+    assert check("turn_answered", history).status == "pass"
+
+
+@pytest.mark.parametrize("invariant", sorted(BREAKS))
+@given(data=st.data())
+@few
+def test_one_broken_thing_is_red_for_exactly_its_invariant(invariant: str, data: st.DataObject):
+    """The break is found, wherever in a good run it stands, and no other invariant is blamed for it."""
+    case: Broken = data.draw(broken(invariant))
+    verdict = check(invariant, case.history, **case.parameters)
+    others = [check(name, case.history) for name in STOCK if name != invariant]
+    assert verdict.status == "fail", verdict
+    assert not [it for it in others if it.status not in ("pass", "nothing")]
+
+
+@pytest.mark.parametrize("invariant", sorted(BREAKS))
+@given(data=st.data())
+@settings(parent=few, max_examples=5)
+def test_a_red_verdict_says_so_in_a_sentence_and_points_at_events(invariant: str, data: st.DataObject):
+    """Evidence is never empty, names events that exist, and the sentence is not the name."""
+    case: Broken = data.draw(broken(invariant))
+    verdict = check(invariant, case.history, **case.parameters)
+    ids = {event.id for event in case.history.events}
+    assert verdict.name == invariant
+    assert verdict.evidence and set(verdict.evidence) <= ids
+    assert len(verdict.says.split()) > 3

@@ -1,0 +1,139 @@
+"""One row per run, and summary.csv."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from wedgehog.harness import event as e
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.rows import COLUMNS, table, write_csv
+
+from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
+
+
+def _row(campaign: Campaign) -> dict:
+    return table(load(campaign.folder)).to_dict("records")[0]
+
+
+def _written(path: Path) -> dict:
+    return next(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_summary_csv_has_exactly_the_promised_columns_in_order(sample, tmp_path):
+    """Programs read summary.csv by these names."""
+    write_csv(table(load(sample)), tmp_path / "s.csv")
+    head = (tmp_path / "s.csv").read_text().split("\n")[0]
+    assert head == (
+        "scenario,agent,world,network,verdict,expected,violated,paid_calls,refused_calls,tokens_billed,"
+        "tokens_delivered,cost_usd,peak_calls_per_min,peak_usd_per_min,turn_s,first_error_s,recovery_s,answered,"
+        "faults_fired,run_dir,replay"
+    )
+
+
+def test_a_storm_is_billed_for_every_call_and_the_recovery_message_is_not_counted(campaign):
+    """160 stalled calls are 160 paid ones; the message sent after healing is ours."""
+    campaign.run(storm_judgement(), storm(160, "buggy"))
+    row = _row(campaign)
+    assert (row["paid_calls"], row["tokens_billed"], row["tokens_delivered"]) == (160, 160 * 8_040, 0)
+    assert row["cost_usd"] == pytest.approx(160 * (8_000 * 3 + 40 * 15) / 1e6)
+    assert row["peak_calls_per_min"] == 160
+    assert row["faults_fired"] == 160
+    assert row["violated"] == "paid_call_bound;retry_discipline"
+
+
+def test_times_count_from_the_first_request_to_what_the_user_saw(campaign):
+    """The turn and the first sign of an error last from the first request to the turn's end, the recovery likewise."""
+    campaign.run(storm_judgement(), storm(10, "buggy"))
+    row = _row(campaign)
+    assert row["turn_s"] == row["first_error_s"] == pytest.approx(10 * 0.079, abs=1e-3)
+    assert row["recovery_s"] == pytest.approx(0.5)
+
+
+def test_a_recovery_that_was_not_answered_has_no_time(campaign):
+    """A refused recovery message is no recovery."""
+    campaign.run(judgement("timeout-in-mid-tool", "buggy", "fail"), dangling)
+    row = _row(campaign)
+    assert pd.isna(row["recovery_s"])
+    assert row["refused_calls"] == 0  # the refused one was the recovery's
+    assert row["answered"] is False
+
+
+def test_a_turn_that_was_answered_shows_no_error(campaign):
+    """Without an error there is no time to it."""
+    campaign.run(judgement("plain", "fixed"), plain_run)
+    row = _row(campaign)
+    assert pd.isna(row["first_error_s"])
+    assert row["answered"] is True
+
+
+def test_a_wake_up_owes_no_answer(campaign):
+    """`answered` stays empty where no message owed an answer."""
+    campaign.run(storm_judgement(), storm(3, "buggy"))
+    assert _row(campaign)["answered"] is None
+
+
+def test_an_unknown_price_is_unknown_and_never_zero(campaign, tmp_path):
+    """A model without a price makes the run's cost unknown, in the table and in the file."""
+
+    def tell(telling: Telling) -> None:
+        telling.model = "nobody-knows-me-9"
+        telling.start("plain", "fixed", price_as="nor-me-either")
+        telling.answered(1)
+
+    campaign.run(judgement("plain", "fixed"), tell)
+    rows = table(load(campaign.folder))
+    assert pd.isna(rows["cost_usd"][0])
+    write_csv(rows, tmp_path / "s.csv")
+    written = _written(tmp_path / "s.csv")
+    assert written["cost_usd"] == "unknown"
+    assert written["paid_calls"] == "1"
+
+
+def test_a_skipped_run_has_a_row_without_numbers(campaign, tmp_path):
+    """Skipped is not free of charge: nothing was measured."""
+    campaign.run(judgement("plain", "fixed", skipped="it does not stream"))
+    write_csv(table(load(campaign.folder)), tmp_path / "s.csv")
+    written = _written(tmp_path / "s.csv")
+    assert written["verdict"] == "skipped"
+    assert {written[name] for name in COLUMNS[7:19]} == {""}
+
+
+def test_a_run_without_any_event_still_has_a_row(campaign):
+    """An agent whose control failed was never played: its history is empty."""
+    campaign.run(judgement("plain", "fixed", "error", as_expected=False, says="its control run failed"))
+    row = _row(campaign)
+    assert (row["verdict"], row["paid_calls"]) == ("error", 0)
+
+
+def test_the_longest_turn_and_the_first_error_are_told(campaign):
+    """Of several turns the longest is the turn time, and the first that showed an error gives the error time."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("plain", "fixed")
+        for turn, wait_s in ((1, 2.0), (2, 7.0)):
+            telling.message(turn)
+            call = telling.request(turn)
+            telling.accept(call)
+            telling.stalled(call, wait_s)
+            telling.end(turn, error="Error: Timeout", exit_code=1)
+
+    campaign.run(judgement("plain", "fixed"), tell)
+    row = _row(campaign)
+    assert (row["turn_s"], row["first_error_s"]) == (pytest.approx(7.0), pytest.approx(2.0))
+
+
+def test_a_turn_over_its_deadline_showed_no_error(campaign):
+    """Silence until the deadline is no sign that a user could see."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("plain", "fixed")
+        telling.message(1)
+        telling.accept(telling.request(1))
+        telling.later(120).history.add(e.DeadlineHit(turn=1, bound_s=120))
+        telling.end(1, ended="deadline", exit_code=130)
+
+    campaign.run(replace(judgement("plain", "fixed"), verdict="fail"), tell)
+    assert pd.isna(_row(campaign)["first_error_s"])

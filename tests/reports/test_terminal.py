@@ -1,0 +1,129 @@
+"""The report in a terminal."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from wedgehog.reports import write_all
+from wedgehog.reports.terminal import print_report
+
+from .conftest import dangling, judgement, plain_run, storm, storm_judgement
+
+
+def _printed(folder, width=120, encoding="utf-8", verbose=False, **more) -> str:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    print_report(folder, Console(file=file, width=width, **more), verbose=verbose)
+    file.flush()
+    return raw.getvalue().decode(encoding)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_every_number_fits_the_terminal(sample, width):
+    """At any width each run shows verdict, violated invariants, calls, tokens, money and times, in lines that fit."""
+    said = _printed(sample, width)
+    for words in (
+        "✓ fail (expected)",
+        "✗ fail (pass expected)",
+        "paid_call_bound",
+        "1.29M",
+        "$3.94",
+        "12.6 s",
+        "0.50 s",
+    ):
+        assert words in said
+    whole = ("replay:", "report:")
+    assert [line for line in said.split("\n") if len(line) > width and not line.strip().startswith(whole)] == []
+
+
+def test_without_colours_the_words_still_tell_red_from_expected_red(sample, monkeypatch):
+    """NO_COLOR leaves no colour codes, and nothing is lost."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    said = _printed(sample, force_terminal=True)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", said)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
+    assert "✓ fail (expected)" in plain
+    assert "✗ fail (pass expected)" in plain
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_terminal_that_writes_no_utf8_gets_words_for_signs(sample, encoding):
+    """Nothing that the output can't write is sent to it."""
+    said = _printed(sample, encoding=encoding)
+    assert "ok fail (expected)" in said
+    assert "X fail (pass expected)" in said
+
+
+def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
+    """Its sentence and its one command; an expected red has the sentence but no command."""
+    said = _printed(sample, 200)
+    wrong = said[said.index("Not as expected") :]
+    assert "timeout-in-mid-tool, fixed: the next request held tool call 1.1.2 without a result" in wrong
+    assert "replay: wedgehog replay runs/latest/timeout-in-mid-tool/fixed\n" in wrong
+    assert "replay runs/latest/stall-after-headers/buggy" not in said
+    assert "stall-after-headers, buggy: step 1.1 was paid 160 times, 13 allowed" in said
+
+
+def test_a_replay_command_is_never_broken(campaign):
+    """It is there to be copied, so a narrow terminal gets it in one piece."""
+    campaign.run(judgement("a-scenario-with-a-rather-long-name-of-its-own", "fixed", "fail", "pass"), plain_run)
+    said = _printed(campaign.folder, 40)
+    assert "replay: wedgehog replay runs/latest/a-scenario-with-a-rather-long-name-of-its-own/fixed\n" in said
+
+
+def test_the_closing_line_counts_and_names_the_report(sample):
+    """Expected reds count as passed; cells of the fix matrix as nothing; the page is named once it is there."""
+    write_all(sample)
+    said = _printed(sample)
+    assert "4 passed, 1 failed, 1 skipped, 1 inconclusive, 2 only shown, 1 unfinished" in said
+    assert said.strip().endswith(f"report: {sample / 'report.html'}")
+
+
+def test_families_head_their_scenarios(sample):
+    """Incidents are told one after another."""
+    said = _printed(sample)
+    assert said.index("\nretry-storm\n") < said.index("stall-after-headers") < said.index("\ndangling-call\n")
+
+
+def test_the_fix_matrix_shows_which_fix_is_enough(sample):
+    """A single fix and a left-out fix have a line each."""
+    said = _printed(sample)
+    matrix = said[said.index("fix × scenario") :]
+    assert "only-wrapper  fail: stall-after-headers" in matrix
+    assert "without-total-budget  pass: stall-after-headers" in matrix
+
+
+def test_what_an_agent_said_cannot_steer_the_terminal(campaign):
+    """Escape codes, turned text and markup arrive as plain, visible words."""
+    says = "it said [bold red]hi[/] \x1b[2J\x1b]0;owned\x07 and \u202egnp.exe, on\ntwo lines"
+    campaign.run(judgement("plain", "fixed", "fail", says=says), plain_run)
+    said = _printed(campaign.folder, 200)
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "it said [bold red]hi[/] \\x1b[2J\\x1b]0;owned\\x07 and \\u202egnp.exe, on two lines" in said
+
+
+def test_verbose_adds_the_sentence_of_each_invariant(campaign):
+    """Remarks and verdicts that passed are for those who ask."""
+    campaign.run(storm_judgement(), storm(3, "buggy"))
+    assert "session_recovers" not in _printed(campaign.folder)
+    said = _printed(campaign.folder, verbose=True)
+    assert "session_recovers pass: the next message was answered" in said
+    assert "The idle timer (50 ms) fired 160 times." in said
+
+
+def test_a_known_failure_says_its_reason(campaign):
+    """It does not fail the campaign, and is not hidden."""
+    campaign.run(judgement("timeout-in-mid-tool", "mine", "fail", known="see issue 7", says="no result"), dangling)
+    said = _printed(campaign.folder)
+    assert "~ timeout-in-mid-tool, mine: no result (known: see issue 7)" in said
+    assert "0 passed, 0 failed, 0 skipped, 1 known failure" in said
+
+
+def test_an_empty_campaign_says_that_nothing_ran(campaign):
+    """No table, no traceback."""
+    said = _printed(campaign.folder)
+    assert "Nothing ran." in said
+    assert "0 passed, 0 failed, 0 skipped" in said

@@ -1,0 +1,61 @@
+"""Numbers and other people's text."""
+
+import pytest
+
+from wedgehog.reports import words as w
+from wedgehog.reports.plot import Bar, Mark, bars, growth
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (w.money(None), "unknown"),
+        (w.money(float("nan")), "unknown"),
+        (w.money(0.0), "$0"),
+        (w.money(0.0123), "$0.012"),
+        (w.money(0.000001), "<$0.0001"),
+        (w.money(3.936), "$3.94"),
+        (w.seconds(None), w.NONE),
+        (w.seconds(0.0), "0 s"),
+        (w.seconds(0.0432), "43 ms"),
+        (w.seconds(2.0), "2.00 s"),
+        (w.seconds(134.21), "134.2 s"),
+        (w.brief(999.0), "999"),
+        (w.brief(8_040), "8,040"),
+        (w.brief(1_286_400), "1.29M"),
+        (w.count(float("nan")), w.NONE),
+        (w.many(1, "call"), "1 call"),
+        (w.many(1_440, "call"), "1,440 calls"),
+    ],
+)
+def test_numbers_read_as_a_person_says_them(shown, words):
+    """With their unit, and never a number where none is known."""
+    assert shown == words
+
+
+def test_invisible_characters_become_visible():
+    """Control codes, turned text, lone surrogates and characters that XML forbids; letters of all languages stay."""
+    assert w.clean("a\x1b[0m\u202e\ud800\ufffe\x00") == "a\\x1b[0m\\u202e\\ud800\\ufffe\\x00"
+    assert w.clean("Grüße, 世界 👩‍💻\n\ttab\r\n") == "Grüße, 世界 👩‍💻\n\ttab\n"
+
+
+def test_one_line_is_one_line_and_short():
+    """A cut says that it cut."""
+    assert w.one_line("a\n b\t c") == "a b c"
+    assert w.one_line("abcdef", 4) == "abc…"
+
+
+def test_bars_share_one_zero_and_the_largest_fills_the_width():
+    """Half of the largest is half as wide; nothing is no bar."""
+    drawn = bars("Paid calls", [Bar("s", "buggy", 160, "160"), Bar("s", "fixed", 80, "80"), Bar("s", "none", 0, "0")])
+    assert [part.split('"')[0] for part in drawn.split('width="')[1:]] == ["100.00", "50.00", "0.00"]
+
+
+def test_growth_climbs_once_per_call_and_draws_marks_too_close_to_tell_apart_once():
+    """The line ends at the top at the right; equal marks are one."""
+    drawn = growth(
+        "calls", [1.0, 2.0], 4.0, [Mark(3.0, "a fault struck", "fault"), Mark(3.0001, "a fault struck", "fault")]
+    )
+    assert 'd="M0 120H150.00V60.00H300.00V0.00H600"' in drawn
+    assert drawn.count("<line") == 1
+    assert drawn.count("a fault struck") == 1

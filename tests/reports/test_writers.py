@@ -1,0 +1,222 @@
+"""report.html, junit.xml and summary.md."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from wedgehog.harness.verdict import fail
+from wedgehog.reports import write_all
+from wedgehog.reports.markdown import code, escaped
+from wedgehog.reports.markup import tag, text
+
+from .conftest import Telling, judgement, plain_run, storm, storm_judgement
+
+EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>" onload="x\' \x00\x1b[31m'
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, ids, links, words."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def all(self, attribute: str) -> list[str]:
+        return [attrs[attribute] for _, attrs in self.elements if attribute in attrs]
+
+
+def _page(folder) -> Page:
+    write_all(folder)
+    return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def _evil(telling: Telling) -> None:
+    telling.model = EVIL
+    telling.start(EVIL, EVIL)
+    telling.message(1, EVIL)
+    call = telling.request(1, path=f"/{EVIL}", background="")
+    telling.accept(call)
+    telling.whole(call, EVIL)
+    telling.end(1, EVIL, EVIL)
+
+
+def test_every_writer_leaves_its_file(sample):
+    """The four files of a campaign, in its folder."""
+    assert [path.name for path in write_all(sample)] == ["summary.csv", "junit.xml", "report.html", "summary.md"]
+    assert all((sample / name).stat().st_size for name in ("summary.csv", "junit.xml", "report.html", "summary.md"))
+
+
+def test_an_empty_campaign_can_be_reported(campaign):
+    """Nothing ran, and each file says so."""
+    write_all(campaign.folder)
+    assert "Nothing ran" in (campaign.folder / "report.html").read_text()
+    assert ET.parse(campaign.folder / "junit.xml").getroot().get("tests") == "0"
+    assert (campaign.folder / "summary.csv").read_text().startswith("scenario,agent,")
+
+
+# ---- the page
+
+
+def test_whatever_an_agent_said_stays_words(campaign):
+    """Script in an answer, an error, a name, a path, a verdict or campaign.json is shown and never an element."""
+    campaign.describe(command=EVIL, machine={EVIL: EVIL}, families={EVIL: EVIL}, whys={EVIL: EVIL})
+    campaign.run(
+        judgement(EVIL, EVIL, "fail", "pass", violated=(EVIL,), says=EVIL, remarks=(EVIL,), report_number=EVIL,
+                  verdicts=(fail(EVIL, []).named(EVIL),)),
+        _evil,
+    )  # fmt: skip
+    page = _page(campaign.folder)
+    assert not {name for name, _ in page.elements} & {"script", "img", "iframe", "object", "link", "base", "form"}
+    assert not [key for _, attrs in page.elements for key in attrs if key.startswith("on")]
+    assert sum("<script>alert(1)</script>" in words for words in page.words) > 8
+    assert "\x1b" not in "".join(page.words)
+
+
+def test_the_page_loads_nothing_and_runs_nothing(sample):
+    """A strict policy, no script, no address of anything outside the page."""
+    page = _page(sample)
+    policies = [attrs["content"] for _, attrs in page.elements if attrs.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+    assert page.elements[[name for name, _ in page.elements].index("head") + 2][1].get("http-equiv")
+    assert not page.all("src")
+    assert not [name for name, _ in page.elements if name in ("script", "link")]
+    assert all(href.startswith("#") for href in page.all("href"))
+    source = (sample / "report.html").read_text()
+    assert not re.search(r"url\(|@import|https?://", source)
+
+
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
+    """Each element is closed where it belongs; each cell leads to a run's section."""
+    page = _page(sample)
+    assert page.open == []
+    ids = page.all("id")
+    assert len(ids) == len(set(ids))
+    assert {href.removeprefix("#") for href in page.all("href")} <= set(ids)
+    assert len([href for href in page.all("href") if href.startswith("#run-")]) >= 9
+
+
+def test_expected_red_is_told_from_a_surprise_in_words(sample):
+    """The headline counts surprises only, and a chip says `expected`."""
+    page = _page(sample)
+    words = " ".join(page.words)
+    assert "3 of 7 runs did not come out as expected" in words
+    assert "pass expected" in words
+    assert "ended before it was judged" in words
+    assert "wedgehog replay runs/latest/timeout-in-mid-tool/fixed" in words
+
+
+def test_a_section_answers_what_a_reader_asks(sample):
+    """Calls, evidence, proof of the fault, what really ran, the report's number."""
+    words = " ".join(_page(sample).words)
+    for part in (
+        "160 calls, 1.1.1 to 1.1.160, to /v1/messages: 32,400 bytes up, 0 bytes of the reply's body arrived",
+        "struck 160 times",
+        "the toxic counted 0",
+        "#5 reply started at 0.40 s",
+        "9b1f0e6c2d7a4e55",
+        "160 attempts to the backstop, $20 to $30",
+        "1.1.2 shell (it started, and never ended)",
+        "genai-prices 0.0.40, table of 2025-04-28",
+    ):
+        assert part in words
+
+
+def test_a_very_long_list_of_calls_is_cut_in_its_middle(campaign):
+    """The page stays readable, says what it left out, and shows the last calls."""
+    campaign.run(storm_judgement(), storm(800, "buggy"))
+    words = " ".join(_page(campaign.folder).words)
+    assert "501 calls left out here" in words
+    assert "1.1.800" in words
+    assert "1.1.400 " not in words
+
+
+def test_markup_escapes_unless_told_that_it_is_markup():
+    """Text, attributes and nested lists alike."""
+    assert tag("p", "<b>", class_='"x"') == '<p class="&quot;x&quot;">&lt;b&gt;</p>'
+    assert text(["<", tag("br"), None, 3]) == "&lt;<br>3"
+    assert tag("p", class_=tag("b", '"')) == '<p class="&lt;b&gt;&amp;quot;&lt;/b&gt;"></p>'
+
+
+# ---- junit.xml
+
+
+def _suites(folder):
+    write_all(folder)
+    return ET.parse(folder / "junit.xml").getroot()
+
+
+def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(sample):
+    """Failures, errors (inconclusive, unfinished) and skipped are counted; matrix cells are not there at all."""
+    root = _suites(sample)
+    counts = {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "8", "failures": "1", "errors": "2", "skipped": "1"}
+    storm_suite = next(suite for suite in root if suite.get("name") == "stall-after-headers")
+    assert [case.get("name") for case in storm_suite] == ["buggy", "fixed"]
+    assert [child.tag for child in storm_suite[0]] == ["properties"]
+
+
+def test_junit_says_why_and_how_to_replay(sample):
+    """A failure carries its sentence and its command, and each case its verdict."""
+    failure = _suites(sample).find(".//failure")
+    assert "pass expected" in failure.get("message")
+    assert "tool call 1.1.2" in failure.get("message")
+    assert "replay: wedgehog replay" in failure.text
+    case = _suites(sample).find(".//testcase[@name='fixed']")
+    properties = {one.get("name"): one.get("value") for one in case.iter("property")}
+    assert (properties["verdict"], properties["expected"]) == ("pass", "pass")
+
+
+def test_junit_stays_xml_whatever_was_said(campaign):
+    """Characters that XML forbids are written out."""
+    campaign.run(judgement(EVIL, EVIL, "fail", "pass", says=EVIL + "\ufffe"), _evil)
+    assert "\\x00" in _suites(campaign.folder).find(".//failure").get("message")
+
+
+@pytest.mark.parametrize(("repeat", "name"), [(1, "fixed"), (2, "fixed (repeat 2)")])
+def test_repeats_are_cases_of_their_own(campaign, repeat, name):
+    """Two cases of one name would hide each other."""
+    campaign.run(judgement("plain", "fixed", repeat=repeat), plain_run)
+    assert _suites(campaign.folder).find(".//testcase").get("name") == name
+
+
+# ---- summary.md
+
+
+def test_a_pipe_in_a_name_does_not_end_its_cell(campaign):
+    """Every line of the table has the same number of cells."""
+    campaign.run(judgement("a|b", "c`d|e", "fail", "pass", says="x | y\n| z", violated=("p|q",)), plain_run)
+    write_all(campaign.folder)
+    lines = (campaign.folder / "summary.md").read_text().split("\n")
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 3
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {12}
+
+
+def test_markdown_shows_markup_as_words():
+    """No tag, link, emphasis or mention gets through."""
+    assert escaped("<b>[x](http://y) *z* `q` @me | ~") == (r"&lt;b&gt;\[x\]\(http://y\) \*z\* \`q\` \@me \| \~")
+    assert code("a `b` c") == "`` a `b` c ``"
+
+
+def test_the_markdown_summary_counts_and_replays(sample):
+    """What a CI job's page needs: the counts first, then how to see a surprise again."""
+    write_all(sample)
+    said = (sample / "summary.md").read_text()
+    assert "**4 passed, 1 failed, 1 skipped, 1 inconclusive" in said
+    assert "`wedgehog replay runs/latest/timeout-in-mid-tool/fixed`" in said
