@@ -61,7 +61,9 @@ def run(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
-    network: Annotated[NetworkMode, typer.Option(help="What makes the wire faults.")] = "auto",
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
+    ] = "auto",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 4,
     words: Annotated[str, typer.Option("-k", help="Only scenarios with one of these words in name or tags.")] = "",
@@ -90,7 +92,7 @@ def run(
     raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
 
 
-def _play(work: Coroutine[Any, Any, object]) -> bool:
+def _play(work: Coroutine[Any, Any, object], stopped: str = "interrupted; reporting what was finished") -> bool:
     """Run to the end, or until Ctrl-C or SIGTERM, cleaning up either way; whether it was interrupted."""
 
     async def guarded() -> bool:
@@ -101,7 +103,7 @@ def _play(work: Coroutine[Any, Any, object]) -> bool:
         try:
             await task
         except asyncio.CancelledError:
-            err.print("wedgehog: interrupted; reporting what was finished")
+            err.print(f"wedgehog: {stopped}")
             return True
         return False
 
@@ -149,7 +151,9 @@ def _campaign_of(folder: Path) -> Path:
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
     out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
-    network: Annotated[NetworkMode, typer.Option(help="What makes the wire faults.")] = "auto",
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
+    ] = "auto",
 ) -> None:
     """Play one stored run again: the same scenario, agent and seed."""
     from wedgehog.harness.campaign import Campaign, Options, exit_code, read_inputs, stored_agent
@@ -231,7 +235,8 @@ def serve(
     from wedgehog.harness.serve import serve as serve_script
 
     with user_mistakes():
-        _play(serve_script(script, host, port, strict=not lenient, say=lambda line: err.print(line, markup=False)))
+        work = serve_script(script, host, port, strict=not lenient, say=lambda line: err.print(line, markup=False))
+        _play(work, "stopped")
 
 
 @app.command()

@@ -41,7 +41,6 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
-    known_reason = agent.known.get(scenario.name, "") if status == "fail" else ""
     return Judgement(
         scenario=scenario.name,
         agent=agent.name,
@@ -51,7 +50,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         expected=expected_words(expect),
         as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
         says=_says(history, verdicts),
-        known=known_reason,
+        known=agent.known.get(scenario.name, ""),
         faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
         remarks=tuple(_remarks(history, agent, verdicts)),
@@ -105,7 +104,7 @@ def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[V
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     fired = {event.fault for event in history.of(FaultFired)}
-    over = {turn.number for turn in history.turns if outcome_of(turn, history).kind == "surfaced"}
+    over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
             yield inconclusive(f"the fault never fired: {planned}").named("faults")

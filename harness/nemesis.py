@@ -26,6 +26,7 @@ from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.history import History
 from wedgehog.harness.network.base import Downstream, Link, NetworkError, Spot, Strike, Upstream, WholeLink
 from wedgehog.harness.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.spot import BEFORE_HEAD, spot
 
 Demand = Literal["abort", "give_up"]
 How = Literal["stalled", "cut", "dripping"]
@@ -39,7 +40,6 @@ class Cut:
     how: How
 
 
-BEFORE_HEAD = -1
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
 EDITS = {"error_event", "early_end", "pings_only"}
@@ -118,11 +118,9 @@ class Nemesis:
                 self._spawn(self._after(state))
 
     async def after_turn(self, turn: int) -> None:
-        """Heal all that this turn's faults left, and settle what became of struck replies."""
+        """Heal all that this turn's faults left, and settle how much of struck replies arrived."""
         for state in self._of_turn(turn):
             await self._heal(state)
-        for call in self._struck:
-            self._settle(call, None)
 
     async def close(self) -> None:
         """Heal everything and end every watcher."""
@@ -257,7 +255,7 @@ class Nemesis:
         for state in self._hit(point.call, WireFault, conn=point.conn.id):
             if point.call in self._struck:
                 break
-            at = spot(state.planned, point)
+            at = spot(state.planned.trigger, point)
             if at is None:
                 continue
             if at > BEFORE_HEAD and self._must_hold(state):
@@ -433,15 +431,17 @@ class Nemesis:
             return
         state.healed.set()
         for call, struck in self._struck.items():
-            if struck.state is state:
-                self._settle(call, Cut(self._dripped(struck), "dripping") if struck.how == "dripping" else None)
+            if struck.state is state and not struck.settled:
+                # Proven or not, more than this can't have passed.
+                at = self._dripped(struck) if struck.how == "dripping" else struck.at
+                self._settle(call, Cut(at, struck.how))
         for strike in state.strikes:
             with contextlib.suppress(NetworkError):
                 await strike.heal()
         if state.fired:
             self._history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
 
-    def _settle(self, call: int, cut: Cut | None, *, keep: bool = False) -> None:
+    def _settle(self, call: int, cut: Cut, *, keep: bool = False) -> None:
         """Tell how much of a struck reply arrived; `keep`: its connection is still held open by the fault."""
         struck = self._struck[call]
         self.delivered(call, cut)
@@ -493,27 +493,6 @@ def limited_by(fault: WireFault) -> How | None:
     if isinstance(fault, CutFault):
         return "cut"
     return "dripping" if isinstance(fault, Drip) else None
-
-
-def spot(planned: PlannedFault, point: Point) -> int | None:
-    """The body offset at which a fault strikes this reply; -1 is before the head, None: the reply has no such place.
-
-    Without byte, event or phase it is before the head. `phase: body` is right behind the head, `terminal` the middle of
-    the last event (of a reply that is not streamed: before its last byte).
-    """
-    at = planned.trigger
-    if at.byte is not None:
-        return at.byte if point.body < 0 or at.byte < point.body else None
-    if at.event is not None:
-        if at.event == 0:
-            return 0
-        return point.frame_ends[at.event - 1] if at.event <= len(point.frame_ends) else None
-    if at.phase == "body":
-        return 0
-    if at.phase == "terminal":
-        ends = point.frame_ends
-        return (ends[-2] + ends[-1]) // 2 if len(ends) > 1 else max(0, point.body - 1)
-    return BEFORE_HEAD
 
 
 def context_at(context: Context, event: int | None) -> Context:

@@ -89,7 +89,7 @@ async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tupl
         history.add(Trouble(what=str(wrong)))
     except NetworkBroke:
         pass
-    except Exception as wrong:  # noqa: BLE001  whatever we die of is an error of ours, and other runs go on
+    except Exception as wrong:  # whatever we die of is an error of ours, and other runs go on
         history.add(Trouble(what=f"the harness itself failed: {type(wrong).__name__}: {wrong}"))
         store.keep_text("trouble.txt", traceback.format_exc())
     history.seal()

@@ -184,8 +184,8 @@ def _prepaid(history: History) -> Iterator[str]:
     """What a balance without recharge would have done, where a minute costs enough to matter."""
     usd_per_min = books(history).peak_usd_per_min
     if usd_per_min is not None and usd_per_min >= PREPAID_USD / 10:
-        minutes = PREPAID_USD / usd_per_min
-        yield f"At its dearest minute ({money(usd_per_min)}) a prepaid {money(PREPAID_USD)} would last {minutes:.1f} min."
+        lasts = f"{PREPAID_USD / usd_per_min:.1f} min"
+        yield f"At its dearest minute ({money(usd_per_min)}) a prepaid {money(PREPAID_USD)} would last {lasts}."
 
 
 def _background(history: History) -> Iterator[str]:

@@ -12,7 +12,7 @@ from wedgehog.harness.history import read
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
 from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, agent_order
-from wedgehog.reports.chip import run_chip
+from wedgehog.reports.chip import run_chip, small_chip
 from wedgehog.reports.cost import cost, total_usd
 from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
@@ -153,25 +153,31 @@ def _fixes(campaign: Campaign) -> Markup | None:
     for family, runs in _by_family(campaign).items():
         if any(_single_fix(run) for _, run in runs):
             variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
-            tables += [tag("h3", family) if family != NO_FAMILY else None, _grid(variants, "agent", "scenario")]
-    return tag("section", tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tables) if tables else None
+            title = tag("h3", family) if family != NO_FAMILY else None
+            tables += [title, _grid(variants, "agent", "scenario", small=True)]
+    legend = "P pass, F fail, I inconclusive, E error, S skipped. An outlined F was expected. Empty: not played."
+    head = (tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tag("p", legend, class_="soft"))
+    return tag("section", head, tables) if tables else None
 
 
 def _single_fix(run: StoredRun) -> bool:
     return run.judgement.agent.startswith(("only-", "without-"))
 
 
-def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str) -> Markup:
+def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str, small: bool = False) -> Markup:
     cells: dict[tuple[str, str], list[Markup]] = {}
     for number, run in runs:
         key = (getattr(run.judgement, down), getattr(run.judgement, across))
-        cells.setdefault(key, []).append(_cell(number, run))
+        cells.setdefault(key, []).append(
+            small_chip(run, anchor(number)) if small else _cell(number, run)
+        )
     rows, columns = (_names(runs, field) for field in (down, across))
     body = [
         tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
         for row in rows
     ]
-    return _scrolled([tag("th", down), *(tag("th", column, scope="col") for column in columns)], body)
+    heads = [tag("th", down), *(tag("th", tag("span", column), scope="col") for column in columns)]
+    return _scrolled(heads, body, "small" if small else None)
 
 
 def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
@@ -184,8 +190,8 @@ def _cell(number: int, run: StoredRun) -> Markup:
     return tag("div", run_chip(run, anchor(number)), tag("span", violated, class_="violated") if violated else None)
 
 
-def _scrolled(head: Iterable[Markup], body: Iterable[object]) -> Markup:
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
+def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None) -> Markup:
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_=class_)
     return tag("div", table, class_="scroll", tabindex="0")
 
 
@@ -208,7 +214,7 @@ def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
     return Bar(str(row["scenario"]), str(row["agent"]), value, says)
 
 
-_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "peak calls/min", "peak $/min")
+_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls/min", "$/min")
 _TIMES = ("turn", "first error", "recovery")
 
 
@@ -224,7 +230,7 @@ def _numbers(table: pd.DataFrame) -> Markup | None:
     heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _HEADS + _TIMES)]
     note = (
         "Tokens billed: input and output. Delivered: output that reached the agent. The message sent after healing is "
-        "ours and not counted. Times as measured, never scaled."
+        "ours and not counted. Per minute: the dearest 60 s. Times as measured, never scaled."
     )
     title = tag("h2", "Calls, tokens, money, time")
     return tag("section", title, _scrolled(heads, body), tag("p", note, class_="soft"))

@@ -257,7 +257,8 @@ def status(call: Call) -> str:
 
 
 def _plot(history: History) -> Markup | None:
-    paid = [call.at_s for call in history.calls if call.paid]
+    ours = {turn.number for turn in history.turns if turn.recovery}
+    paid = [call.at_s for call in history.calls if call.paid and call.arrived.turn not in ours]
     if len(paid) < WORTH_A_PLOT:
         return None
     end = max(event.at_s for event in history.events)

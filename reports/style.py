@@ -82,6 +82,12 @@ td .chip + .chip { margin-left: .3rem; }
 tr.lost td { background: color-mix(in srgb, var(--fail-wash) 45%, transparent); }
 tr.left-out td { text-align: center; color: var(--soft); font-style: italic; }
 tr.group th { background: var(--wash); font-size: .88rem; }
+tbody th[scope="row"] { position: sticky; left: 0; background: var(--card); }
+table.small { width: auto; }
+table.small th, table.small td { padding: .22rem .5rem; }
+table.small thead th { vertical-align: bottom; text-align: left; }
+table.small thead th + th span { writing-mode: vertical-rl; transform: rotate(180deg); max-height: 15rem; }
+.chip.small { padding: .1em; }
 .violated { display: block; font-size: .82rem; color: var(--soft); margin-top: .15rem; }
 
 .attention > li { border-left: 4px solid var(--fail); background: var(--card); padding: .75rem 1rem; margin: .6rem 0;

@@ -147,16 +147,15 @@ class _Report:
         ]
         if runs:
             self._heading("Red, as expected")
-        for run in runs:
-            known = f" (known: {run.judgement.known})" if standing(run.judgement) == "known" else ""
-            self._why(run, known)
+        for alike in _alike(runs):
+            self._why(alike)
 
     def _attention(self) -> None:
         runs = [run for run in self.campaign.runs if standing(run.judgement) in ATTENTION]
         if runs:
             self._heading("Not as expected")
         for run in runs:
-            self._why(run, "")
+            self._why([run])
             if run.judgement.replay:
                 self._whole(f"    replay: {run.judgement.replay}", "cyan")
         if self.campaign.unfinished:
@@ -164,15 +163,16 @@ class _Report:
         for lost in self.campaign.unfinished:
             self._say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
 
-    def _why(self, run: StoredRun, beside: str) -> None:
-        judged = run.judgement
+    def _why(self, runs: Sequence[StoredRun]) -> None:
+        """One sentence for runs of a scenario that came to the same."""
+        judged = runs[0].judgement
         sign, style = SIGNS[standing(judged)], STYLES[standing(judged)]
-        name = f"{judged.scenario}, {judged.agent}" + (f" (repeat {judged.repeat})" if judged.repeat > 1 else "")
+        names = ", ".join([judged.scenario, *dict.fromkeys(_name(run) for run in runs)])
         says = judged.says or ", ".join(judged.violated) or judged.verdict
-        line = Text.assemble(self._text(f"{sign} {name}: ", style), self._text(f"{says}{beside}"))
-        self._say(line, indent=2)
+        known = f" (known: {judged.known})" if standing(judged) == "known" else ""
+        self._say(Text.assemble(self._text(f"{sign} {names}: ", style), self._text(f"{says}{known}")), indent=2)
         if self.verbose:
-            self._each_invariant(run)
+            self._each_invariant(runs[0])
 
     def _each_invariant(self, run: StoredRun) -> None:
         for verdict in run.judgement.verdicts:
@@ -211,6 +211,20 @@ class _Report:
         """Other people's words: no control code, no markup, nothing that this terminal can't write."""
         line = clean(words).replace("\n", " ").replace("\t", " ")
         return Text(speakable(line, self.console.encoding), style=style)
+
+
+def _alike(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
+    """Runs of one scenario whose sentence is the same."""
+    groups: dict[tuple[object, ...], list[StoredRun]] = {}
+    for run in runs:
+        judged = run.judgement
+        groups.setdefault((judged.scenario, judged.says, judged.violated, judged.known), []).append(run)
+    return groups.values()
+
+
+def _name(run: StoredRun) -> str:
+    judged = run.judgement
+    return judged.agent if judged.repeat == 1 else f"{judged.agent} (repeat {judged.repeat})"
 
 
 def _agent(row: dict[Any, Any]) -> str:

@@ -89,9 +89,9 @@ def money(usd: float | None) -> str:
         return "unknown"
     if usd == 0:
         return "$0"
-    if usd < 0.1:
+    if usd < 0.01:
         return f"${usd:.2g}" if usd >= 0.0001 else "<$0.0001"
-    return f"${usd:,.2f}"
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
 
 
 def seconds(number: float | None) -> str:

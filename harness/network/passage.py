@@ -181,6 +181,11 @@ class Passage:
         self.client.other, self.server.other = self.server, self.client
         self.client.pump()
 
+    async def connected(self) -> None:
+        """Wait until the upstream has been dialled, with whatever success."""
+        if self._connecting:
+            await asyncio.wait([self._connecting])
+
     def settled(self, pipe: Pipe) -> None:
         """All that a pipe let pass has been handed to the kernel."""
         self.owner.look(self, pipe)

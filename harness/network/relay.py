@@ -62,10 +62,10 @@ class RelayStrike:
 class RelayLink:
     """A listening port whose connections go to `upstream`."""
 
-    def __init__(self, name: str, upstream: Address) -> None:
-        """Closed; `listen` opens it."""
+    def __init__(self, name: str, upstream: Address, address: Address = (HOST, 0)) -> None:
+        """Closed; `listen` opens it at `address` (port 0: a free one)."""
         self.name, self.upstream = name, upstream
-        self.address: Address = (HOST, 0)
+        self.address = address
         self.passages: set[Passage] = set()
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
@@ -90,7 +90,7 @@ class RelayLink:
         if isinstance(fault, Refuse | Down):
             await self._shut(strike)
         else:
-            self._arm(strike)
+            await self._arm(strike)
         return strike
 
     def look(self, passage: Passage, pipe: Pipe) -> None:
@@ -139,10 +139,10 @@ class RelayLink:
                 strike.fault.on_pipe(passage.up, _from(strike))
         return passage.accept()
 
-    def _arm(self, strike: RelayStrike) -> None:
+    async def _arm(self, strike: RelayStrike) -> None:
         match strike.spot:
             case Downstream(conn, at):
-                strike.passage = self._passage(conn)
+                strike.passage = await self._passage(conn)
                 strike.fault.on_pipe(strike.passage.down, at)
             case WholeLink():
                 for passage in self.passages:
@@ -150,8 +150,10 @@ class RelayLink:
             case _:
                 pass  # the next connection will meet it in _accept
 
-    def _passage(self, conn: Address) -> Passage:
-        for passage in self.passages:
+    async def _passage(self, conn: Address) -> Passage:
+        """The passage that the fake knows as `conn`; the fake may have accepted it before we know that it did."""
+        for passage in list(self.passages):
+            await passage.connected()
             if passage.peer == conn:
                 return passage
         raise LinkBusy(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
@@ -204,9 +206,9 @@ class EmbeddedNetwork:
         """No link yet."""
         self._links: list[RelayLink] = []
 
-    async def open_link(self, name: str, upstream: Address, resets: bool) -> RelayLink:
+    async def open_link(self, name: str, upstream: Address, resets: bool, listen: Address = (HOST, 0)) -> RelayLink:
         """A new link; the relay needs no warning that an RST may come."""
-        link = await RelayLink(name, upstream).listen()
+        link = await RelayLink(name, upstream, listen).listen()
         self._links.append(link)
         return link
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -12,7 +13,7 @@ import pytest
 
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.server import locate, start
+from wedgehog.harness.network.server import NoServer, fetch, locate, start
 from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
 
 
@@ -122,15 +123,24 @@ async def open_world(network: Network, resets: bool = False) -> AsyncIterator[Wo
             await asyncio.sleep(0.01)
 
 
+@functools.cache
+def had() -> Path | str:
+    """The server's binary, fetched if need be, or why there is none; asked once."""
+    try:
+        found = locate()
+        return found.path or fetch(lambda _: None).path or "not found"
+    except NoServer as error:
+        return f"no Toxiproxy server: {error}"
+
+
 def toxiproxy_binary() -> Path:
     """The server's binary, or skip; where the environment demands Toxiproxy, fail."""
-    found = locate()
-    if found.path is None:
-        reason = f"no Toxiproxy server: {'; '.join(found.tried)}"
-        if os.environ.get("WEDGEHOG_REQUIRE_TOXIPROXY") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found.path
+    found = had()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get("WEDGEHOG_REQUIRE_TOXIPROXY") == "1":
+        pytest.fail(found)
+    pytest.skip(found)
 
 
 @contextlib.asynccontextmanager

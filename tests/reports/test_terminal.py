@@ -90,7 +90,7 @@ def test_families_head_their_scenarios(sample):
 def test_the_fix_matrix_shows_which_fix_is_enough(sample):
     """A single fix and a left-out fix have a line each."""
     said = _printed(sample)
-    matrix = said[said.index("fix × scenario") :]
+    matrix = said[said.index("fix \N{MULTIPLICATION SIGN} scenario") :]
     assert "only-wrapper  fail: stall-after-headers" in matrix
     assert "without-total-budget  pass: stall-after-headers" in matrix
 

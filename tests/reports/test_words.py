@@ -12,7 +12,7 @@ from wedgehog.reports.plot import Bar, Mark, bars, growth
         (w.money(None), "unknown"),
         (w.money(float("nan")), "unknown"),
         (w.money(0.0), "$0"),
-        (w.money(0.0123), "$0.012"),
+        (w.money(0.0984), "$0.098"),
         (w.money(0.000001), "<$0.0001"),
         (w.money(3.936), "$3.94"),
         (w.seconds(None), w.NONE),

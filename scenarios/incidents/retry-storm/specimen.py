@@ -53,7 +53,7 @@ class Streak:
 
     def check(self) -> None:
         if self.cap is not None and self.length >= self.cap:
-            raise BreakerOpenError(f"idle-timeout breaker: {self.length} in a row, not trying again")
+            raise BreakerOpenError(f"idle-timeout breaker: {self.length} in a row without a reset, giving up")
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,25 @@ async def test_a_fault_that_nothing_reaches_has_not_fired(link):
     writer.close()
 
 
+async def test_a_connection_can_be_struck_as_soon_as_its_upstream_has_accepted_it():
+    """Also in the moment before the relay itself knows that it is connected."""
+    accepted: asyncio.Queue = asyncio.Queue()
+    server = await asyncio.start_server(lambda _, writer: accepted.put_nowait(writer), "127.0.0.1", 0)
+    async with EmbeddedNetwork() as network:
+        link = await network.open_link("llm", server.sockets[0].getsockname(), resets=False)
+        for _ in range(20):
+            reader, mine = await asyncio.open_connection(*link.address)
+            theirs = await accepted.get()
+            strike = await link.strike(Cut(), Downstream(theirs.get_extra_info("peername")[:2], 2))
+            theirs.write(b"hello")
+            assert await asyncio.wait_for(reader.read(), 5) == b"he"
+            assert await strike.fired(5) is not None
+            mine.close()
+            theirs.close()
+    server.close()
+    await asyncio.sleep(0.01)
+
+
 async def test_a_connection_that_is_gone_cannot_be_struck(link):
     """A typed error instead of a fault that never fires."""
     with pytest.raises(LinkBusy, match="no open connection"):

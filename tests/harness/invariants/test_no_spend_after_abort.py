@@ -1,0 +1,67 @@
+"""When nobody waits any more, nothing is spent."""
+
+import pytest
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import TICK_S
+
+
+def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = "") -> History:
+    tell = Telling().lag(lag_s)
+    tell.message()
+    tell.ask(1)
+    tell.abort().wait(seconds - TICK_S)
+    tell.refuse(tell.ask(2, background=background))
+    return tell.end("", ended="aborted", exit_code=130).seal()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lag_s", "status"),
+    [(1.9, 0.0, "pass"), (2.1, 0.0, "fail"), (2.1, 0.3, "pass"), (2.4, 0.3, "fail"), (60, 6.0, "inconclusive")],
+)
+def test_a_request_may_start_within_two_seconds_and_our_lag(seconds: float, lag_s: float, status: str):
+    """One that was already on its way is no spending."""
+    assert check("no_spend_after_abort", _a_request_after(seconds, lag_s=lag_s)).status == status
+
+
+def test_a_background_call_spends_as_well():
+    """Its price is the same."""
+    assert check("no_spend_after_abort", _a_request_after(10, background="title")).status == "fail"
+
+
+def test_requests_after_the_next_message_are_that_messages():
+    """The session goes on."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.wait(10).message("recovery")
+    tell.answer_step(1)
+    assert check("no_spend_after_abort", tell.end().seal()).status == "pass"
+
+
+def test_a_back_end_that_works_on_after_the_turn_fails():
+    """The requests belong to no turn any more."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.give_up(after_s=90).end("", ended="gave up", exit_code=None)
+    for _ in range(3):
+        tell.wait(5).ask(1, turn=0)
+    tell.message("recovery")
+    tell.answer_step(1)
+    verdict = check("no_spend_after_abort", tell.end().seal())
+    assert verdict.status == "fail"
+    assert verdict.says.startswith("turn 1: 3 model requests after the hang-up, the last 15.0")
+
+
+def test_without_an_abort_there_is_nothing_to_judge():
+    """A deadline is none."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.wait(121).deadline().wait(9)
+    tell.ask(2)
+    assert check("no_spend_after_abort", tell.end("", ended="deadline").seal()).status == "nothing"

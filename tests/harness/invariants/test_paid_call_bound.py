@@ -1,0 +1,149 @@
+"""How often a turn may be paid for, on both sides of each bound."""
+
+import pytest
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+
+
+def _stalls(count: int, *, delivered: int = 0, steps: int = 1) -> Telling:
+    tell = Telling()
+    tell.message()
+    for attempt in range(count):
+        tell.stall(tell.ask(1 + attempt % steps), delivered=delivered)
+    return tell
+
+
+@pytest.mark.parametrize(("count", "status"), [(13, "pass"), (14, "fail")])
+def test_a_step_may_be_paid_twelve_times_beyond_the_first(count: int, status: str):
+    """Ten retries is the largest common default."""
+    verdict = check("paid_call_bound", _stalls(count, delivered=5).fails().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "step 1.1 was paid 14 times, 13 allowed"
+        assert len(verdict.evidence) == 14
+
+
+@pytest.mark.parametrize(("count", "status"), [(11, "pass"), (12, "fail")])
+def test_eleven_paid_calls_in_a_row_may_bring_nothing(count: int, status: str):
+    """The streak runs on across steps."""
+    assert check("paid_call_bound", _stalls(count, steps=2).fails().seal()).status == status
+
+
+def test_one_token_ends_a_zero_output_streak():
+    """Consecutive, the incident's report says: four stalls, a tool call, four stalls are no storm."""
+    tell = _stalls(8)
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    carried = tell.runs(token)
+    for _ in range(8):
+        tell.stall(tell.ask(2, results=[carried]))
+    tell.answer_step(2, [carried])
+    assert check("paid_call_bound", tell.end().seal()).status == "pass"
+
+
+def test_refused_calls_are_not_paid_and_do_not_end_a_streak():
+    """A 429 between two stalls brings nothing either."""
+    tell = Telling()
+    tell.message()
+    for _ in range(12):
+        tell.stall(tell.ask(1))
+        tell.refuse(tell.ask(1), 429)
+    verdict = check("paid_call_bound", tell.fails().seal())
+    assert verdict.says == "turn 1: 12 paid calls in a row brought nothing, 11 allowed"
+    tell = Telling()
+    tell.message()
+    for _ in range(25):
+        tell.refuse(tell.ask(1), 429)
+    assert check("paid_call_bound", tell.fails().seal()).status == "pass"
+
+
+def test_background_calls_are_not_attempts_at_a_step():
+    """A title or a loop check is no retry; only `calls_per_turn` counts it."""
+    tell = Telling()
+    tell.message()
+    for _ in range(20):
+        tell.stall(tell.ask(1, background="title"))
+    tell.answer_step(1)
+    history = tell.end().seal()
+    assert check("paid_call_bound", history).status == "pass"
+    assert check("paid_call_bound", history, calls_per_turn=21).status == "pass"
+    verdict = check("paid_call_bound", history, calls_per_turn=20)
+    assert verdict.says == "turn 1: 21 model requests, 20 allowed"
+
+
+def _six_dribbles_then_the_answer() -> History:
+    tell = Telling()
+    tell.message()
+    for attempt in range(6):
+        call = tell.ask(1)
+        if attempt % 2:
+            tell.refuse(call)
+        else:
+            tell.stall(call, delivered=200)
+    tell.answer_step(1)
+    return tell.end().seal()
+
+
+def test_tokens_without_completed_progress_are_reported_and_bounded_only_on_demand():
+    """Six attempts of some tokens, then the answer: no breaker by the stock bounds."""
+    history = _six_dribbles_then_the_answer()
+    verdict = check("paid_call_bound", history)
+    assert (verdict.status, verdict.says) == ("pass", "turn 1: 6 requests in a row completed nothing")
+    assert check("paid_call_bound", history, without_progress=6).status == "pass"
+    assert check("paid_call_bound", history, without_progress=5).status == "fail"
+
+
+def test_calls_that_no_stimulus_asked_for_are_one_more_turn():
+    """A paid call belongs to a stimulus; the others are listed and judged all the same."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    for _ in range(14):
+        tell.stall(tell.ask(1, turn=0))
+    verdict = check("paid_call_bound", tell.seal())
+    assert (verdict.status, verdict.says) == ("fail", "step 0.1 was paid 14 times, 13 allowed")
+
+
+def test_calls_after_a_deadline_are_not_counted():
+    """What follows a deadline is told under it, be it in the turn or after its end."""
+    tell = Telling()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(121).deadline()
+    tell.reply(call, how="hung up", delivered=0)
+    for _ in range(20):
+        tell.stall(tell.ask(1))
+    tell.end("", ended="deadline", exit_code=None)
+    for _ in range(20):
+        tell.stall(tell.ask(1, turn=0))
+    history = tell.seal()
+    assert check("paid_call_bound", history).status == "pass"
+    assert check("turn_deadline", history).status == "fail"
+
+
+def test_a_refusal_by_the_provider_is_not_paid_but_a_cut_reply_is():
+    """Paid means accepted, whatever the client then received."""
+    tell = Telling()
+    tell.message()
+    for _ in range(14):
+        tell.cut(tell.ask(1), delivered=5)
+        tell.wait(1)
+    assert check("paid_call_bound", tell.fails().seal()).status == "fail"
+
+
+def test_a_runaway_whose_history_grows_is_seen_by_a_specs_limit_and_by_its_rounds():
+    """Forty requests with forty different bodies are one turn's spending, not forty first attempts."""
+    tell = Telling()
+    tell.message()
+    results = []
+    for step in range(1, 41):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    tell.answer_step(41, results)
+    history = tell.end().seal()
+    assert check("paid_call_bound", history, calls_per_turn=30).says == "turn 1: 41 model requests, 30 allowed"
+    verdict = check("tool_round_bound", history, tool_rounds=25)
+    assert (verdict.status, verdict.says) == ("fail", "turn 1 had 40 rounds of tool calls, 25 allowed")
+    assert check("tool_round_bound", history).status == "pass"

@@ -1,0 +1,127 @@
+"""The registry: names, parameters, and what happens to a check that crashes."""
+
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+from wedgehog.harness import invariants
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import InvariantError, accept, check, find, invariant, known, registry
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.verdict import Verdict, passed
+
+
+@pytest.fixture
+def a_registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    yield
+
+
+def test_each_file_holds_the_invariant_of_its_name():
+    """A new file needs no list, and its name is the invariant's."""
+    files = {module.name for module in pkgutil.iter_modules(invariants.__path__)} - {"registry", "scope"}
+    assert files == set(known())
+
+
+def test_each_invariant_says_what_it_asks_in_one_line():
+    """The docs' table is made of these lines."""
+    assert all(it.doc.endswith(".") and len(it.doc) > 20 for it in known().values())
+
+
+def test_parameters_are_known_with_type_default_and_unit():
+    """The judge scales durations of the story, and leaves real seconds alone."""
+    bound = find("paid_call_bound").parameters
+    assert (bound["per_step"].type, bound["per_step"].default, bound["per_step"].optional) == (int, 12, False)
+    assert bound["calls_per_turn"].optional
+    turn_s = find("turn_deadline").parameters["turn_s"]
+    assert (turn_s.type, turn_s.in_seconds, turn_s.scaled) == (float, True, True)
+    grace_s = find("no_spend_after_abort").parameters["grace_s"]
+    assert (grace_s.in_seconds, grace_s.scaled) == (True, False)
+
+
+def test_those_without_a_stock_number_are_told_apart():
+    """Without a spec's limit they can only report."""
+    assert {name for name, it in known().items() if it.reported_only} == {
+        "spend_bound",
+        "tool_deadline",
+        "tool_result_bound",
+    }
+
+
+def test_only_turn_answered_waits_to_be_asked():
+    """All others are judged on every run."""
+    assert [name for name, it in known().items() if it.asked] == ["turn_answered"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("paid_cal_bound", {}, "unknown invariant 'paid_cal_bound' (did you mean 'paid_call_bound'?)"),
+        ("xyz", {}, "unknown invariant 'xyz'"),
+        (
+            "paid_call_bound",
+            {"per_stp": 5},
+            "paid_call_bound does not know 'per_stp' (did you mean 'per_step'?); "
+            "it takes per_step, zero_output, without_progress, calls_per_turn",
+        ),
+        (
+            "error_surfaced",
+            {"turn_s": 5},
+            "error_surfaced does not know 'turn_s'; it takes no parameters",
+        ),
+        (
+            "paid_call_bound",
+            {"per_step": "5"},
+            "paid_call_bound: per_step: expected a whole number of 0 or more, found '5'",
+        ),
+        (
+            "paid_call_bound",
+            {"per_step": 2.5},
+            "paid_call_bound: per_step: expected a whole number of 0 or more, found 2.5",
+        ),
+        ("paid_call_bound", {"per_step": None}, "paid_call_bound: per_step: expected a whole number"),
+        ("turn_deadline", {"turn_s": -1}, "turn_deadline: turn_s: expected a number of 0 or more, found -1"),
+        ("turn_deadline", {"turn_s": True}, "turn_deadline: turn_s: expected a number of 0 or more, found True"),
+        ("work_kept", {"asked": 1}, "work_kept: asked: expected true or false, found 1"),
+    ],
+)
+def test_a_mistake_gets_one_line_that_says_what_was_expected(name: str, parameters: dict[str, object], says: str):
+    """Unknown names and parameters are the user's mistake, not the agent's."""
+    with pytest.raises(InvariantError) as wrong:
+        accept(name, parameters)
+    assert str(wrong.value).startswith(says)
+
+
+def test_numbers_come_back_as_their_parameter_wants_them():
+    """A YAML reader may turn 5 into 5.0."""
+    assert accept("paid_call_bound", {"per_step": 5.0, "calls_per_turn": None}) == {
+        "per_step": 5,
+        "calls_per_turn": None,
+    }
+    assert accept("turn_deadline", {"turn_s": 5}) == {"turn_s": 5}
+
+
+@pytest.mark.usefixtures("a_registry_of_its_own")
+def test_a_check_that_crashes_is_an_error_that_says_so():
+    """A harness fault is never a pass and never blamed on the agent."""
+
+    @invariant("crashing")
+    def crashing(history: History) -> Verdict:
+        """It divides by zero."""
+        return passed(str(len(history.events) / 0))
+
+    verdict = check("crashing", Telling().seal())
+    assert (verdict.status, verdict.name) == ("error", "crashing")
+    assert verdict.says == "the check itself failed: ZeroDivisionError: division by zero"
+
+
+def test_a_verdict_bears_its_invariants_name():
+    """Reports print it beside the sentence."""
+    assert check("tool_call_pairing", Telling().seal()) == Verdict("nothing", "no tool was called", (), "tool_call_pairing")
+
+
+@pytest.mark.parametrize("name", sorted(known()))
+def test_an_empty_run_holds_nothing_to_judge(name: str):
+    """Nothing is shown as a dash, never as a pass."""
+    assert check(name, Telling().seal()).status == "nothing"

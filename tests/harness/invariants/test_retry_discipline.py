@@ -1,0 +1,163 @@
+"""Retries wait, and what can't succeed is not tried again."""
+
+import pytest
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import TICK_S
+
+
+def _again_after(waited_s: float, asked_s: float, *, is_date: bool = False, lag_s: float = 0.0) -> History:
+    tell = Telling().lag(lag_s)
+    tell.message()
+    tell.refuse(tell.ask(1), 429, retry_after_s=asked_s, is_date=is_date)
+    tell.wait(waited_s - TICK_S)
+    tell.answer_step(1)
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "asked_s", "is_date", "status"),
+    [
+        (17.9, 20, False, "fail"),
+        (18.1, 20, False, "pass"),
+        (16.9, 20, True, "fail"),
+        (17.1, 20, True, "pass"),
+        (53.9, 60, False, "fail"),
+        (1.0, 61, False, "pass"),
+        (0.2, 1, True, "pass"),
+        (0.2, -3, True, "pass"),
+    ],
+)
+def test_ninety_percent_of_a_retry_after_must_pass_and_a_date_counts_in_whole_seconds(
+    waited_s: float, asked_s: float, is_date: bool, status: str
+):
+    """A longer one than a minute is asked of no client, a date in the past of nobody."""
+    assert check("retry_discipline", _again_after(waited_s, asked_s, is_date=is_date)).status == status
+
+
+def test_ignoring_a_long_retry_after_is_reported():
+    """It passes, and is said."""
+    verdict = check("retry_discipline", _again_after(1.0, 120))
+    assert verdict.says == "request 1 was sent again after 1.00 s, Retry-After asked for 120.00 s"
+
+
+@pytest.mark.parametrize(("lag_s", "status"), [(0.0, "fail"), (0.5, "pass")])
+def test_our_own_lag_is_taken_off_a_retry_after(lag_s: float, status: str):
+    """The refusal may have been written later than it was recorded."""
+    assert check("retry_discipline", _again_after(17.8, 20, lag_s=lag_s)).status == status
+
+
+def test_a_lag_over_five_seconds_forbids_a_verdict_on_time():
+    """Fourteen of twenty seconds, with six of our own missing."""
+    assert check("retry_discipline", _again_after(11.0, 20, lag_s=6.0)).status == "inconclusive"
+
+
+def test_another_body_or_key_may_come_at_once():
+    """A fallback model or a second profile is no retry of the same request."""
+    for other in ({"body": "another"}, {"key": "key-2"}):
+        tell = Telling()
+        tell.message()
+        tell.refuse(tell.ask(1), 429, retry_after_s=20)
+        tell.reply(tell.ask(1, **other), f"Done {tell.nonce}")
+        assert check("retry_discipline", tell.end().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("code", "status"), [(400, "fail"), (401, "fail"), (403, "pass"), (429, "pass"), (500, "pass")])
+def test_a_400_or_401_is_not_repeated_unchanged(code: int, status: str):
+    """The same request with the same key gets the same refusal."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), code)
+    tell.wait(5)
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == status
+
+
+def test_the_same_words_in_the_next_turn_are_no_retry():
+    """A wake-up may send the same body each time it fires."""
+    tell = Telling()
+    for _ in range(2):
+        tell.message("wake_up")
+        tell.refuse(tell.ask(1, body="tick"), 401)
+        tell.fails()
+    assert check("retry_discipline", tell.seal()).status == "pass"
+
+
+def _attempts(count: int, gap_s: float, *, how: str = "refused", time_scale: float = 1.0) -> History:
+    tell = Telling(time_scale=time_scale)
+    tell.message()
+    for _ in range(count):
+        call = tell.ask(1)
+        if how == "refused":
+            tell.refuse(call, 503)
+        elif how == "retry after 0":
+            tell.refuse(call, 429, retry_after_s=0)
+        elif how == "cut":
+            tell.cut(call)
+        else:
+            tell.stall(call, waits_s=0.05)
+        tell.wait(gap_s - TICK_S)
+    return tell.fails().seal()
+
+
+@pytest.mark.parametrize(
+    ("count", "gap_s", "how", "status"),
+    [
+        (4, 0.05, "refused", "fail"),
+        (4, 0.05, "cut", "fail"),
+        (3, 0.05, "refused", "pass"),
+        (4, 0.15, "refused", "pass"),
+        (8, 0.05, "its own time-out", "pass"),
+        (8, 0.05, "retry after 0", "pass"),
+    ],
+)
+def test_three_retries_in_a_row_may_not_follow_a_refusal_at_once(count: int, gap_s: float, how: str, status: str):
+    """Two may, also all that follow the agent's own time-out, or that the provider asked for."""
+    assert check("retry_discipline", _attempts(count, gap_s, how=how)).status == status
+
+
+def test_the_hundred_milliseconds_shrink_with_the_runs_time():
+    """At fifty times the speed they are two."""
+    assert check("retry_discipline", _attempts(6, 0.05, time_scale=50)).status == "pass"
+
+
+def test_a_slow_retry_between_hasty_ones_begins_a_new_row():
+    """Three in a row are three neighbours."""
+    tell = Telling()
+    tell.message()
+    for gap_s in (0.02, 0.02, 1.0, 0.02, 0.02, 1.0):
+        tell.refuse(tell.ask(1), 503)
+        tell.wait(gap_s)
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == "pass"
+
+
+def test_the_same_request_sent_several_times_at_once_is_no_retry():
+    """They had all left before the first was refused."""
+    tell = Telling()
+    tell.message()
+    calls = [tell.ask(1) for _ in range(5)]
+    for call in calls:
+        tell.refuse(call, 503)
+    assert check("retry_discipline", tell.fails().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("count", "status"), [(30, "pass"), (31, "fail")])
+def test_a_step_may_be_attempted_thirty_times(count: int, status: str):
+    """However long the pauses, and whatever the bodies."""
+    tell = Telling()
+    tell.message()
+    for attempt in range(count):
+        tell.refuse(tell.ask(1, body=f"body {attempt}"), 503)
+        tell.wait(1)
+    assert check("retry_discipline", tell.fails().seal()).status == status
+
+
+def test_where_nothing_failed_there_is_nothing_to_judge():
+    """No retry, no discipline."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == "nothing"

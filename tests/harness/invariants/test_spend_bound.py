@@ -1,0 +1,54 @@
+"""What a turn may cost."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+
+
+def _a_turn_of(input_tokens: int, model: str = "claude-sonnet-4-6") -> Telling:
+    tell = Telling(model=model)
+    tell.message()
+    tell.reply(tell.ask(1), "Done", input_tokens=input_tokens, tokens=0, delivered=1)
+    return tell.end()
+
+
+@pytest.mark.parametrize(("bound", "status"), [(0.31, "pass"), (0.30, "pass"), (0.29, "fail")])
+def test_a_turn_may_cost_its_bound_and_no_more(bound: float, status: str):
+    """100,000 input tokens at $3 per million."""
+    assert check("spend_bound", _a_turn_of(100_000).seal(), usd_per_turn=bound).status == status
+
+
+def test_without_a_bound_the_dearest_turn_is_reported():
+    """There is no stock number."""
+    tell = _a_turn_of(100_000)
+    tell.message()
+    tell.reply(tell.ask(1), "Done", input_tokens=10, tokens=0, delivered=1)
+    verdict = check("spend_bound", tell.end().seal())
+    assert (verdict.status, verdict.says) == ("pass", "the dearest turn cost $0.3000")
+
+
+def test_an_unknown_price_is_inconclusive_and_never_nothing():
+    """The table knows this model, but no price of it."""
+    history = _a_turn_of(100_000, model="gemma-3").seal()
+    assert check("spend_bound", history, usd_per_turn=1).status == "inconclusive"
+    assert check("spend_bound", history).status == "pass"
+
+
+def test_refused_calls_cost_nothing():
+    """Nothing was accepted, so there is nothing to judge."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    assert check("spend_bound", tell.fails().seal(), usd_per_turn=0).status == "nothing"
+
+
+def test_calls_after_a_give_up_are_told_elsewhere():
+    """They are `no_spend_after_abort`'s."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.give_up(after_s=30)
+    tell.reply(tell.ask(2), "Done", input_tokens=1_000_000)
+    history = tell.end("", ended="gave up", exit_code=None).seal()
+    assert check("spend_bound", history, usd_per_turn=0.1).status == "pass"

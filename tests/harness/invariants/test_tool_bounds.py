@@ -1,0 +1,67 @@
+"""Rounds of tool calls, and the size of their results."""
+
+import pytest
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import result
+
+
+def _rounds(count: int) -> History:
+    tell = Telling()
+    tell.message()
+    results = []
+    for step in range(1, count + 1):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    tell.answer_step(count + 1, results)
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(("rounds", "status"), [(50, "pass"), (51, "fail")])
+def test_a_turn_may_have_fifty_rounds(rounds: int, status: str):
+    """Above the limits that agents commonly set themselves."""
+    assert check("tool_round_bound", _rounds(rounds)).status == status
+
+
+@pytest.mark.parametrize(("bound", "status"), [(5, "pass"), (4, "fail")])
+def test_a_specs_limit_tightens_it(bound: int, status: str):
+    """Five rounds and a last call without tools are five rounds."""
+    assert check("tool_round_bound", _rounds(5), tool_rounds=bound).status == status
+
+
+def test_retries_of_a_step_are_no_rounds():
+    """The same round is tried again."""
+    tell = Telling()
+    tell.message()
+    for _ in range(8):
+        tell.stall(tell.ask(1))
+    tell.answer_step(1)
+    assert check("tool_round_bound", tell.end().seal(), tool_rounds=2).status == "nothing"
+
+
+def test_rounds_after_the_front_end_gave_up_are_told_elsewhere():
+    """They are `no_spend_after_abort`'s."""
+    tell = Telling()
+    tell.message()
+    for step in range(1, 9):
+        if step == 4:
+            tell.give_up(after_s=30)
+        tell.reply(tell.ask(step), tools=[True])
+    tell.end("", ended="gave up", exit_code=None)
+    history = tell.seal()
+    assert check("tool_round_bound", history, tool_rounds=2).status == "pass"
+    assert check("tool_round_bound", history, tool_rounds=1).status == "fail"
+
+
+@pytest.mark.parametrize(("chars", "status"), [(4100, "pass"), (4101, "fail")])
+def test_a_result_may_be_a_mark_longer_than_its_bound(chars: int, status: str):
+    """A hundred characters say where it was cut."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(2, [result("1.1.1", chars=10), result("1.1.2", chars=chars)])
+    history = tell.end().seal()
+    assert check("tool_result_bound", history, tool_result_chars=4000).status == status
+    verdict = check("tool_result_bound", history)
+    assert (verdict.status, verdict.says) == ("pass", f"the longest tool result had {chars} characters")

@@ -1,0 +1,97 @@
+"""A tool call is over in time."""
+
+import pytest
+
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import result
+
+
+def _carried_after(seconds: float, *, refused_first: bool = False) -> History:
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    if refused_first:
+        tell.connection_refused()
+    tell.wait(seconds)
+    tell.answer_step(2, [result(token)])
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(30.9, "pass"), (31.1, "fail")])
+def test_a_call_counts_from_its_reply_to_the_request_with_its_result(seconds: float, status: str):
+    """Stretched by one second."""
+    assert check("tool_deadline", _carried_after(seconds), tool_s=30).status == status
+
+
+def test_without_a_bound_the_slowest_is_reported():
+    """There is no stock number."""
+    verdict = check("tool_deadline", _carried_after(40))
+    assert (verdict.status, verdict.says) == ("pass", "the slowest tool call took 40.0 s")
+
+
+def test_the_tools_own_word_that_it_is_done_counts_first():
+    """What the agent does afterwards is not the tool's time."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    carried = tell.runs(token, for_s=5)
+    tell.wait(60)
+    tell.answer_step(2, [carried])
+    assert check("tool_deadline", tell.end().seal(), tool_s=30).status == "pass"
+
+
+def test_a_fault_that_kept_the_next_request_away_makes_it_inconclusive():
+    """The tool may have been done long before."""
+    assert check("tool_deadline", _carried_after(40, refused_first=True), tool_s=30).status == "inconclusive"
+
+
+def test_a_tool_that_never_ends_is_measured_to_the_end_of_its_turn():
+    """Here: to its deadline."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.wait(100).deadline(100)
+    tell.end("", ended="deadline", exit_code=-9)
+    assert check("tool_deadline", tell.seal(), tool_s=30).status == "fail"
+
+
+def test_calls_of_a_reply_that_was_cut_and_asked_again_count_from_the_second_reply():
+    """The same call is offered twice; the agent acts on the last offer."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), tools=[True])
+    tell.wait(40)
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.answer_step(2, [tell.runs(token, for_s=5)])
+    assert check("tool_deadline", tell.end().seal(), tool_s=30).status == "pass"
+
+
+def test_a_call_that_was_cut_and_never_carried_out_is_not_measured():
+    """No beacon, no result, no whole reply."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), tools=[True])
+    tell.wait(100)
+    assert check("tool_deadline", tell.fails().seal(), tool_s=30).status == "nothing"
+
+
+def test_a_call_that_the_agent_dropped_for_another_request_is_not_measured():
+    """It stopped at its limit and asked for a summary."""
+    tell = Telling()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.wait(1)
+    tell.reply(tell.ask(1, body="summary"), f"Done {tell.nonce}", took_s=60)
+    assert check("tool_deadline", tell.end().seal(), tool_s=30).status == "nothing"
+
+
+def test_our_own_lag_forbids_a_verdict():
+    """It would fail, and the clock cannot be trusted."""
+    tell = Telling().lag(6)
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.answer_step(2, [tell.runs(token, for_s=60)])
+    assert check("tool_deadline", tell.end().seal(), tool_s=30).status == "inconclusive"

@@ -1,0 +1,48 @@
+"""Half a reply is no answer."""
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import CUT_TEXT
+
+
+def test_a_cut_text_as_answer_fails():
+    """Exit code 0 and half a sentence look like success."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    assert check("truncation_noticed", tell.end(f"{CUT_TEXT}").seal()).status == "fail"
+
+
+def test_a_text_stopped_at_max_tokens_fails_alike():
+    """The provider said that there was more."""
+    tell = Telling()
+    tell.message()
+    tell.reply(tell.ask(1), CUT_TEXT, stop="max_tokens")
+    assert check("truncation_noticed", tell.end(CUT_TEXT).seal()).status == "fail"
+
+
+def test_a_client_that_raises_on_a_truncated_stream_passes_whatever_it_had_shown():
+    """The user saw half a text, and the error."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    history = tell.end(CUT_TEXT, exit_code=1, stderr="RemoteProtocolError: peer closed connection").seal()
+    assert check("truncation_noticed", history).status == "pass"
+    assert check("error_surfaced", history).status == "pass"
+
+
+def test_a_second_attempt_that_was_whole_passes():
+    """The answer holds the nonce."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    tell.answer_step(1)
+    assert check("truncation_noticed", tell.end().seal()).status == "pass"
+
+
+def test_without_a_cut_reply_there_is_nothing_to_judge():
+    """A refusal cuts nothing."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    assert check("truncation_noticed", tell.fails().seal()).status == "nothing"

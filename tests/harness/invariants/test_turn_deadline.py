@@ -1,0 +1,113 @@
+"""A turn ends in time."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+
+
+def _turn_of(seconds: float, *, lag_s: float = 0.0) -> Telling:
+    tell = Telling().lag(lag_s)
+    tell.message()
+    tell.wait(3)
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=seconds)
+    return tell.end()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lag_s", "status"),
+    [
+        (60.9, 0.0, "pass"),
+        (61.1, 0.0, "fail"),
+        (61.1, 0.5, "pass"),
+        (61.6, 0.5, "fail"),
+        (65.0, 6.0, "pass"),
+        (70.0, 6.0, "inconclusive"),
+    ],
+)
+def test_the_bound_counts_from_the_first_request_and_is_stretched_by_a_second_and_our_lag(
+    seconds: float, lag_s: float, status: str
+):
+    """The three seconds of start-up before it do not count; a lag over five seconds forbids a verdict."""
+    assert check("turn_deadline", _turn_of(seconds, lag_s=lag_s).seal(), turn_s=60).status == status
+
+
+def test_the_stock_bound_is_two_minutes():
+    """Where neither spec nor scenario names one."""
+    assert check("turn_deadline", _turn_of(120.5).seal()).status == "pass"
+    assert check("turn_deadline", _turn_of(121.5).seal()).status == "fail"
+
+
+def _stopped_at(bound_s: float, answer: str = "") -> Telling:
+    tell = Telling()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(bound_s + 1).deadline(bound_s)
+    tell.reply(call, how="hung up", delivered=0)
+    return tell.end(answer, ended="deadline", exit_code=-2)
+
+
+def test_a_turn_that_was_stopped_at_the_bound_fails():
+    """Silent until then."""
+    verdict = check("turn_deadline", _stopped_at(60).seal(), turn_s=60)
+    assert (verdict.status, verdict.says) == ("fail", "turn 1 gave no answer and no error within 60.0 s")
+
+
+def test_an_agent_that_answers_but_does_not_end_is_late_all_the_same():
+    """Slow, not silent; its user still waits for the prompt."""
+    verdict = check("turn_deadline", _stopped_at(60, "Here: saffron01otter").seal(), turn_s=60)
+    assert verdict.says == "turn 1 had answered, but did not end within 60.0 s"
+
+
+def test_a_turn_that_was_stopped_before_a_longer_bound_is_inconclusive():
+    """Judged again with another bound, the run cannot tell."""
+    assert check("turn_deadline", _stopped_at(60).seal(), turn_s=90).status == "inconclusive"
+
+
+@pytest.mark.parametrize(("after_s", "status"), [(90.0, "fail"), (89.9, "pass"), (90 / 7 * 7, "fail"), (None, "fail")])
+def test_silence_until_a_give_up_counts_from_the_bound_on_as_written(after_s: float | None, status: str):
+    """Neither is stretched; without a written time the measured one counts."""
+    tell = Telling()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(90).give_up(after_s=after_s)
+    tell.reply(call, how="hung up", delivered=0)
+    history = tell.end("", ended="gave up", exit_code=None).seal()
+    assert check("turn_deadline", history, turn_s=90).status == status
+
+
+def test_an_aborted_turn_owes_nothing():
+    """However long its user had waited."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.wait(500).abort().end("", ended="aborted", exit_code=130)
+    assert check("turn_deadline", tell.seal()).status == "nothing"
+
+
+def test_a_fault_before_any_request_counts_from_the_message_and_the_usual_start_up():
+    """Two minutes of refused connections are two minutes of waiting, though the first request came late."""
+    tell = Telling()
+    tell.message()
+    tell.connection_refused()
+    tell.wait(125)
+    tell.answer_step(1)
+    assert check("turn_deadline", tell.end().seal()).status == "fail"
+
+
+def test_an_agent_that_had_asked_before_and_now_never_does_is_silent():
+    """A session that waits for a lost result deadlocks before its first request."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    tell.end().message()
+    tell.wait(61).start_missed()
+    assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
+
+
+def test_an_agent_that_never_asked_at_all_is_inconclusive():
+    """It may be wrongly set up."""
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"

@@ -1,0 +1,93 @@
+"""What siblings have done is not lost when one of them fails."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from wedgehog.harness.event import ToolResult
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check
+from wedgehog.harness.strategies import Telling
+from wedgehog.harness.strategies.telling import result
+
+FAST, SLOW = "1.1.1", "1.1.2"
+
+
+def _one_done_one_stuck() -> Telling:
+    tell = Telling()
+    tell.message()
+    fast, slow = tell.reply(tell.ask(1), tools=[True, True])
+    tell.runs(fast)
+    tell.starts(slow)
+    return tell
+
+
+def _next_request(*results: ToolResult) -> History:
+    tell = _one_done_one_stuck()
+    tell.answer_step(2, results)
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        ([result(FAST), result(SLOW, is_error=True)], "pass"),
+        ([result(SLOW, is_error=True)], "fail"),
+        ([], "fail"),
+        ([result(""), result(SLOW, is_error=True)], "inconclusive"),
+    ],
+)
+def test_the_finished_siblings_result_is_in_the_next_request(results: Sequence[ToolResult], status: str):
+    """A result that could not be matched to its call may be the one that is missing."""
+    assert check("work_kept", _next_request(*results)).status == status
+
+
+def test_where_no_sibling_failed_there_is_nothing_to_judge():
+    """Other invariants look after results in general."""
+    tell = Telling()
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True, True])
+    tell.answer_step(2, [tell.runs(token) for token in tokens])
+    assert check("work_kept", tell.end().seal()).status == "nothing"
+
+
+def test_where_nothing_had_finished_nothing_could_be_lost():
+    """Both failed."""
+    tell = Telling()
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True, True])
+    tell.answer_step(2, [tell.runs(token, is_error=True) for token in tokens])
+    assert check("work_kept", tell.end().seal()).status == "nothing"
+
+
+def _ended_first(*results: ToolResult) -> History:
+    tell = _one_done_one_stuck()
+    tell.fails("Error: timed out").message()
+    tell.answer_step(1, results)
+    return tell.end().seal()
+
+
+def test_a_turn_that_ended_first_is_reported_and_judged_only_when_asked():
+    """On the next turn's first request."""
+    lost, kept = _ended_first(), _ended_first(result(FAST), result(SLOW, is_error=True))
+    verdict = check("work_kept", lost)
+    assert verdict.status == "pass"
+    assert verdict.says.startswith("not judged: tool call 1.1.1 had finished, but the next turn's first request")
+    assert check("work_kept", lost, asked=True).status == "fail"
+    assert check("work_kept", kept, asked=True).status == "pass"
+
+
+def test_asked_of_a_turn_that_no_other_followed_it_is_inconclusive():
+    """There is no request to look at."""
+    history = _one_done_one_stuck().fails("Error: timed out").seal()
+    assert check("work_kept", history, asked=True).status == "inconclusive"
+    assert check("work_kept", history).status == "pass"
+
+
+def test_an_abort_ends_the_turn_for_its_tools_too():
+    """What the agent sends while it is being stopped decides nothing."""
+    tell = _one_done_one_stuck()
+    tell.abort()
+    tell.refuse(tell.ask(2, results=[result(SLOW, is_error=True)]))
+    tell.end("", ended="aborted", exit_code=130)
+    assert check("work_kept", tell.seal()).status == "pass"
