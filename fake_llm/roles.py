@@ -35,12 +35,23 @@ class ShellTool:
 def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
     """The first advertised tool that runs commands, or None."""
     for tool in tools:
-        properties = (tool.schema or {}).get("properties", {})
+        if not _SHELL_NAME.search(tool.name):
+            continue
+        properties = (tool.schema or {}).get("properties") or {}
         for parameter in _SHELL_PARAMETERS:
-            kind = properties.get(parameter, {}).get("type")
-            if _SHELL_NAME.search(tool.name) and kind in ("string", "array"):
-                return ShellTool(tool.name, parameter, kind == "array", tool.schema or {})
+            kinds = _kinds(properties.get(parameter))
+            if kinds & {"string", "array"}:
+                return ShellTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
     return None
+
+
+def _kinds(schema: Any) -> set[str]:
+    """The types that a schema allows, unions too."""
+    if not isinstance(schema, Mapping):
+        return set()
+    kind = schema.get("type", ())
+    named = {kind} if isinstance(kind, str) else set(kind)
+    return named.union(*(_kinds(one) for key in ("anyOf", "oneOf") for one in schema.get(key) or ()))
 
 
 def fill(schema: Mapping[str, Any]) -> Any:

@@ -38,6 +38,8 @@ E = TypeVar("E", bound=Event)
 
 LAG_TOO_LONG_S = 5.0
 """Above this lag of our own, time-based invariants cannot be judged."""
+ONLY_SLOWS = ("latency", "drip")
+"""Faults under which a request still arrives."""
 
 
 class Sink(Protocol):
@@ -366,6 +368,10 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
     )
 
 
+def _kept_away(fault: FaultFired) -> bool:
+    return fault.link == "llm" and fault.call is None and fault.name not in ONLY_SLOWS
+
+
 def _turns(history: History) -> tuple[Turn, ...]:
     def one(kind: type[E], matches: Callable[[Any], bool]) -> E | None:
         return next((event for event in history.of(kind) if matches(event)), None)
@@ -388,7 +394,7 @@ def _turns(history: History) -> tuple[Turn, ...]:
                 one(GaveUp, mine),
                 one(DeadlineHit, mine),
                 one(StartMissed, mine),
-                tuple(f for f in history.of(FaultFired) if mine(f) and f.link == "llm" and f.call is None),
+                tuple(f for f in history.of(FaultFired) if mine(f) and _kept_away(f)),
                 history.run.start_up_s,
             )
         )
@@ -402,12 +408,12 @@ def read(path: Path) -> History:
         ValueError: a line that is no event, with its number.
     """
     events: list[Event] = []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            events.append(from_json(json.loads(line)))
+            events.append(from_json(json.loads(line.decode("utf-8"))))
         except ValueError as wrong:
             if number == len(lines):
                 break

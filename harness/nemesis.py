@@ -24,7 +24,7 @@ from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.history import History
-from wedgehog.harness.network.base import Downstream, Link, NetworkError, Spot, Strike, Upstream, WholeLink
+from wedgehog.harness.network.base import Downstream, Link, NetworkError, Proof, Spot, Strike, Upstream, WholeLink
 from wedgehog.harness.plan import ALWAYS, FaultPlan, PlannedFault
 from wedgehog.harness.spot import BEFORE_HEAD, spot
 
@@ -47,6 +47,16 @@ EDITS = {"error_event", "early_end", "pings_only"}
 
 
 @dataclass
+class _Armed:
+    """A strike on the network, the call whose reply it limits at which body byte, and whether it has proved itself."""
+
+    strike: Strike
+    call: int | None = None
+    at: int | None = None
+    proved: bool = False
+
+
+@dataclass
 class _State:
     """One planned fault while the run goes on."""
 
@@ -55,8 +65,10 @@ class _State:
     matched: int = 0
     fired: int = 0
     sticky: bool = False
+    due: bool = False
+    """A refusal that is being armed, or was."""
     conns: set[int] = field(default_factory=set)
-    strikes: list[Strike] = field(default_factory=list)
+    strikes: list[_Armed] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -68,6 +80,7 @@ class _Struck:
     state: _State
     at: int
     since_s: float
+    proved: bool = False
     settled: bool = False
 
 
@@ -121,6 +134,8 @@ class Nemesis:
         """Heal all that this turn's faults left, and settle how much of struck replies arrived."""
         for state in self._of_turn(turn):
             await self._heal(state)
+        while not self.demands.empty():  # nobody was left to obey them
+            self.demands.get_nowait()
 
     async def close(self) -> None:
         """Heal everything and end every watcher."""
@@ -169,8 +184,12 @@ class Nemesis:
     def ended(self, call: int, paid: bool) -> None:
         """A reply has been written: make what must happen before the next request."""
         self.open_calls.discard(call)
+        struck = self._struck.get(call)
+        if struck is not None and (struck.proved or isinstance(struck.state.planned.fault, Refuse | Down)):
+            self.delivered(call, Cut(struck.at, struck.how))
         if paid:
             for state in self._next_requests(call, "connect"):
+                state.due = isinstance(state.planned.fault, Refuse | Down)
                 self._spawn(self._once_delivered(state))
 
     async def _once_delivered(self, state: _State) -> None:
@@ -248,6 +267,9 @@ class Nemesis:
         stops: list[int] = []
         if point.call in self._refused:
             return stops
+        for state in self._overtaken(point.call):
+            self._struck[point.call] = _Struck("cut", state, 0, self._clock.now())
+            await state.healed.wait()
         for state in self._next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             self._pending[point.call, point.body - 1] = state
@@ -265,10 +287,24 @@ class Nemesis:
                 await self._at_stop(state, point, at)
         return stops
 
+    def _overtaken(self, call: int) -> list[_State]:
+        """Refusals that a fast agent's request overtook on an open connection, which is about to close.
+
+        They are due when the reply before has arrived; without a hold this one would slip through.
+        """
+        facts = self._calls.get(call)
+        if facts is None or facts.place.background:
+            return []
+        return [
+            state
+            for state in self._of_turn(facts.place.turn)
+            if state.due and state.planned.trigger.step == facts.place.step and not state.healed.is_set()
+        ]
+
     def _must_hold(self, state: _State) -> bool:
         fault, trigger = state.planned.fault, state.planned.trigger
-        resumes = isinstance(fault, Stall) and fault.for_s != "forever"
-        return resumes or trigger.after_s is not None or (isinstance(fault, WireFault) and fault.armed == "at_spot")
+        at_once = isinstance(fault, Refuse | Down) or (isinstance(fault, Stall) and fault.for_s != "forever")
+        return at_once or trigger.after_s is not None or (isinstance(fault, WireFault) and fault.armed == "at_spot")
 
     async def _at_stop(self, state: _State, point: Point, at: int | None = None) -> None:
         """The reply stands at the fault's spot (or before it, where that will do): strike."""
@@ -290,24 +326,51 @@ class Nemesis:
         fault = state.planned.fault
         if not isinstance(fault, WireFault):
             return
+        if isinstance(fault, Refuse | Down):
+            # It ends the very connection whose reply is held here, and with it whoever waits here to see it armed.
+            self._struck[point.call] = _Struck("cut", state, max(0, at), self._clock.now())
+            self._spawn(self._whole_link(state, fault, point.call, max(0, at)))
+            await state.healed.wait()
+            return
         where: Spot = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
-        if isinstance(fault, Latency | Refuse | Down):
+        if isinstance(fault, Latency):
             where = WholeLink()
-        strike = await self._links[state.planned.link].strike(fault, where)
-        state.strikes.append(strike)
+        armed = await self._arm(state, fault, where, point.call, max(0, at))
+        if armed is None:
+            return
         how = limited_by(fault)
         if how is not None:
             self._struck[point.call] = _Struck(how, state, max(0, at), self._clock.now())
-        self._spawn(self._prove(state, strike, point.call, max(0, at)))
+        self._spawn(self._prove(state, armed))
         self._sticks(state, point.conn.id)
 
-    async def _prove(self, state: _State, strike: Strike, call: int | None, at: int | None) -> None:
-        proof = await strike.fired(timeout_s=1e6)
-        if proof is None or state.healed.is_set():
+    async def _arm(
+        self, state: _State, fault: WireFault, where: Spot, call: int | None = None, at: int | None = None
+    ) -> _Armed | None:
+        """Strike, unless the fault is healed by now: what was armed too late is taken away at once."""
+        if state.healed.is_set():
+            return None
+        strike = await self._links[state.planned.link].strike(fault, where)
+        if state.healed.is_set():
+            await strike.heal()
+            return None
+        state.strikes.append(_Armed(strike, call, at))
+        return state.strikes[-1]
+
+    async def _prove(self, state: _State, armed: _Armed) -> None:
+        self._proved(state, armed, await armed.strike.fired(timeout_s=1e6))
+
+    def _proved(self, state: _State, armed: _Armed, proof: Proof | None) -> None:
+        """The network says how a strike came out; its first word counts."""
+        if proof is None or armed.proved:
             return
-        self._fired(state, proof.how, call=call, let_through=at)
-        if call is not None and call in self._struck and self._struck[call].how != "dripping":
-            self._settle(call, Cut(self._struck[call].at, self._struck[call].how), keep=True)
+        armed.proved = True
+        self._fired(state, proof.how, call=armed.call, let_through=armed.at)
+        struck = self._struck.get(armed.call) if armed.call is not None else None
+        if armed.call is not None and struck is not None and struck.how != "dripping":
+            # Not settled: its connection is still held by the fault, and a hang-up would have to be told.
+            struck.proved = True
+            self.delivered(armed.call, Cut(struck.at, struck.how))
         self._heal_later(state)
 
     # ---- triggers
@@ -343,7 +406,9 @@ class Nemesis:
         at, place = state.planned.trigger, facts.place
         if place.turn != at.turn or (at.on == "main") is bool(place.background):
             return False
-        if at.model_name not in (None, facts.model) or (at.on == "main" and place.step != at.step):
+        if at.model_name not in (None, facts.model):
+            return False
+        if at.on == "main" and place.step != at.step:
             return self._endless(state, place)
         state.matched += count
         last = float("inf") if state.planned.times == ALWAYS else at.attempt + state.planned.times - 1
@@ -359,25 +424,23 @@ class Nemesis:
         state.sticky = state.planned.sticks_to == "link"
 
     async def _before_request(self, state: _State) -> None:
-        fault, link = state.planned.fault, self._links[state.planned.link]
+        fault = state.planned.fault
         if not isinstance(fault, WireFault):
             return
         where: Spot = WholeLink()
         if state.planned.trigger.phase == "request":
             where = Upstream(state.planned.trigger.byte or 0)
+        armed = await self._arm(state, fault, where, at=where.at if isinstance(where, Upstream) else None)
         left = 10**6 if state.planned.times == ALWAYS else state.planned.times
-        strike = await link.strike(fault, where)
-        state.strikes.append(strike)
-        self._spawn(self._each_request(state, strike, where, left if isinstance(where, Upstream) else 1))
+        if armed is not None:
+            self._spawn(self._each_request(state, fault, armed, where, left if isinstance(where, Upstream) else 1))
 
-    async def _each_request(self, state: _State, strike: Strike, where: Spot, left: int) -> None:
-        fault, link = state.planned.fault, self._links[state.planned.link]
-        while left:
-            await self._prove(state, strike, None, where.at if isinstance(where, Upstream) else None)
+    async def _each_request(self, state: _State, fault: WireFault, first: _Armed, where: Spot, left: int) -> None:
+        armed: _Armed | None = first
+        while armed is not None:
+            await self._prove(state, armed)
             left -= 1
-            if left and not state.healed.is_set() and isinstance(fault, WireFault):
-                strike = await link.strike(fault, where)
-                state.strikes.append(strike)
+            armed = await self._arm(state, fault, where, at=first.at) if left else None
 
     async def _after(self, state: _State) -> None:
         """What a timer or a beacon set off."""
@@ -390,9 +453,16 @@ class Nemesis:
             self._fired(state, "the runner did it")
             await self.demands.put(("abort" if fault.name == "abort" else "give_up", state.planned.trigger.after_s))
         elif isinstance(fault, WireFault):
-            strike = await self._links[state.planned.link].strike(fault, WholeLink())
-            state.strikes.append(strike)
-            await self._prove(state, strike, None, None)
+            await self._whole_link(state, fault)
+
+    async def _whole_link(
+        self, state: _State, fault: WireFault, call: int | None = None, at: int | None = None
+    ) -> None:
+        if at:
+            await self._clock.sleep(SETTLE_S)
+        armed = await self._arm(state, fault, WholeLink(), call, at)
+        if armed is not None:
+            await self._prove(state, armed)
 
     # ---- the end of harm
 
@@ -435,17 +505,18 @@ class Nemesis:
                 # Proven or not, more than this can't have passed.
                 at = self._dripped(struck) if struck.how == "dripping" else struck.at
                 self._settle(call, Cut(at, struck.how))
-        for strike in state.strikes:
+        for armed in list(state.strikes):
             with contextlib.suppress(NetworkError):
-                await strike.heal()
+                await armed.strike.heal()
+                # An agent that ends at once is faster than the network's count: what was proved by now counts.
+                self._proved(state, armed, await armed.strike.fired(timeout_s=0))
         if state.fired:
             self._history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
 
-    def _settle(self, call: int, cut: Cut, *, keep: bool = False) -> None:
-        """Tell how much of a struck reply arrived; `keep`: its connection is still held open by the fault."""
-        struck = self._struck[call]
+    def _settle(self, call: int, cut: Cut) -> None:
+        """Tell how much of a struck reply arrived, now that the fault is over or the agent has hung up."""
         self.delivered(call, cut)
-        struck.settled = struck.settled or not keep
+        self._struck[call].settled = True
 
     def _dripped(self, struck: _Struck) -> int:
         fault = struck.state.planned.fault
@@ -468,6 +539,7 @@ class Nemesis:
         task = asyncio.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # where it was cancelled before it had begun
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:

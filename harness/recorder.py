@@ -5,9 +5,10 @@ lets only a part of a reply through, and writes the end of such a reply when tha
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol
 
@@ -79,6 +80,7 @@ class _Open:
     offers: tuple[tuple[str, str, bool], ...] = ()
     edited: tuple[str, ...] = ()
     ended: fact.ReplyEnded | None = None
+    ended_s: float = -1.0
     written: bool = False
     paid: bool = False
 
@@ -198,10 +200,10 @@ class Recorder:
 
     def _ended(self, seen: fact.ReplyEnded) -> None:
         open_ = self._calls[seen.call]
-        open_.ended = seen
+        open_.ended, open_.ended_s = seen, self._clock.now()
         if open_.paid and not self._harm.limits(seen.call):
             self._write_end(seen.call, open_, None)
-        if seen.how == "hung_up" and open_.paid and seen.call not in self._hung_up:
+        if seen.how == "hung_up" and open_.paid and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
         self._harm.ended(seen.call, open_.paid)
 
@@ -218,6 +220,8 @@ class Recorder:
         blocks = len(_blocks(reply)) if whole else sum(mark.completes for mark in arrived)
         self._history.add(
             ReplyEnded(
+                # A cut is proved some time after it: the agent knew of it when the last byte had been written.
+                at_s=open_.ended_s if cut is not None and cut.how == "cut" else -1.0,
                 call=call,
                 how=_how(ended, cut, open_.edited),
                 stop=ended.stop,
@@ -241,8 +245,9 @@ class Recorder:
             self._harm.closed(call)
 
     def _hang_up(self, call: int) -> None:
-        self._hung_up.add(call)
-        self._history.add(HungUp(call=call))
+        if call not in self._hung_up:
+            self._hung_up.add(call)
+            self._history.add(HungUp(call=call))
 
 
 def _how(
@@ -281,7 +286,9 @@ def retry_after_s(value: float | str | None, now: datetime) -> tuple[float | Non
     if value is None:
         return None, False
     with contextlib.suppress(ValueError):
-        return float(value), False
+        seconds = float(value)
+        return (seconds, False) if math.isfinite(seconds) else (None, False)
     with contextlib.suppress(ValueError):
-        return (parsedate_to_datetime(str(value)) - now).total_seconds(), True
+        date = parsedate_to_datetime(str(value))
+        return ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds(), True
     return None, False

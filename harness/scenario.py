@@ -14,6 +14,7 @@ from wedgehog.fake_llm.items import ReplyWords
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.harness.document import BadFile, BadValue, load
 from wedgehog.harness.faults.base import Fault, parse_fault
+from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
 from wedgehog.harness.verdict import Status
 
@@ -192,6 +193,15 @@ class Scenario(Words):
         for index, words in enumerate(self.faults):
             if words.at.turn > len(self.turns):
                 raise BadValue(f"there are only {len(self.turns)} turns", "faults", index, "at", "turn")
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_close(self) -> "Scenario":
+        """Toxiproxy's link either resets or closes: it cannot do both in one run."""
+        cuts = [(i, fault) for i, words in enumerate(self.faults) if isinstance(fault := parse_fault(words.do), Cut)]
+        for index, fault in cuts:
+            if fault.then != cuts[0][1].then:
+                raise BadValue("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
         return self
 
     def plan(self, time_scale: float) -> FaultPlan:

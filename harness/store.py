@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from pydantic import TypeAdapter
 from wedgehog.harness.event import Event
 from wedgehog.harness.history import History, read
 from wedgehog.harness.verdict import Status, Verdict
+
+ESCAPED = "backslashreplace"
+"""An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class RunStore:
         bodies.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._bodies = bodies
-        self._history = (folder / "history.jsonl").open("w", encoding="utf-8")
+        self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
 
     def write(self, event: Event) -> None:
         """Append one event and hand it to the system at once."""
@@ -91,7 +94,7 @@ class RunStore:
 
     def keep_text(self, name: str, text: str) -> None:
         """Write a small file beside the history."""
-        (self.folder / name).write_text(text, encoding="utf-8")
+        (self.folder / name).write_text(text, encoding="utf-8", errors=ESCAPED)
 
     def close(self, judgement: Judgement | None = None) -> None:
         """End the record; the judgement, if any, appears whole or not at all."""
@@ -108,7 +111,7 @@ def write_judgement(folder: Path, judgement: Judgement) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old one or the new one, never half of it."""
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text(text, encoding="utf-8")
+    draft.write_text(text, encoding="utf-8", errors=ESCAPED)
     draft.replace(path)
 
 
@@ -139,14 +142,21 @@ def read_run(folder: Path) -> StoredRun:
     try:
         judgement = Judgement.from_json(json.loads((folder / "verdicts.json").read_text(encoding="utf-8")))
     except (TypeError, KeyError, ValueError) as wrong:
-        raise ValueError(f"{folder / 'verdicts.json'}: not as expected: {wrong}") from None
+        words = " ".join(str(wrong).split())
+        raise ValueError(f"{folder / 'verdicts.json'}: not as expected: {words}") from None
     return StoredRun(folder, judgement, read(folder / "history.jsonl"))
 
 
 def run_folders(campaign: Path) -> Iterator[Path]:
-    """The folders of finished runs below a campaign's folder (or the folder itself), in order of their names."""
-    found = [path.parent for path in campaign.rglob("verdicts.json")]
-    return iter(sorted(found))
+    """The folders of finished runs below a campaign's folder (or the folder itself), in order of their names.
+
+    An agent may leave files of these names in its own folders: only the outermost are runs.
+    """
+    outermost: list[Path] = []
+    for folder in sorted({path.parent for path in campaign.rglob("verdicts.json")}, key=lambda path: path.parts):
+        if not outermost or not folder.is_relative_to(outermost[-1]):
+            outermost.append(folder)
+    return iter(outermost)
 
 
 class CampaignStore:
@@ -154,7 +164,7 @@ class CampaignStore:
 
     def __init__(self, out: Path, started: datetime, run_id: str) -> None:
         """Make `out/<time>-<id>`; the time is UTC, so that names sort over midnight and daylight saving alike."""
-        self.folder = out / f"{started:%Y%m%dT%H%M%SZ}-{run_id}"
+        self.folder = out / f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{run_id}"
         self.folder.mkdir(parents=True)
         _point(out / "latest", self.folder)
 

@@ -103,6 +103,10 @@ def _order(run: StoredRun, order: Mapping[str, int]) -> tuple[int, str, tuple[in
 
 
 FIX_ROWS = ("buggy", "only-", "fixed", "without-")
+"""How the variants of a specimen are named, from broken to repaired."""
+
+SINGLE_FIX = ("only-", "without-")
+"""Those with one fix alone, and those with one left out."""
 
 
 def agent_order(agent: str) -> tuple[int, str]:

@@ -26,9 +26,7 @@ def small_chip(run: StoredRun, anchor: str) -> Markup:
     judged = run.judgement
     words = ": ".join(part for part in (reads(judged), ", ".join(judged.violated)) if part)
     letter = LETTERS["skipped" if judged.skipped else judged.verdict]
-    return tag(
-        "a", tag("b", letter), class_=_classes(run, "small"), href=f"#{anchor}", title=words, aria_label=words
-    )
+    return tag("a", tag("b", letter), class_=_classes(run, "small"), href=f"#{anchor}", title=words, aria_label=words)
 
 
 def _classes(run: StoredRun, more: str = "") -> str:

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from wedgehog.harness.event import FaultFired, RunStarted
+from wedgehog.harness.event import RunStarted
 from wedgehog.harness.history import Call, History, Turn
+from wedgehog.harness.invariants.scope import longest_run
 from wedgehog.harness.outcome import plain
+from wedgehog.reports.call_words import ending, place, size_down, took_s
 from wedgehog.reports.rows import books
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
@@ -43,33 +45,6 @@ def facts(history: History) -> list[str]:
         _gaps_of_our_own,
     )
     return [sentence for fold in folds for sentence in fold(history)]
-
-
-def place(call: Call) -> str:
-    """`1.2.3`: turn, step, attempt."""
-    at = call.arrived
-    return f"{at.turn}.{at.step}.{at.attempt}"
-
-
-def ending(call: Call) -> str:
-    """How a call ended, in a few words."""
-    if call.unscripted:
-        return f"unscripted: {one_line(call.unscripted.why, 120)}"
-    if call.refused:
-        by = "" if call.refused.scripted else " by validation"
-        return f"refused {call.refused.status}{by}"
-    parts: list[str] = []
-    if call.ended and call.ended.how != "hung up":
-        parts.append(call.ended.how if call.ended.how != "complete" or not call.hung_up else "generated whole")
-    if call.hung_up or (call.ended and call.ended.how == "hung up"):
-        parts.append("the agent hung up")
-    return ", ".join(parts) or "no end recorded"
-
-
-def took_s(call: Call) -> float | None:
-    """From the request to its end, as the agent could know it."""
-    end = call.failed_at_s if call.failed_at_s is not None else (call.ended.at_s if call.ended else None)
-    return None if end is None else max(0.0, end - call.at_s)
 
 
 def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
@@ -111,13 +86,6 @@ def _spans(group: Sequence[Call]) -> str:
     return f" after {longest}" if shortest == longest else f" after {shortest} to {longest}"
 
 
-def size_down(call: Call) -> str:
-    """How much of the reply's body arrived."""
-    if call.ended is None:
-        return "nothing of the reply was recorded"
-    return f"{many(call.ended.bytes_delivered, 'byte')} of the reply's body arrived"
-
-
 def _retries(history: History) -> Iterator[str]:
     tried = [
         f"Step {step} was tried {len(step.calls):,} times, {len(step.paid_calls):,} of them paid."
@@ -142,12 +110,6 @@ def _streaks(history: History) -> Iterator[str]:
 
 def _no_output(call: Call) -> bool:
     return call.tokens_delivered == 0
-
-
-def longest_run(calls: Iterable[Call], is_bad: Callable[[Call], bool]) -> list[Call]:
-    """The longest unbroken run of calls for which `is_bad` holds."""
-    runs = (list(run) for bad, run in groupby(calls, key=is_bad) if bad)
-    return max(runs, key=len, default=[])
 
 
 def _refusals(history: History) -> Iterator[str]:
@@ -298,9 +260,3 @@ def _gaps_of_our_own(history: History) -> Iterator[str]:
     scale = history.run.time_scale if history.first(RunStarted) else 1.0
     if scale != 1:
         yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."
-
-
-def strike(fired: FaultFired) -> str:
-    """A fault's strike and its proof in one line."""
-    where = f" after {many(fired.bytes, 'body byte')}" if fired.bytes is not None else ""
-    return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"

@@ -11,7 +11,7 @@ from wedgehog.harness.event import Trouble
 from wedgehog.harness.history import read
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
-from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, agent_order
+from wedgehog.reports.campaign_folder import NO_FAMILY, SINGLE_FIX, Campaign, agent_order
 from wedgehog.reports.chip import run_chip, small_chip
 from wedgehog.reports.cost import cost, total_usd
 from wedgehog.reports.latency import latency
@@ -161,16 +161,14 @@ def _fixes(campaign: Campaign) -> Markup | None:
 
 
 def _single_fix(run: StoredRun) -> bool:
-    return run.judgement.agent.startswith(("only-", "without-"))
+    return run.judgement.agent.startswith(SINGLE_FIX)
 
 
 def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str, small: bool = False) -> Markup:
     cells: dict[tuple[str, str], list[Markup]] = {}
     for number, run in runs:
         key = (getattr(run.judgement, down), getattr(run.judgement, across))
-        cells.setdefault(key, []).append(
-            small_chip(run, anchor(number)) if small else _cell(number, run)
-        )
+        cells.setdefault(key, []).append(small_chip(run, anchor(number)) if small else _cell(number, run))
     rows, columns = (_names(runs, field) for field in (down, across))
     body = [
         tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
@@ -199,10 +197,12 @@ def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None
 
 
 def _plots(table: pd.DataFrame) -> Markup | None:
+    """Bars for whole agents; the many variants of a fix matrix have their line in the table below."""
     spent = cost(table)
     if not len(spent) or not spent["paid_calls"].max() > 0:
         return None
-    records = spent.to_dict("records")
+    whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
+    records = (whole if len(whole) else spent).to_dict("records")
     calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
     dollars = [_bar(row, "cost_usd", money(row["cost_usd"])) for row in records]
     plots = (bars("Paid calls", calls), bars("Money", dollars))

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from wedgehog.reports.campaign_folder import FIX_ROWS, agent_order
+from wedgehog.reports.campaign_folder import FIX_ROWS, SINGLE_FIX, agent_order
 
 NOT_PLAYED = ""
 
@@ -21,7 +21,7 @@ def fixes(table: pd.DataFrame) -> pd.DataFrame:
     Empty unless a fix was tried alone or left out: buggy beside fixed is what `verdicts` shows.
     """
     tried = table[table["agent"].str.startswith(FIX_ROWS)] if len(table) else table
-    if not len(tried) or not tried["agent"].str.startswith(("only-", "without-")).any():
+    if not len(tried) or not tried["agent"].str.startswith(SINGLE_FIX).any():
         return pd.DataFrame()
     return _pivot(tried, "agent", "scenario")
 

@@ -1,22 +1,23 @@
 """One run in the page: why, the invariants with their evidence, the turns, every call, what really ran."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.event import AgentStarted, Event, FaultArmed, FaultFired, Note, SessionKept, Trouble
-from wedgehog.harness.history import Call, History, Turn
+from wedgehog.harness.history import History, Turn
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
+from wedgehog.harness.verdict import WORST_FIRST
+from wedgehog.reports.call_table import call_table
+from wedgehog.reports.call_words import strike
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.chip import run_chip, status_chip
-from wedgehog.reports.explain import ending, facts, place, strike, took_s
+from wedgehog.reports.explain import facts
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.plot import Mark, growth
 from wedgehog.reports.rows import row
-from wedgehog.reports.words import NONE, brief, count, many, missing, money, one_line, seconds
-
-CALLS_SHOWN = 300
-"""A longer list is cut in its middle; the history keeps them all."""
+from wedgehog.reports.sheet import line, sheet
+from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
 WORTH_A_PLOT = 5
 """Paid calls from which their growth over time tells something."""
@@ -47,12 +48,13 @@ def run_section(number: int, run: StoredRun, campaign: Campaign, *, unfolded: bo
 
 def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
     yield _stats(run, run_dir)
+    yield _reported(run)
     yield _told(run)
     yield _invariants(run)
     yield _turns(run.history)
     yield _plot(run.history)
     yield _faults(run.history)
-    yield _calls(run.history)
+    yield call_table(run.history)
     yield _what_ran(run.history)
     yield _files(run, run_dir)
     if run.judgement.replay:
@@ -65,21 +67,24 @@ def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
 
 def _stats(run: StoredRun, run_dir: str) -> Markup:
     said = row(run, run_dir)
-    reported = run.judgement.report_number
+    refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
     parts = (
-        (
-            "paid calls",
-            count(said["paid_calls"]),
-            f"{said['refused_calls']:,} refused" if said["refused_calls"] else "",
-        ),
+        ("paid calls", count(said["paid_calls"]), refused),
         ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
         ("cost", money(said["cost_usd"]), _peak(said)),
         ("turn", seconds(said["turn_s"]), ""),
         ("first error", seconds(said["first_error_s"]), ""),
         ("recovery", seconds(said["recovery_s"]), ""),
-        ("the report's number", reported, "measured elsewhere, not by us") if reported else ("", "", ""),
     )
-    return tag("dl", [_stat(*part) for part in parts if part[0]], class_="stats")
+    return tag("dl", [_stat(*part) for part in parts], class_="stats")
+
+
+def _reported(run: StoredRun) -> Markup | None:
+    """The incident's own number, beside what we measured."""
+    if not run.judgement.report_number:
+        return None
+    words = tag("strong", run.judgement.report_number)
+    return tag("p", "The incident's report says: ", words, tag("span", " (measured there, not here)", class_="soft"))
 
 
 def _peak(said: dict[str, object]) -> str:
@@ -96,24 +101,14 @@ def _told(run: StoredRun) -> Markup | None:
     judged, history = run.judgement, run.history
     said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
     known = [f"Known: {judged.known}"] if judged.known else []
-    sentences = [*known, *judged.remarks, *facts(history), *said]
+    remarks = [one for one in judged.remarks if one not in {verdict.says for verdict in judged.verdicts}]
+    sentences = [*known, *facts(history), *remarks, *said]
     if not sentences:
         return None
     return tag("div", tag("h4", "What happened"), tag("ul", [tag("li", one) for one in sentences], class_="facts"))
 
 
 # ---- tables
-
-
-def _table(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
-    head = [tag("th", name, class_=kind or None, scope="col") for name, kind in heads]
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
-    return tag("div", table, class_="scroll tall" if tall else "scroll", tabindex="0")
-
-
-def _line(heads: Sequence[tuple[str, str]], cells: Sequence[object], class_: str | None = None) -> Markup:
-    pairs = zip(cells, heads, strict=True)
-    return tag("tr", [tag("td", cell, class_=kind or None) for cell, (_, kind) in pairs], class_=class_)
 
 
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
@@ -123,10 +118,10 @@ def _invariants(run: StoredRun) -> Markup | None:
     if not run.judgement.verdicts:
         return None
     lines = [
-        _line(_INVARIANT, (one.name, status_chip(one.status), one.says, evidence(run.history, one.evidence)))
-        for one in run.judgement.verdicts
+        line(_INVARIANT, (one.name, status_chip(one.status), one.says, evidence(run.history, one.evidence)))
+        for one in sorted(run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
     ]
-    return tag("div", tag("h4", "Invariants"), _table(_INVARIANT, lines))
+    return tag("div", tag("h4", "Invariants"), sheet(_INVARIANT, lines))
 
 
 def evidence(history: History, ids: Sequence[int]) -> str:
@@ -148,9 +143,9 @@ _TURN = (("turn", "keep"), ("message", "says"), ("came to", "keep"), ("by which 
 def _turns(history: History) -> Markup | None:
     if not history.turns:
         return None
-    lines = [_line(_TURN, _turn(turn, history)) for turn in history.turns]
+    lines = [line(_TURN, _turn(turn, history)) for turn in history.turns]
     seen = [_what_was_seen(turn) for turn in history.turns]
-    return tag("div", tag("h4", "Turns"), _table(_TURN, lines), seen)
+    return tag("div", tag("h4", "Turns"), sheet(_TURN, lines), seen)
 
 
 def _turn(turn: Turn, history: History) -> tuple[object, ...]:
@@ -172,7 +167,7 @@ def _what_was_seen(turn: Turn) -> Markup | None:
     ]
     parts = (("answer", end.answer), ("error", end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
     boxes = [(tag("p", name, class_="soft"), tag("pre", said)) for name, said in parts if said.strip()]
-    signs = ", ".join(part for part in [f"ended {end.ended}", *exit_] if part)
+    signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
     head = tag("summary", f"What its user saw of {turn}: {signs}")
     return tag("details", head, boxes or tag("p", "Nothing.", class_="soft"), class_="more")
 
@@ -191,69 +186,6 @@ def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:
         return f"{armed.name} on {armed.link} was armed and never struck" if armed else ""
     times = f"struck {many(len(fired), 'time')}, first " if len(fired) > 1 else "struck "
     return f"{times}{at(fired[0])}: {strike(fired[0])}"
-
-
-# ---- calls
-
-_CALL = (
-    ("#", "n"),
-    ("turn.step.attempt", "keep"),
-    ("at", "n"),
-    ("sent", "n"),
-    ("status", "keep"),
-    ("tokens in", "n"),
-    ("out billed", "n"),
-    ("delivered", "n"),
-    ("took", "n"),
-    ("how it ended", "says"),
-)
-
-
-def _calls(history: History) -> Markup | None:
-    calls = history.calls
-    if not calls:
-        return tag("p", "No request reached the model.", class_="soft")
-    proofs = _new_proofs(calls)
-    lines = [_call(call, proof) for call, proof in zip(calls, proofs, strict=True)]
-    if len(lines) > CALLS_SHOWN:
-        head, tail = CALLS_SHOWN * 3 // 4, CALLS_SHOWN // 4
-        words = f"{len(calls) - head - tail:,} calls left out here; history.jsonl holds them all"
-        gap = tag("tr", tag("td", words, colspan=len(_CALL)), class_="left-out")
-        lines = [*lines[:head], gap, *lines[-tail:]]
-    return tag("div", tag("h4", many(len(calls), "call")), _table(_CALL, lines, tall=True))
-
-
-def _new_proofs(calls: Sequence[Call]) -> list[str]:
-    """What struck each call; a proof in the same words as the one before is not said again."""
-    said = ["; ".join(strike(fired) for fired in call.faults) for call in calls]
-    names = [", ".join(fired.name for fired in call.faults) for call in calls]
-    return [name if before == one else one for before, one, name in zip(["", *said], said, names, strict=False)]
-
-
-def _call(call: Call, struck: str) -> Markup:
-    where = place(call) + (f" {call.arrived.background}" if call.arrived.background else "")
-    cells = (
-        call.number,
-        where,
-        seconds(max(call.at_s, 0.0)),
-        f"{brief(call.arrived.body_bytes)} B",
-        status(call),
-        count(call.input_tokens),
-        count(call.output_tokens),
-        count(call.tokens_delivered),
-        seconds(took_s(call)),
-        (ending(call), tag("small", struck, class_="struck") if struck else None),
-    )
-    return _line(_CALL, cells, None if call.ok else "lost")
-
-
-def status(call: Call) -> str:
-    """What the provider answered: a paid 200, a refusal, or nothing."""
-    if call.unscripted:
-        return "unscripted"
-    if call.refused:
-        return str(call.refused.status)
-    return "200, paid" if call.paid else NONE
 
 
 def _plot(history: History) -> Markup | None:

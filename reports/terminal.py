@@ -7,7 +7,7 @@ a narrow terminal each run becomes three short lines; where the output can't wri
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from rich.console import Console
@@ -99,7 +99,8 @@ class _Report:
                 line[1] = Text.assemble(line[1], "\n", self._text(row["violated"].replace(";", ", "), "dim"))
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for name in HEADS:
-            grid.add_column(name, min_width=room[name], justify="left" if name in WORDS else "right")
+            justify: Literal["left", "right"] = "left" if name in WORDS else "right"
+            grid.add_column(name, min_width=room[name], no_wrap=name != "verdict", justify=justify)
         for line in lines:
             grid.add_row(*line)
         return grid

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from wedgehog.harness.event import ToolResult
 from wedgehog.harness.history import History
 from wedgehog.harness.strategies.good import Draw, Play, begin, recovery, some_turns
 from wedgehog.harness.strategies.telling import CUT_TEXT, result
@@ -200,7 +201,7 @@ def _tool_round_bound(play: Play) -> Mapping[str, Number]:
     """The model always wants one more tool, and gets it; the history grows."""
     bound = play.draw(st.sampled_from([10, 50]))
     play.tell.message()
-    results = []
+    results: list[ToolResult] = []
     for step in range(1, bound + play.draw(st.integers(2, 5))):
         (token,) = play.tell.reply(play.ask(step, results), tools=[True])
         results.append(play.tell.runs(token, for_s=0.01))

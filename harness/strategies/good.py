@@ -40,7 +40,16 @@ temperaments = st.builds(
     trims=st.booleans(),
     one_tool_at_a_time=st.booleans(),
 )
-FAILURES = ("refused", "rate limited", "rate limited until", "too long a wait", "cut", "dribble", "stall", "half a call")
+FAILURES = (
+    "refused",
+    "rate limited",
+    "rate limited until",
+    "too long a wait",
+    "cut",
+    "dribble",
+    "stall",
+    "half a call",
+)
 
 
 @dataclass
@@ -122,8 +131,8 @@ def gives_in(play: Play) -> None:
     """Every attempt fails, and the agent says so."""
     step, results = play.work()
     play.failures(step, results, play.agent.retries + 1)
-    words = play.draw(st.sampled_from(["Error: overloaded", "Traceback: APIConnectionError", CUT_TEXT + " … Error: cut"]))
-    play.tell.fails(words)
+    words = ("Error: overloaded", "Traceback: APIConnectionError", f"{CUT_TEXT} … Error: cut")
+    play.tell.fails(play.draw(st.sampled_from(words)))
 
 
 def stops_at_its_limit(play: Play) -> None:

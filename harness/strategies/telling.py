@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from wedgehog.harness.event import (
@@ -79,7 +80,7 @@ class Telling:
 
     def _add(self, event: Event) -> Event:
         self._now_s += TICK_S
-        return self._history.add(_at(event, self._now_s))
+        return self._history.add(replace(event, at_s=self._now_s))
 
     @property
     def nonce(self) -> str:
@@ -289,9 +290,9 @@ class Telling:
             )
         )
 
-    def connection_refused(self) -> None:
+    def connection_refused(self, fault: str = "refuse") -> None:
         """A request never reaches the provider."""
-        self._strike("refuse", None)
+        self._strike(fault, None)
 
     def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
         """The model's last words of a turn, at the first attempt."""
@@ -319,9 +320,3 @@ class Telling:
 def result(token: str, *, chars: int = 50, is_error: bool = False) -> ToolResult:
     """What a tool call brought."""
     return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token)
-
-
-def _at(event: Event, at_s: float) -> Event:
-    from dataclasses import replace
-
-    return replace(event, at_s=at_s)

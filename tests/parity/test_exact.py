@@ -60,7 +60,8 @@ async def strike_once(world, fault: WireFault, ending: str, at: int, neighbour, 
     innocent = asyncio.create_task(world.carry(neighbour[1], neighbour[0], b"z" * 500, carried))
     upstream.write(bytes(at % 251 for at in range(at + 3000)))
     proof = await strike.fired(5)
-    await innocent
+    # A strike that missed holds the neighbour back for ever: that must be red, not a test that hangs.
+    await asyncio.wait_for(innocent, 5)
     got, how = await client.ending(0.03 if ending == "stall" else 5)
     assert proof is not None, (at, len(got), how)
     assert proof.bytes == EARLIER + at

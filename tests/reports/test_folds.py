@@ -76,6 +76,21 @@ def test_one_unknown_price_makes_the_sum_unknown(campaign):
     assert pd.isna(cost(rows).set_index("agent").loc["b", "cost_usd"])
 
 
+def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
+    """The dearest of some known prices would not be the dearest."""
+
+    def tell(telling: Telling) -> None:
+        telling.model = "nobody-knows-me-9"
+        telling.start("plain", "a", price_as="nor-me-either")
+        telling.answered(1)
+
+    campaign.run(judgement("plain", "a"), plain_run)
+    campaign.run(judgement("plain", "a", repeat=2), tell)
+    line = cost(table(load(campaign.folder))).to_dict("records")[0]
+    assert pd.isna(line["cost_usd"])
+    assert line["paid_calls"] == 1
+
+
 def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
     """A time scale of 10 changes neither the measured time nor the report's words."""
 

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/endless-loop/specimen.py"
+ENDS_WITHIN = aiohttp.ClientTimeout(total=60)  # a loop without an end is a failure, not a hang
 FAST = 300.0  # 60 s become 0.2 s
 
 
@@ -111,7 +112,8 @@ class Service:
     http: aiohttp.ClientSession
 
     async def tell(self, text: str = "Update all units", session: str = "s1") -> tuple[int, dict[str, str]]:
-        async with self.http.post(f"{self.url}/message", json={"session": session, "text": text}) as reply:
+        message = {"session": session, "text": text}
+        async with self.http.post(f"{self.url}/message", json=message, timeout=ENDS_WITHIN) as reply:
             return reply.status, await reply.json()
 
 

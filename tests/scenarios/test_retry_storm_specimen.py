@@ -14,6 +14,7 @@ from aiohttp import web
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/retry-storm/specimen.py"
 STORM_IDLE_MS = 5  # nothing ever comes, so the shortest timer gives the same storm sooner
+ENDS_WITHIN_S = 60  # a storm without an end is a failure, not a hang
 FIXED = "outer-counter,reset-on-output"
 
 
@@ -126,7 +127,12 @@ async def tell(fake: Provider, session: Path, fixes: str, *options: str, idle_ms
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await process.communicate()
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), ENDS_WITHIN_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     return Ended(process.returncode, out.decode(), err.decode())
 
 

@@ -118,7 +118,9 @@ def test_a_check_that_crashes_is_an_error_that_says_so():
 
 def test_a_verdict_bears_its_invariants_name():
     """Reports print it beside the sentence."""
-    assert check("tool_call_pairing", Telling().seal()) == Verdict("nothing", "no tool was called", (), "tool_call_pairing")
+    assert check("tool_call_pairing", Telling().seal()) == Verdict(
+        "nothing", "no tool was called", (), "tool_call_pairing"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(known()))

@@ -30,7 +30,7 @@ def test_without_a_bound_the_dearest_turn_is_reported():
 
 def test_an_unknown_price_is_inconclusive_and_never_nothing():
     """The table knows this model, but no price of it."""
-    history = _a_turn_of(100_000, model="gemma-3").seal()
+    history = _a_turn_of(100_000, model="devstral-small:free").seal()
     assert check("spend_bound", history, usd_per_turn=1).status == "inconclusive"
     assert check("spend_bound", history).status == "pass"
 

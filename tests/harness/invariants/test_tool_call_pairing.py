@@ -40,14 +40,14 @@ def test_a_scripted_refusal_is_no_sign_of_a_bad_history():
     assert check("tool_call_pairing", tell.seal()).status == "pass"
 
 
-def test_another_refusal_by_our_validator_is_inconclusive():
-    """It may be our mistake, so nobody is blamed."""
+def test_another_refusal_by_our_validator_is_no_matter_of_pairs():
+    """It may be our mistake: the judge says so in its own name."""
     tell = Telling()
     _a_tool_round(tell)
     tell.message()
     tell.refuse(tell.ask(1), 400, scripted=False)
     tell.fails()
-    assert check("tool_call_pairing", tell.seal()).status == "inconclusive"
+    assert check("tool_call_pairing", tell.seal()).status == "pass"
 
 
 def test_a_run_without_tools_holds_nothing_to_judge():

@@ -1,0 +1,45 @@
+"""One call, and one strike of a fault, in a few words."""
+
+from wedgehog.harness.event import FaultFired
+from wedgehog.harness.history import Call
+from wedgehog.reports.words import many, one_line
+
+
+def place(call: Call) -> str:
+    """`1.2.3`: turn, step, attempt."""
+    at = call.arrived
+    return f"{at.turn}.{at.step}.{at.attempt}"
+
+
+def ending(call: Call) -> str:
+    """How a call ended, in a few words."""
+    if call.unscripted:
+        return f"unscripted: {one_line(call.unscripted.why, 120)}"
+    if call.refused:
+        by = "" if call.refused.scripted else " by validation"
+        return f"refused {call.refused.status}{by}"
+    parts: list[str] = []
+    if call.ended and call.ended.how != "hung up":
+        parts.append(call.ended.how if call.ended.how != "complete" or not call.hung_up else "generated whole")
+    if call.hung_up or (call.ended and call.ended.how == "hung up"):
+        parts.append("the agent hung up")
+    return ", ".join(parts) or "no end recorded"
+
+
+def took_s(call: Call) -> float | None:
+    """From the request to its end, as the agent could know it."""
+    end = call.failed_at_s if call.failed_at_s is not None else (call.ended.at_s if call.ended else None)
+    return None if end is None else max(0.0, end - call.at_s)
+
+
+def size_down(call: Call) -> str:
+    """How much of the reply's body arrived."""
+    if call.ended is None:
+        return "nothing of the reply was recorded"
+    return f"{many(call.ended.bytes_delivered, 'byte')} of the reply's body arrived"
+
+
+def strike(fired: FaultFired) -> str:
+    """A fault's strike and its proof in one line."""
+    where = f" after {many(fired.bytes, 'body byte')}" if fired.bytes is not None else ""
+    return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"

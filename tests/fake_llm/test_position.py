@@ -1,0 +1,244 @@
+"""Positions: which turn, step and attempt a request is, read from its conversation alone."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.position import MainShape, Positions
+
+SALT, MARKERS = "wbcdf", {1: "mkqrst1q", 2: "mkqrst2q", 11: "mkqrst11q"}
+TOOLS = (ToolSpec("bash"), ToolSpec("read"))
+
+
+def talk(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS, schema: Any = None) -> Conversation:
+    return Conversation("anthropic", "m", True, messages, tools, schema=schema)
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+def system(text: str) -> Message:
+    return Message("system", text)
+
+
+def calls(*ids: str) -> Message:
+    return Message("assistant", tool_calls=tuple(ToolCallSeen(id_, "bash", "{}") for id_ in ids))
+
+
+def results(*pairs: tuple[str, str]) -> Message:
+    return Message("tool", tool_results=tuple(ToolResultSeen(id_, text) for id_, text in pairs))
+
+
+def rounds(positions: Positions, turn: int, upto: int) -> list[Message]:
+    """The tool rounds of a turn, as an agent that keeps our ids tells them."""
+    told: list[Message] = []
+    for step in range(1, upto + 1):
+        id_ = f"toolu_{positions.token(turn, step, 1)}a1"
+        told += [calls(id_), results((id_, "ok"))]
+    return told
+
+
+@pytest.fixture
+def positions() -> Positions:
+    """Turn 1 is under way."""
+    found = Positions(SALT)
+    found.begin(1, MARKERS[1])
+    return found
+
+
+# ---- turns
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "mkqrst1q List the files",
+        "MKQRST1Q LIST THE FILES",
+        "<user_query>\nmkqrst1q List the files\n</user_query>",
+        '> "mkqrst1q List the files"',
+        "Today is Monday.\n\nmkqrst1q List the files\n\n[system reminder: be brief]",
+    ],
+)
+def test_a_marker_is_found_quoted_shouted_or_wrapped(positions: Positions, said: str):
+    """Agents decorate what their users say."""
+    positions.begin(2, MARKERS[2])
+    assert positions.place(talk(system("You are."), user(said))).turn == 1
+
+
+def test_the_highest_marker_of_the_last_marked_message_is_the_turn(positions: Positions):
+    """A message that quotes the earlier ones is the newest of them; markers of eleven do not hold that of one."""
+    for turn, marker in MARKERS.items():
+        positions.begin(turn, marker)
+    assert positions.place(talk(user("mkqrst1q a"), user("mkqrst2q b"))).turn == 2
+    assert positions.place(talk(user("before: mkqrst1q a. now: mkqrst2q b"))).turn == 2
+    place = positions.place(talk(user("mkqrst11q c")))
+    assert (place.turn, place.turns_seen) == (11, (11,))
+
+
+def test_a_marker_counts_only_where_the_user_says_it(positions: Positions):
+    """The model may have repeated it, and a tool may have printed it."""
+    positions.begin(2, MARKERS[2])
+    place = positions.place(talk(user("mkqrst1q a"), Message("assistant", "you said mkqrst2q?"), user("go on")))
+    assert place.turn == 1
+
+
+def test_without_any_marker_it_is_the_turn_under_way(positions: Positions):
+    """An agent that rephrases its user; and none when nothing is under way."""
+    assert positions.place(talk(user("List the files"))).turn == 1
+    positions.end()
+    assert positions.place(talk(user("List the files"))).turn == 0
+    assert positions.place(talk()).turn == 0
+
+
+def test_a_late_request_of_an_earlier_turn_stays_in_its_turn(positions: Positions):
+    """Its own marker says so, whatever is under way."""
+    positions.end()
+    positions.begin(2, MARKERS[2])
+    assert positions.place(talk(user("mkqrst1q a"))).turn == 1
+
+
+def test_the_turns_whose_markers_are_still_there_are_told(positions: Positions):
+    """It shows whether a session was resumed with its context."""
+    positions.begin(2, MARKERS[2])
+    assert positions.place(talk(user("mkqrst1q a"), user("mkqrst2q b"))).turns_seen == (1, 2)
+    assert positions.place(talk(user("mkqrst2q b"))).turns_seen == (2,)
+
+
+# ---- steps
+
+
+def test_each_round_of_results_is_one_step_further(positions: Positions):
+    """Step 1 carries none, step 2 the first round's."""
+    told = [user("mkqrst1q go")]
+    assert positions.place(talk(*told)).step == 1
+    assert positions.place(talk(*told, *rounds(positions, 1, 1))).step == 2
+    assert positions.place(talk(*told, *rounds(positions, 1, 3))).step == 4
+
+
+def test_steps_never_go_back_when_history_is_trimmed(positions: Positions):
+    """An agent that drops its oldest rounds is not asked to repeat itself."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 3)]
+    assert positions.place(talk(*told)).step == 4
+    assert positions.place(talk(told[0])).step == 4
+    assert positions.place(talk(user("Summary of what was done; mkqrst1q go"))).step == 4
+
+
+def test_a_new_turn_begins_at_its_own_first_step(positions: Positions):
+    """Results of the turn before belong to it, with or without their messages."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 2)]
+    positions.place(talk(*told))
+    positions.begin(2, MARKERS[2])
+    assert positions.place(talk(*told, Message("assistant", "done"), user("mkqrst2q and now"))).step == 1
+    late = rounds(positions, 1, 2)[-1]
+    assert positions.place(talk(user("mkqrst2q and now"), late)).step == 1
+
+
+def test_a_renamed_call_is_known_by_the_token_that_its_command_printed(positions: Positions):
+    """Some agents give ids of their own."""
+    token = positions.token(1, 2, 1)
+    told = talk(user("mkqrst1q go"), calls("call_0"), results(("call_0", f"file.txt\n{token.upper()}\n")))
+    assert positions.place(told).step == 3
+    assert positions.token_of(ToolResultSeen("call_0", f"x {token}")) == "1.2.1"
+
+
+def test_renamed_calls_that_print_nothing_are_counted_by_rounds(positions: Positions):
+    """Two rounds whose results tell nothing are step 3."""
+    told = [user("mkqrst1q go"), calls("a"), results(("a", "")), calls("b", "c"), results(("b", ""), ("c", ""))]
+    assert positions.place(talk(*told)).step == 3
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "found"),
+    [
+        ("toolu_wbcdf1x2x3a4", "", "1.2.3"),
+        ("call_WBCDF1X2X3A4", "", "1.2.3"),
+        ("mine", "wbcdf12x3x10", "12.3.10"),
+        ("toolu_wbcdf1x2x3a1", "wbcdf9x9x9", "1.2.3"),
+        ("other1x2x3", "1x2x3", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_result_is_known_by_its_id_first_and_by_what_was_printed_next(
+    positions: Positions, id_: str, text: str, found: str
+):
+    """Another run's tokens are nobody's here."""
+    assert positions.token_of(ToolResultSeen(id_, text)) == found
+
+
+def test_repeats_of_a_step_are_its_attempts(positions: Positions):
+    """Counted per step; a further step begins at one again."""
+    first, second = talk(user("mkqrst1q go")), talk(user("mkqrst1q go"), *rounds(positions, 1, 1))
+    placed = [positions.place(it) for it in (first, first, second, first, second)]
+    assert [(place.step, place.attempt) for place in placed] == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+
+
+# ---- main and background
+
+
+MAIN = MainShape.of(talk(system("You are an agent."), user("x")))
+
+
+@pytest.mark.parametrize(
+    ("messages", "tools", "background"),
+    [
+        ([system("You are an agent."), user("mkqrst1q go")], TOOLS, ""),
+        ([system("Another prompt."), user("mkqrst1q go")], TOOLS[:1], ""),
+        ([system("You are an agent."), user("mkqrst1q go")], (), "other"),
+        ([user("Write a title for: mkqrst1q go")], (), "title"),
+        ([system("Summarize the conversation."), user("mkqrst1q go")], (), "summary"),
+        ([user("Is this a loop? mkqrst1q")], (ToolSpec("answer"),), "loop"),
+    ],
+)
+def test_background_calls_are_known_by_their_shape(
+    messages: list[Message], tools: tuple[ToolSpec, ...], background: str
+):
+    """At least half of the main call's tools make a main call; what else a call is for is guessed from its words."""
+    positions = Positions(SALT, MAIN)
+    positions.begin(1, MARKERS[1])
+    place = positions.place(talk(*messages, tools=tools))
+    assert (place.background, place.turn) == (background, 1)
+
+
+def test_a_structured_call_without_words_that_tell_is_called_structured():
+    """A schema is asked for, and nothing says why."""
+    positions = Positions(SALT, MAIN)
+    assert positions.place(talk(user("ok?"), tools=(), schema={"type": "object"})).background == "structured"
+
+
+def test_an_agent_without_tools_is_known_by_the_opening_of_its_system_text():
+    """Its title calls have another; a structured answer is another shape too."""
+    bare = talk(system("You are an agent."), user("x"), tools=())
+    positions = Positions(SALT, MainShape.of(bare))
+    assert positions.place(bare).background == ""
+    assert positions.place(talk(system("You write titles."), user("x"), tools=())).background == "title"
+    asks = talk(system("You are an agent."), user("x"), tools=(), schema={"type": "object"})
+    assert positions.place(asks).background == "structured"
+    assert positions.place(talk(system("You are an agent."), user("x"))).background == "other", "it has tools now"
+
+
+def test_a_call_that_carries_our_results_is_main_whatever_it_looks_like():
+    """An agent that offers no tools with its last step still continues the conversation."""
+    positions = Positions(SALT, MAIN)
+    positions.begin(1, MARKERS[1])
+    told = talk(user("mkqrst1q go"), *rounds(positions, 1, 1), tools=())
+    place = positions.place(told)
+    assert (place.background, place.step) == ("", 2)
+
+
+def test_background_calls_are_no_attempts_and_move_no_step():
+    """A title between two attempts leaves the second one the second."""
+    positions = Positions(SALT, MAIN)
+    positions.begin(1, MARKERS[1])
+    main, title = talk(system("You are an agent."), user("mkqrst1q go")), talk(user("a title: mkqrst1q"), tools=())
+    placed = [positions.place(it) for it in (main, title, main)]
+    assert [(place.attempt, place.background) for place in placed] == [(1, ""), (1, "title"), (2, "")]
+    summary = talk(user("summarize: mkqrst1q"), *rounds(positions, 1, 3), user("summary please"), tools=())
+    assert positions.place(summary).background == "summary"
+    assert positions.place(main).step == 1
+
+
+def test_without_a_shape_every_call_is_main():
+    """The control run is where the shape is found."""
+    assert Positions(SALT).place(talk(user("Write a title"), tools=())).background == ""

@@ -1,0 +1,111 @@
+"""Roles: whatever an agent calls its shell, a script can run a command in it."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.roles import fill, find_shell
+
+
+def tool(name: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:
+    return ToolSpec(name, "", {"type": "object", "properties": properties, "required": list(required)})
+
+
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("advertised", "arguments"),
+    [
+        (tool("Bash", ("command",), command=TEXT, timeout={"type": "number"}), {"command": "ls"}),
+        (tool("exec_command", ("cmd",), cmd=TEXT), {"cmd": "ls"}),
+        (
+            tool("run_commands", ("commands",), commands={"type": "array", "items": TEXT}),
+            {"commands": ["ls"]},
+        ),
+        (tool("run_shell_command", ("command",), command=TEXT, description=TEXT), {"command": "ls"}),
+        (tool("Terminal", script=TEXT), {"script": "ls"}),
+        (
+            tool(
+                "bash",
+                ("command", "description", "background", "workdir"),
+                command=TEXT,
+                description=TEXT,
+                background={"type": "boolean"},
+                workdir={"type": "string", "enum": ["/tmp", "/"]},
+            ),
+            {"command": "ls", "description": "a short phrase", "background": False, "workdir": "/tmp"},
+        ),
+    ],
+)
+def test_a_command_becomes_the_arguments_that_this_shell_requires(advertised: ToolSpec, arguments: dict[str, Any]):
+    """The command's own parameter, as text or as a list of one, and what is required besides; nothing optional."""
+    shell = find_shell([tool("read", path=TEXT), advertised])
+    assert shell is not None and shell.name == advertised.name
+    assert shell.arguments("ls") == arguments
+
+
+@pytest.mark.parametrize(
+    "advertised",
+    [
+        tool("read_file", path=TEXT),
+        tool("bash", path=TEXT),
+        tool("bash", command={"type": "object"}),
+        tool("search", command=TEXT),
+        ToolSpec("bash", "", None),
+        ToolSpec("bash", "", {}),
+        ToolSpec("bash", "", {"type": "object", "properties": None}),
+    ],
+)
+def test_a_tool_that_takes_no_command_is_no_shell(advertised: ToolSpec):
+    """Neither by its name alone nor by its parameter alone; a tool without a schema does no harm."""
+    assert find_shell([advertised]) is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": TEXT}]},
+    ],
+)
+def test_a_command_that_may_also_be_something_else_can_still_be_text(kind: dict[str, Any]):
+    """Optional parameters and unions, as schema generators write them."""
+    shell = find_shell([tool("bash", command=kind)])
+    assert shell is not None and shell.arguments("ls") == {"command": "ls"}
+
+
+def test_the_first_shell_of_several_is_taken():
+    """In the order in which the agent advertises them."""
+    shell = find_shell([tool("bash", command=TEXT), tool("exec", cmd=TEXT)])
+    assert shell is not None and shell.name == "bash"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string"}, "a short phrase"),
+        ({"type": "boolean"}, False),
+        ({"type": "null"}, None),
+        ({"type": "integer"}, 1),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "number", "minimum": -3}, 1),
+        ({"type": "string", "enum": ["low", "high"]}, "low"),
+        ({"const": 7}, 7),
+        ({"type": "string", "default": "x"}, "x"),
+        ({"type": "string", "default": None}, None),
+        ({"type": ["null", "integer"]}, 1),
+        ({"type": "array", "items": {"type": "string"}}, []),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, False),
+        ({"type": "object"}, {}),
+        ({"properties": {"a": {"type": "integer"}, "b": {}}}, {"a": 1, "b": "a short phrase"}),
+        ({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}, {"a": 1}),
+        ({}, "a short phrase"),
+    ],
+)
+def test_a_schema_is_filled_with_a_small_value_of_its_kind(schema: dict[str, Any], value: Any):
+    """Background calls with a structured answer get one that fits."""
+    assert fill(schema) == value

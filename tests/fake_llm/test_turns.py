@@ -1,0 +1,130 @@
+"""The script by position: what is answered depends on turn and step, never on how often was asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.position import MainShape, Positions
+from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.script import Unscripted
+from wedgehog.fake_llm.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
+
+BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
+FETCH = ToolSpec("fetch", "", {"properties": {"url": {"type": "string"}}})
+
+
+def talk(*messages: Message, tools: tuple[ToolSpec, ...] = (BASH, FETCH), schema: Any = None) -> Conversation:
+    return Conversation("anthropic", "m", True, messages, tools, schema=schema)
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+ASKED = talk(user("mk1q go"))
+TURN = ScriptedTurn(
+    (
+        Reply((Text("Let me look."), ToolCall("shell", {"command": "ls {web_url}"}), ToolCall("fetch", {"url": "x"}))),
+        Reply((Thinking("{nonce}?"), Text("Done {nonce}"))),
+    ),
+    "NONCE",
+)
+
+
+def answered(script: TurnScript, call: int = 1) -> Conversation:
+    """The conversation with the first round's results."""
+    token = script.positions.token(1, 1, 1)
+    return talk(
+        user("mk1q go"),
+        Message("assistant", tool_calls=(ToolCallSeen(f"toolu_{token}a1", "Bash", "{}"),)),
+        Message("tool", tool_results=(ToolResultSeen(f"toolu_{token}a1", "ok"),)),
+    )
+
+
+@pytest.fixture
+def script() -> TurnScript:
+    positions = Positions("wbcdf")
+    positions.begin(1, "mk1q")
+    found = TurnScript(positions, {1: TURN}, beacon=lambda command, token: f"<{token}>{command}")
+    found.values = {"web_url": "http://pages"}
+    return found
+
+
+def test_the_step_chooses_the_reply(script: TurnScript):
+    """Two attempts at step 1 get the same words, and step 2 the next."""
+    first, again = script.answer(1, ASKED), script.answer(2, ASKED)
+    assert isinstance(first, Reply) and isinstance(again, Reply)
+    assert first.items[0] == again.items[0] == Text("Let me look.")
+    second = script.answer(3, answered(script))
+    assert second == Reply((Thinking("NONCE?"), Text("Done NONCE")))
+
+
+def test_a_scripted_shell_becomes_the_agents_own_with_a_beacon_around_the_command(script: TurnScript):
+    """Its id holds the token, so that the result finds its way back, and tells the attempts apart."""
+    first, again = script.answer(1, ASKED), script.answer(2, ASKED)
+    call = first.items[1]
+    assert call == ToolCall("Bash", {"command": "<wbcdf1x1x1>ls http://pages"}, "wbcdf1x1x1a1")
+    assert again.items[1].id == "wbcdf1x1x1a2"
+
+
+def test_other_tools_keep_their_names_and_get_an_id_of_the_same_kind(script: TurnScript):
+    """Calls of one reply are numbered in order."""
+    assert script.answer(1, ASKED).items[2] == ToolCall("fetch", {"url": "x"}, "wbcdf1x1x2a1")
+
+
+def test_asking_for_a_place_again_counts_no_attempt(script: TurnScript):
+    """Recorder and script both ask."""
+    assert script.place(1, ASKED) == script.place(1, ASKED)
+    assert script.place(2, ASKED).attempt == 2
+
+
+def test_a_step_beyond_the_script_is_unscripted_and_says_where(script: TurnScript):
+    """The run is an error; it is no guess what the model would have said."""
+    script.turns = {1: ScriptedTurn(TURN.replies[:1], "N")}
+    with pytest.raises(Unscripted, match=r"turn 1 step 2: the script has 1 replies"):
+        script.answer(1, answered(script))
+
+
+def test_a_turn_that_the_script_does_not_know_is_unscripted(script: TurnScript):
+    """Likewise."""
+    script.positions.begin(5, "mk5q")
+    with pytest.raises(Unscripted, match="turn 5 step 1: the script has 0"):
+        script.answer(1, talk(user("mk5q hm")))
+
+
+def test_a_shell_that_the_agent_does_not_have_is_unscripted(script: TurnScript):
+    """A scenario with tools is skipped for such an agent; here it would be nonsense."""
+    with pytest.raises(Unscripted, match="advertises none"):
+        script.answer(1, talk(user("mk1q go"), tools=()))
+
+
+def test_a_call_outside_any_turn_gets_words_that_are_nobodys_business(script: TurnScript):
+    """No marker, nothing under way."""
+    script.positions.end()
+    assert script.answer(1, talk(user("ping"))) == Reply((Text("A short note"),))
+
+
+def test_a_background_call_gets_a_valid_answer_and_no_nonce(script: TurnScript):
+    """A schema is filled."""
+    script.positions.shape = MainShape.of(ASKED)
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    reply = script.answer(1, talk(user("a title for mk1q"), tools=(), schema=schema))
+    assert isinstance(reply, Reply) and isinstance(reply.items[0], Text)
+    assert json.loads(reply.items[0].text) == {"title": "a short phrase"}
+    assert background_reply(talk(user("x"), tools=())) == Reply((Text("A short note"),))
+
+
+def test_each_call_can_have_a_nonce_of_its_own_that_begins_with_its_turns(script: TurnScript):
+    """So that the control run's answer tells which call it came from."""
+    script.nonce_per_call = True
+    script.turns = {1: ScriptedTurn((Reply((Text("{nonce}"),)),), "NONCE")}
+    said = [script.answer(call, ASKED).items[0].text for call in (1, 2)]
+    assert said == ["NONCEc1e", "NONCEc2e"] == [script.nonce_of(1), script.nonce_of(2)]
+
+
+def test_only_known_names_are_expanded():
+    """Shell and JSON are full of braces."""
+    assert expand("{nonce} {other} {{nonce}} ${HOME}", {"nonce": "N"}) == "N {other} {N} ${HOME}"
+    assert expand_all({"a": ["{x}", 1, {"b": "{x}"}], "c": None}, {"x": "X"}) == {"a": ["X", 1, {"b": "X"}], "c": None}

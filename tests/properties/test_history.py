@@ -1,0 +1,58 @@
+"""Any run survives being stored, and its books balance."""
+
+import json
+from decimal import Decimal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wedgehog.harness.event import from_json
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants import check, known
+from wedgehog.harness.ledger import Tally, ledger_of
+from wedgehog.harness.strategies import BREAKS, broken, good_histories
+
+any_history = st.one_of(good_histories(), st.sampled_from(sorted(BREAKS)).flatmap(broken).map(lambda it: it.history))
+few = settings(max_examples=40, deadline=None)
+
+
+@given(any_history)
+@few
+def test_a_stored_history_reads_back_the_same_and_is_judged_the_same(history: History):
+    """A run can be judged again elsewhere."""
+    lines = [json.dumps(event.as_json()) for event in history.events]
+    again = History(events=[from_json(json.loads(line)) for line in lines]).seal()
+    assert again.events == history.events
+    assert [check(name, again) for name in known()] == [check(name, history) for name in known()]
+
+
+@given(any_history)
+@few
+def test_every_sum_of_the_ledger_is_the_sum_of_its_calls(history: History):
+    """By turn, by model, and in all; what is delivered is never more than what is billed."""
+    ledger = ledger_of(history)
+    assert sum(ledger.calls.values(), Tally()) == ledger.total
+    assert sum(ledger.turns.values(), Tally()) == ledger.total
+    assert sum(ledger.models.values(), Tally()) == ledger.total
+    assert ledger.total.accepted + ledger.total.refused <= len(history.calls)
+    assert all(tally.tokens_delivered <= tally.output_tokens for tally in ledger.calls.values())
+    assert ledger.total.usd is not None and ledger.total.usd >= Decimal(0)
+
+
+@given(any_history)
+@few
+def test_no_minute_holds_more_than_the_run(history: History):
+    """And the fullest minute holds at least one call of any run that paid for one."""
+    ledger = ledger_of(history)
+    assert min(1, ledger.paid_calls) <= ledger.peak_calls_per_min <= ledger.paid_calls
+    assert ledger.peak_usd_per_min is not None and ledger.cost_usd is not None
+    assert ledger.peak_usd_per_min <= ledger.cost_usd + 1e-9
+
+
+@given(any_history)
+@few
+def test_events_are_numbered_in_order_and_time_never_runs_back(history: History):
+    """What checks take for granted of every history."""
+    assert [event.id for event in history.events] == list(range(len(history.events)))
+    times = [event.at_s for event in history.events]
+    assert times == sorted(times)
