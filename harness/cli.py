@@ -252,6 +252,14 @@ def doctor() -> None:
     raise typer.Exit(0 if all(finding.ok or finding.optional for finding in found) else 1)
 
 
+@app.command("schema")
+def schema_of(kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="Which file.")]) -> None:
+    """Print the JSON Schema of a file that people write, for editors."""
+    from wedgehog.harness.reference import schema
+
+    sys.stdout.write(json.dumps(schema(kind), indent=2) + "\n")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """The entry point of the command."""
     app(args=list(argv) if argv is not None else None)

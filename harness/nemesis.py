@@ -7,7 +7,7 @@ reply before it has ended; reply faults change what the script says; actor fault
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from wedgehog.fake_llm.observer import Point
@@ -509,9 +509,15 @@ class Nemesis:
             with contextlib.suppress(NetworkError):
                 await armed.strike.heal()
                 # An agent that ends at once is faster than the network's count: what was proved by now counts.
-                self._proved(state, armed, await armed.strike.fired(timeout_s=0))
+                self._proved(state, armed, await armed.strike.fired(timeout_s=0) or self._passed_under(state, armed))
         if state.fired:
             self._history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
+
+    def _passed_under(self, state: _State, armed: _Armed) -> Proof | None:
+        """A pace or a delay loses nothing: a reply that was written while it was on has met it."""
+        slows = isinstance(state.planned.fault, Latency | Drip)
+        written = armed.call is not None and armed.call not in self.open_calls
+        return Proof(armed.at, "the whole reply was written while it was on") if slows and written else None
 
     def _settle(self, call: int, cut: Cut) -> None:
         """Tell how much of a struck reply arrived, now that the fault is over or the agent has hung up."""
@@ -569,12 +575,4 @@ def limited_by(fault: WireFault) -> How | None:
 
 def context_at(context: Context, event: int | None) -> Context:
     """The same context for a fault whose trigger names this event."""
-    return Context(
-        event,
-        context.request_bytes,
-        context.now,
-        context.tools,
-        context.step,
-        context.attempt,
-        context.last_tool_call,
-    )
+    return replace(context, event=event)

@@ -87,7 +87,15 @@ class Play:
             step=place.step,
             attempt=place.attempt,
             last_tool_call=calls[-1] if calls else None,
+            lead=self._lead(place),
         )
+
+    def _lead(self, place: Place) -> str:
+        """What stands before the command of this step's first tool call, so that it leaves its trace."""
+        if place.turn not in self.script.turns:
+            return ""
+        token = self.script.positions.token(place.turn, place.step, 1)
+        return self.script.beacon("\0", token).partition("\0")[0]
 
 
 def _size(conversation: Conversation) -> int:

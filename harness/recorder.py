@@ -82,6 +82,7 @@ class _Open:
     ended: fact.ReplyEnded | None = None
     ended_s: float = -1.0
     written: bool = False
+    whole: bool = False
     paid: bool = False
 
 
@@ -211,7 +212,9 @@ class Recorder:
         ended = open_.ended
         if open_.written or ended is None:
             return
-        open_.written = True
+        if cut is not None and cut.how == "dripping" and cut.at >= ended.body_bytes:
+            cut = None  # a drip loses nothing: all of it has arrived by now
+        open_.written, open_.whole = True, cut is None and ended.how == "complete"
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
         arrived = [mark for mark in ended.frames if mark.end <= at]
         reply = open_.reply or Reply()
@@ -241,8 +244,9 @@ class Recorder:
         if call is None or open_ is None or not open_.paid:
             return
         if self._harm.limits(call) in ("stalled", "dripping") and call not in self._hung_up:
-            self._hang_up(call)
             self._harm.closed(call)
+            if not open_.whole:
+                self._hang_up(call)
 
     def _hang_up(self, call: int) -> None:
         if call not in self._hung_up:

@@ -113,10 +113,11 @@ class TurnPlayer:
 
     async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float) -> None:
         demand = asyncio.create_task(self.nemesis.demands.get())
-        await asyncio.wait({saying, demand}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
-        if demand.done():
-            await self._obey(*demand.result(), turn=turn)
-        else:
+        try:
+            await asyncio.wait({saying, demand}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+            if demand.done():
+                await self._obey(*demand.result(), turn=turn)
+        finally:
             demand.cancel()
         if saying.done():
             return

@@ -14,6 +14,7 @@ class Context:
 
     `event` is the trigger's event (None where it names none), `request_bytes` the size of the request's body, `now` the
     date for headers, `tools` the names the agent advertised, `last_tool_call` the latest call in the conversation.
+    `lead` is what we ourselves put before the first shell command of the answer: no character of the story.
     """
 
     event: int | None
@@ -23,6 +24,7 @@ class Context:
     step: int = 1
     attempt: int = 1
     last_tool_call: ToolCall | None = None
+    lead: str = ""
 
 
 class ReplyFault(Fault):

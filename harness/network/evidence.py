@@ -148,7 +148,7 @@ class UpstreamWatch:
             passed = [it for conn, it in now.proxied.items() if self._new(conn, it) and it.sent == self.at]
             says = f"kernel: the agent sent {came[0].received} bytes, {self.at} of them went on" if came else ""
             return Proof(self.at, says) if came and passed else None
-        return Vanished(self.at)
+        return Vanished(self.at + self._ended_since(now))
 
     def over(self, now: Sockets) -> bool:
         """Never: the connection may still come."""
@@ -162,6 +162,11 @@ class UpstreamWatch:
     def swallows(self) -> bool:
         """Whether nothing may pass at all, so that no count will move."""
         return self.at == 0
+
+    def _ended_since(self, now: Sockets) -> int:
+        """What connections had brought that were open when we armed, such as the one of the reply before."""
+        still = {cookie for cookie, it in now.agents.items() if it.open}
+        return sum(it.received for cookie, it in self.before.agents.items() if it.open and cookie not in still)
 
     def _new(self, conn: Address, it: Count) -> bool:
         old = self.before.proxied.get(conn)

@@ -31,7 +31,7 @@ def wrapped(command: str, token: str, file: Path) -> str:
 
 
 def dotted(token: str) -> str:
-    """`turn.step.call` of a token such as `wq31x2x1`: the three numbers at its end."""
+    """`turn.step.call` of a token such as `wqbcd1x2x1`: the three numbers at its end."""
     found = re.search(r"(\d+)x(\d+)x(\d+)$", token)
     if found is None:
         raise ValueError(f"{token!r} is no tool call's token")

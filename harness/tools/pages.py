@@ -55,9 +55,9 @@ class PageServer:
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        self._runner = web.ServerRunner(web.Server(self._answer), handler_cancellation=True)
+        self._runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True), shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, shutdown_timeout=0.1)
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self.address = self._runner.addresses[0][:2]
         return self

@@ -15,7 +15,8 @@ from wedgehog.harness.faults.parameters import Range
 class MaxTokens(ReplyFault):
     """The reply stops at its token limit after `chars` characters of the first tool call's argument, or of the text.
 
-    What came before that tool call is kept whole; what would follow is lost. At least one character is always lost.
+    Characters of the argument are counted as its author wrote them. What came before that tool call is kept whole; what
+    would follow is lost. At least one character is always lost.
     """
 
     chars: Annotated[int, Range(0)] = 12
@@ -25,16 +26,19 @@ class MaxTokens(ReplyFault):
         if not isinstance(answer, Reply) or not answer.items:
             return answer
         at = next((i for i, item in enumerate(answer.items) if isinstance(item, ToolCall)), None)
-        kept = _cut_text(answer.items, self.chars) if at is None else _cut_call(answer.items, at, self.chars)
-        return replace(answer, items=kept, stop="max_tokens")
+        if at is None:
+            return replace(answer, items=_cut_text(answer.items, self.chars), stop="max_tokens")
+        return replace(answer, items=_cut_call(answer.items, at, self.chars, context.lead), stop="max_tokens")
 
 
-def _cut_call(items: tuple[Item, ...], at: int, chars: int) -> tuple[Item, ...]:
+def _cut_call(items: tuple[Item, ...], at: int, chars: int, lead: str) -> tuple[Item, ...]:
     call = items[at]
     if not isinstance(call, ToolCall):
         raise TypeError(f"item {at} is no tool call")
     whole = call.raw_args if call.raw_args is not None else json.dumps(call.args, ensure_ascii=False)
-    return *items[:at], replace(call, raw_args=_cut(whole, chars))
+    ours = json.dumps(lead, ensure_ascii=False)[1:-1]
+    unwritten = len(ours) if -1 < whole.find(ours) < chars else 0
+    return *items[:at], replace(call, raw_args=_cut(whole, chars + unwritten))
 
 
 def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:

@@ -1,0 +1,48 @@
+"""The examples of an invariant and a fault are what their pages say."""
+
+from datetime import UTC, datetime
+
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.harness.faults.answering import Context, ReplyFault
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.invariants import check, known
+from wedgehog.harness.strategies import Telling
+
+
+def test_the_example_invariant_lets_one_answer_pass(example):
+    """A turn that is answered once is what it asks for."""
+    example("one_answer_per_turn")
+    tell = Telling()
+    tell.message()
+    tell.reply(tell.ask(1), "Done")
+    assert check("one_answer_per_turn", tell.end().seal()).status == "pass"
+
+
+def test_the_example_invariant_sees_a_second_answer(example):
+    """It names both requests as evidence, and its bound can be moved."""
+    example("one_answer_per_turn")
+    tell = Telling()
+    tell.message()
+    for _ in range(2):
+        tell.reply(tell.ask(1), "Done")
+    history = tell.end().seal()
+    verdict = check("one_answer_per_turn", history)
+    assert (verdict.status, verdict.says) == ("fail", "turn 1 was answered 2 times, 1 allowed")
+    assert verdict.evidence == tuple(call.arrived.id for call in history.calls)
+    assert check("one_answer_per_turn", history, answers=2).status == "pass"
+
+
+def test_an_example_is_forgotten_after_its_test():
+    """No other test meets it in the registry."""
+    assert "one_answer_per_turn" not in known()
+
+
+def test_the_example_fault_renames_tools_and_nothing_else(example):
+    """Its main parameter may be written alone, as in a scenario."""
+    example("renamed_tool")
+    fault = parse_fault({"renamed_tool": "_beta"})
+    assert isinstance(fault, ReplyFault)
+    context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC))
+    said = fault.on_answer(Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"}))), context)
+    assert said == Reply((Text("Let me look."), ToolCall("shell_beta", {"command": "ls"})))
+    assert parse_fault("renamed_tool") == parse_fault({"renamed_tool": {"suffix": "_v2"}})

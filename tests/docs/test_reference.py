@@ -1,0 +1,166 @@
+"""What the documentation says of files, faults and invariants is what the code does."""
+
+import copy
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+from wedgehog.fake_llm.when import ReplyLine, When
+from wedgehog.harness.agents.spec import AgentSpec, Http, Limits, Request, Timeout
+from wedgehog.harness.document import load
+from wedgehog.harness.faults.base import parse_fault, registered
+from wedgehog.harness.invariants import known
+from wedgehog.harness.reference import blocks, rendered, schema, table
+from wedgehog.harness.scenario import AtWords, FaultWords, PageWords, Scenario, TurnWords
+from wedgehog.reports.rows import COLUMNS
+
+STOCK = Path(str(files("wedgehog.scenarios"))) / "incidents"
+DOCS = Path(__file__).parents[2] / "docs"
+SCENARIOS = sorted([*STOCK.glob("*/scenarios/*.yaml"), *DOCS.glob("examples/**/stall-*.yaml")])
+SPECS = sorted([*STOCK.glob("*/agents/*.yaml"), *DOCS.glob("examples/**/my-agent.yaml")])
+
+
+def complaints(kind, data) -> list[str]:
+    return [error.message for error in Draft202012Validator(schema(kind)).iter_errors(data)]
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.parent.name}-{path.stem}"
+
+
+def test_the_committed_pages_and_schemas_are_fresh(docs: Path):
+    """`python -m wedgehog.harness.reference docs` would change nothing."""
+    stale = [path.name for path, text in rendered(docs).items() if not path.is_file() or path.read_text() != text]
+    assert not stale, "run: python -m wedgehog.harness.reference docs"
+
+
+def test_every_generated_block_stands_on_a_page(docs: Path):
+    """A block that no page shows is documentation that nobody reads."""
+    pages = "".join(page.read_text() for page in docs.glob("*.md"))
+    assert [name for name in blocks() if f"<!-- generated: {name} -->" not in pages] == []
+
+
+def test_every_fault_and_invariant_is_in_the_tables():
+    """The tables come from the registries."""
+    text = "".join(blocks().values())
+    assert [name for name in [*registered(), *known()] if f"| `{name}` |" not in text] == []
+
+
+def test_a_cell_cannot_break_its_table():
+    """A bar in a cell is written as text."""
+    assert table(("a",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
+def test_every_stock_scenario_fits_the_schema(path: Path):
+    """An editor that checks against the schema complains of none of ours."""
+    assert complaints("scenario", load(path).data) == []
+
+
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_every_stock_spec_fits_the_schema(path: Path):
+    """Likewise."""
+    assert complaints("agent", load(path).data) == []
+
+
+def test_the_example_script_fits_the_schema(docs: Path):
+    """Likewise."""
+    assert complaints("script", load(docs / "examples" / "script.yaml").data) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"turms": []},
+        {"faults": [{"do": {"cut": "sideways"}}]},
+        {"faults": [{"do": {"stal": "forever"}}]},
+        {"faults": [{"do": {"status": 200}}]},
+        {"faults": [{"do": "drip"}]},
+        {"faults": [{"do": "abort", "link": "disk"}]},
+        {"invariants": {"turn_deadlin": {}}},
+        {"invariants": {"turn_deadline": {"turns": 3}}},
+        {"invariants": {"turn_deadline": "sometimes"}},
+        {"expect": {"fixed": {"fail": ["nonsense"]}}},
+    ],
+)
+def test_the_schema_sees_a_mistake(docs: Path, change: dict):
+    """What the loader refuses for its words, the schema refuses too."""
+    data = copy.deepcopy(load(docs / "examples" / "tutorial" / "stall-once.yaml").data)
+    assert complaints("scenario", data) == []
+    assert complaints("scenario", data | change) != []
+
+
+@pytest.mark.parametrize(
+    "do",
+    [
+        "abort",
+        "stall",
+        {"stall": None},
+        {"stall": 3},
+        {"stall": {"for_s": "forever"}},
+        {"drip": {"every_s": 1, "bytes": 4}},
+        {"status": {"code": 429, "retry_after": "date:30"}},
+        {"endless_tools": False},
+        {"slow": {"s_per_kb": 0.5}},
+    ],
+)
+def test_each_way_to_write_a_fault_fits_the_schema(docs: Path, do: object):
+    """A name, a name with its main parameter, a name with all parameters: as the loader reads them."""
+    assert parse_fault(do)
+    data = load(docs / "examples" / "tutorial" / "stall-once.yaml").data
+    assert complaints("scenario", data | {"faults": [{"do": do}]}) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "models"),
+    [
+        ("scenarios.md", [Scenario, TurnWords, AtWords, FaultWords, PageWords]),
+        ("agents.md", [AgentSpec, Http, Limits, Request, Timeout]),
+        ("script.md", [ReplyLine, When]),
+    ],
+)
+def test_every_key_of_a_file_is_explained(docs: Path, page: str, models: list[type[BaseModel]]):
+    """A key that the page does not name is a key that nobody finds."""
+    named = set(re.findall(r"`([a-z_]+)", (docs / page).read_text()))
+    assert [key for model in models for key in model.model_fields if key not in named] == []
+
+
+def test_every_stock_bound_is_explained(docs: Path):
+    """The page of verdicts names each number with its parameter."""
+    rows = [line for line in (docs / "verdicts.md").read_text().splitlines() if line.startswith("|")]
+    for found in known().values():
+        for parameter in found.parameters.values():
+            if parameter.default not in (None, False):
+                number = f"{parameter.default:g}"
+                assert any(f"`{parameter.name}`" in row and number in row for row in rows), parameter.name
+
+
+def test_every_column_of_the_summary_is_explained(docs: Path):
+    """summary.csv is read by programs that other people write."""
+    text = (docs / "reports.md").read_text()
+    assert [column for column in COLUMNS if f"`{column}`" not in text] == []
+
+
+def test_links_between_pages_lead_somewhere(docs: Path):
+    """Every relative link of the README and of docs/ names a file that is there."""
+    pages = [docs.parent / "README.md", *docs.glob("*.md")]
+    found = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())]
+    broken = [f"{page.name}: {link}" for page, link in found if "://" not in link and not (page.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("kind", ["scenario", "agent", "script"])
+def test_the_command_prints_a_schema(kind: str):
+    """So that an installed Wedgehog needs no checkout for it."""
+    import json
+
+    from typer.testing import CliRunner
+
+    from wedgehog.harness.cli import app
+
+    result = CliRunner().invoke(app, ["schema", kind])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == schema(kind)

@@ -1,0 +1,68 @@
+"""What the tutorial and the pages about specs promise is what happens: their files run as they stand."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def folder(docs: Path, tmp_path: Path) -> Path:
+    """The tutorial's folder, as its reader would have it."""
+    return Path(shutil.copytree(docs / "examples" / "tutorial", tmp_path / "tutorial"))
+
+
+def played(scenario: Path, agent: Path, out: Path) -> tuple[int, dict[str, object], str]:
+    """Run the command; its exit code, the one row of its summary, and what it printed."""
+    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(scenario), "--agent", str(agent)]
+    done = subprocess.run(
+        [*command, "--network", "embedded", "--out", str(out)], capture_output=True, text=True, timeout=120, check=False
+    )
+    rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
+    assert len(rows) == 1, done.stderr
+    return done.returncode, rows[0], done.stdout
+
+
+def test_the_tutorials_agent_is_red(folder: Path, tmp_path: Path):
+    """Without a time-out one stalled answer is a turn that never ends."""
+    code, row, said = played(folder / "stall-once.yaml", folder / "my-agent.yaml", tmp_path / "runs")
+    assert (code, row["verdict"], row["violated"], row["faults_fired"]) == (1, "fail", "turn_deadline", 1)
+    assert "turn 1 gave no answer and no error within 5.0 s" in said
+
+
+def test_the_tutorials_fix_makes_it_green(folder: Path, tmp_path: Path):
+    """With a time-out and one more try the same fault costs a call and no answer."""
+    shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
+    code, row, _ = played(folder / "stall-once.yaml", folder / "my-agent.yaml", tmp_path / "runs")
+    assert (code, row["verdict"], row["paid_calls"], row["faults_fired"]) == (0, "pass", 2, 1)
+
+
+def test_the_tutorials_next_fault_is_red_again(folder: Path, tmp_path: Path):
+    """A body that ends too soon raises an exception that the fixed agent does not catch."""
+    shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
+    scenario = folder / "stall-once.yaml"
+    scenario.write_text(scenario.read_text().replace("{stall: forever}", "{cut: fin}"))
+    code, row, said = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
+    assert (code, row["violated"], row["paid_calls"]) == (1, "turn_answered", 1)
+    assert "IncompleteRead" in said
+
+
+@pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])
+def test_the_example_specs_talk_to_their_agents(docs: Path, tmp_path: Path, spec: str):
+    """A function and a service pass their control run and surface an overloaded provider."""
+    examples = docs / "examples"
+    code, row, said = played(examples / "overloaded.yaml", examples / spec, tmp_path / "runs")
+    assert (code, row["verdict"], row["refused_calls"]) == (0, "pass", 1), said
+
+
+@pytest.mark.parametrize("page", ["tutorial.md", "write-an-invariant.md", "write-a-fault.md", "agents.md", "script.md"])
+def test_a_page_shows_its_example_as_it_is(docs: Path, page: str):
+    """A code block under a link to docs/examples holds the file, letter by letter."""
+    shown = re.findall(r"\[`[^`]+`\]\((examples/[^)]+)\):\n\n```\w+\n(.*?)```", (docs / page).read_text(), re.DOTALL)
+    assert shown
+    for name, text in shown:
+        assert text == (docs / name).read_text(), name

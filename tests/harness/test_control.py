@@ -1,0 +1,160 @@
+"""The control run: what an agent shows without any fault, and which scenarios that rules out."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.position import MainShape
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.control import ControlFacts, control_scenario, read_control, why_skipped
+from wedgehog.harness.event import CallUnscripted, Trouble
+from wedgehog.harness.history import History
+from wedgehog.harness.scenario import Scenario
+from wedgehog.harness.strategies import Telling
+
+SHAPE = MainShape(frozenset({"bash", "read"}))
+SHOWN = ControlFacts(True, tools=frozenset({"bash", "shell"}), streams=True, resumes=True)
+COMMAND = {"command": ["x", "{message}"]}
+
+
+def agent(**words: Any) -> AgentSpec:
+    return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **({} if "http" in words else COMMAND), **words})
+
+
+def scenario(**words: Any) -> Scenario:
+    return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **words})
+
+
+def two_turns(sees: Any = None, **how: Any) -> Telling:
+    """A text message, then a tool round."""
+    tell = Telling(**how)
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1, sees=sees), tools=[True])
+    call = tell.ask(2, results=[tell.runs(token)], sees=sees)
+    tell.reply(call, f"Done {tell.nonce}")
+    return tell.end()
+
+
+def read(history: History, answered_by: int | None = 1, shell: bool = True) -> ControlFacts:
+    return read_control(history, {1: SHAPE}, {1: shell}, answered_by)
+
+
+def test_the_control_is_a_text_message_and_a_tool_round():
+    """And it harms nothing."""
+    control = control_scenario()
+    assert (len(control.turns), control.faults, control.tools) == (2, [], {"shell"})
+
+
+def test_what_it_shows_is_read_from_the_call_that_was_answered():
+    """The shape and the tools of the main call, whether it streams and resumes, and the start-up time."""
+    facts = read(two_turns().seal())
+    assert facts.passed and facts.says == ""
+    assert (facts.shape, facts.tools) == (SHAPE, {"bash", "read", "shell"})
+    assert facts.streams and facts.resumes
+    assert facts.start_up_s == pytest.approx(0.01)
+
+
+def test_what_it_does_not_show_is_no_failure():
+    """No stream, no shell, no earlier turn in the second one's request."""
+    facts = read(two_turns(sees=[2], stream=False).seal(), shell=False)
+    assert facts.passed
+    assert (facts.streams, facts.resumes, facts.tools) == (False, False, {"bash", "read"})
+
+
+def test_refusals_that_happen_without_a_fault_are_remembered():
+    """They excuse the same refusal under a fault; scripted ones are ours."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(), 400, scripted=False)
+    tell.refuse(tell.ask(), 429)
+    tell.answer_step(1)
+    assert read(tell.end().seal(), 1).refusals == {"status 400"}
+
+
+def test_trouble_of_ours_is_said_before_all_else():
+    """It is not the agent's fault."""
+    history = History(events=[*two_turns().seal().events])
+    history.add(Trouble(what="no such program: x"))
+    facts = read(history.seal(), None)
+    assert (facts.passed, facts.says) == (False, "no such program: x")
+
+
+def test_an_agent_that_never_calls_the_model_is_asked_about_its_address():
+    """With what it said."""
+    tell = Telling()
+    tell.message()
+    history = tell.end("", error="ModuleNotFoundError: no module", exit_code=1).seal()
+    facts = read(history, None)
+    assert "no request for the model arrived: does the agent use {llm_url}?" in facts.says
+    assert "ModuleNotFoundError" in facts.says
+
+
+def test_a_request_that_the_provider_refuses_is_said_with_its_words():
+    """A bad tool schema, a missing field."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(), 400, scripted=False)
+    facts = read(tell.fails().seal(), None)
+    assert facts.says.startswith("the provider refused its request without any fault: 400 status 400")
+
+
+def test_an_answer_without_the_models_words_is_asked_about_its_place():
+    """Perhaps `answer:` names the wrong one."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    facts = read(tell.end("Something else").seal(), None)
+    assert "its answer did not hold the model's words" in facts.says and "`answer:`" in facts.says
+
+
+def test_a_request_that_does_not_fit_is_said():
+    """The script has no words for it."""
+    tell = Telling()
+    tell.message()
+    tell.ask()
+    history = History(events=tell.fails().seal().events)
+    history.add(CallUnscripted(call=1, why="turn 1 step 2"))
+    assert read(history.seal(), None).says == "a request did not fit: turn 1 step 2"
+
+
+def test_a_control_that_never_began_says_so_too():
+    """A history without any turn."""
+    assert read(History().seal(), None).passed is False
+    assert read(History().seal(), None).says
+
+
+@pytest.mark.parametrize(
+    ("words", "facts", "spec", "why"),
+    [
+        ({}, ControlFacts(True), {}, ""),
+        ({"turns": [{"user": "x", "model": [{"tool": "shell"}]}]}, SHOWN, {}, ""),
+        (
+            {"turns": [{"user": "x", "model": [[{"tool": "web"}, {"tool": "shell"}]]}]},
+            ControlFacts(True),
+            {},
+            "the agent advertises no tool shell, web",
+        ),
+        ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, SHOWN, {}, ""),
+        ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, ControlFacts(True), {}, "the agent does not stream"),
+        ({"turns": [{"wake_up": {}}]}, SHOWN, {}, "the spec does not say how its own timer fires"),
+        ({"turns": [{"wake_up": {}}]}, SHOWN, {"wake_up": ["x", "--tick"]}, ""),
+        ({"faults": [{"link": "channel", "do": "give_up"}]}, SHOWN, {}, "no front end that could give up"),
+        (
+            {"faults": [{"link": "channel", "do": "give_up"}]},
+            SHOWN,
+            {"http": {"base": "http://127.0.0.1:1", "url": "/"}},
+            "",
+        ),
+        ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
+        ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
+    ],
+)
+def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(
+    words: dict[str, Any], facts: ControlFacts, spec: dict[str, Any], why: str
+):
+    """With the reason; where nothing is missing there is none."""
+    said = why_skipped(scenario(**words), agent(**spec), facts)
+    assert why in said and bool(why) == bool(said)
