@@ -222,17 +222,24 @@ def read_inputs(folder: Path) -> dict[str, object]:
         ValueError: inputs.json is missing or broken.
     """
     try:
-        inputs = json.loads((folder / "inputs.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as wrong:
+        return dict(json.loads((folder / "inputs.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as wrong:
         raise ValueError(f"{folder / 'inputs.json'}: can't be read: {wrong}") from None
-    return dict(inputs)
 
 
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
-    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy."""
+    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy.
+
+    Raises:
+        BadFile: the spec can't be read.
+        ValueError: it has no such variant any more.
+    """
     original = Path(str(inputs["agent_path"]))
     spec = load_spec(original if original.is_file() else folder / "agent.yaml")
-    return next(agent for agent in variants(spec) if agent.name == inputs["agent"])
+    for agent in variants(spec):
+        if agent.name == inputs["agent"]:
+            return agent
+    raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")
 
 
 def _control_of(data: object) -> ControlFacts:

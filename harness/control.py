@@ -4,7 +4,7 @@ Its text message must be answered; what else it shows (a tool round, streaming, 
 apply to it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.position import MainShape
 from wedgehog.fake_llm.roles import SHELL
@@ -65,6 +65,8 @@ def read_control(
     call = next(call for call in history.calls if call.number == answered_by)
     tools = shape.tools | ({SHELL} if shells.get(answered_by) else frozenset())
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
+    if later and all(shapes[call.number].system != shape.system for call in later):
+        shape = replace(shape, system="")
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
     return ControlFacts(True, "", start_up, shape, tools, call.arrived.stream, resumes, refusals)

@@ -327,6 +327,15 @@ class FaultFired(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultUnproven(Event):
+    """A fault was armed for this call and nothing proves that it struck: how much the agent got is unknown."""
+
+    fault: int
+    name: str
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultHealed(Event):
     """The harm was taken away."""
 

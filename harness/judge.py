@@ -9,6 +9,7 @@ from wedgehog.harness.control import ControlFacts
 from wedgehog.harness.event import (
     CallUnscripted,
     FaultFired,
+    FaultUnproven,
     RequestRefused,
     StartMissed,
     Trouble,
@@ -25,13 +26,13 @@ from wedgehog.harness.verdict import Verdict, error, inconclusive, worst
 LIMITS = {
     "turn_s": "turn_deadline",
     "calls_per_turn": "paid_call_bound",
+    "calls_without_progress": "paid_call_bound",
     "tool_rounds": "tool_round_bound",
     "tool_result_chars": "tool_result_bound",
     "tool_s": "tool_deadline",
     "usd_per_turn": "spend_bound",
 }
 """A spec's limits, by the invariant whose parameter of the same name they tighten."""
-WITHOUT_PROGRESS = ("calls_without_progress", "paid_call_bound", "without_progress")
 
 
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
@@ -78,11 +79,10 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
     takes = find(name).parameters
     parameters = {key: float(v) / time_scale if takes[key].scaled else v for key, v in given.items()}
     limits = agent.limits.model_dump()
-    rows = [(limit, of, limit) for limit, of in LIMITS.items()] + [WITHOUT_PROGRESS]
-    for limit, of, parameter in rows:
+    for limit, of in LIMITS.items():
         if of == name and limits[limit] is not None:
-            written = parameters.get(parameter)
-            parameters[parameter] = limits[limit] if written is None else min(written, limits[limit])
+            written = parameters.get(limit)
+            parameters[limit] = limits[limit] if written is None else min(written, limits[limit])
     return parameters
 
 
@@ -99,6 +99,9 @@ def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[V
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).named("validator")
+    for unproven in history.of(FaultUnproven):
+        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
+        yield inconclusive(said, [unproven]).named("faults")
     yield from _unfired(history, plan)
 
 

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.observer import Point
 from wedgehog.fake_llm.position import Place
 from wedgehog.fake_llm.reply import Answer
 from wedgehog.harness.clock import Clock
-from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, Trouble
+from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, Trouble
 from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut as CutFault
@@ -82,6 +82,7 @@ class _Struck:
     since_s: float
     proved: bool = False
     settled: bool = False
+    hung_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,24 +245,35 @@ class Nemesis:
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
         struck = self._struck[call]
+        struck.hung_up = True
         if struck.how == "dripping":
             self._settle(call, Cut(self._dripped(struck), "dripping"))
+        self._release(call)
+
+    def _release(self, call: int) -> None:
+        """A stall that proved itself and that nobody waits at any more is healed: held ends add up on a link."""
+        struck = self._struck[call]
+        if struck.how != "stalled" or not (struck.proved and struck.hung_up):
+            return
+        for armed in [armed for armed in struck.state.strikes if armed.call == call]:
+            struck.state.strikes.remove(armed)
+            self._spawn(armed.strike.heal())
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
+        stops: Sequence[int] = ()
         try:
+            if point.at == BEFORE_HEAD:
+                stops = await self._before_reply(point)
+            elif state := self._pending.pop((point.call, point.at), None):
+                await self._at_stop(state, point)
+            # Last, because while this reply was held another one's limit may have been armed.
             written = point.carried + (point.head + point.at if point.at >= 0 else 0)
             await self._links["llm"].admit(point.conn.peer, written)
-            if point.at != BEFORE_HEAD:
-                state = self._pending.pop((point.call, point.at), None)
-                if state is not None:
-                    await self._at_stop(state, point)
-                return ()
-            return await self._before_reply(point)
         except NetworkError as wrong:
             self._break(wrong)
             await asyncio.Event().wait()
-            raise
+        return stops
 
     async def _before_reply(self, point: Point) -> Sequence[int]:
         stops: list[int] = []
@@ -371,6 +383,7 @@ class Nemesis:
             # Not settled: its connection is still held by the fault, and a hang-up would have to be told.
             struck.proved = True
             self.delivered(armed.call, Cut(struck.at, struck.how))
+            self._release(armed.call)
         self._heal_later(state)
 
     # ---- triggers
@@ -518,6 +531,12 @@ class Nemesis:
         slows = isinstance(state.planned.fault, Latency | Drip)
         written = armed.call is not None and armed.call not in self.open_calls
         return Proof(armed.at, "the whole reply was written while it was on") if slows and written else None
+
+    def _unproven(self, state: _State, armed: _Armed) -> None:
+        if armed.call is None or armed.proved or self._history.sealed:
+            return
+        if isinstance(state.planned.fault, Stall | CutFault):
+            self._history.add(FaultUnproven(fault=state.index, name=state.planned.fault.name, call=armed.call))
 
     def _settle(self, call: int, cut: Cut) -> None:
         """Tell how much of a struck reply arrived, now that the fault is over or the agent has hung up."""

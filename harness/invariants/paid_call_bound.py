@@ -14,13 +14,13 @@ def paid_call_bound(
     *,
     per_step: int = 12,
     zero_output: int = 11,
-    without_progress: int | None = None,
+    calls_without_progress: int | None = None,
     calls_per_turn: int | None = None,
 ) -> Verdict:
     """A step is paid for at most `per_step` times beyond the first, and `zero_output` paid calls in a row are empty.
 
     The provider bills every accepted request, whatever the client then received (incident retry-storm). Ten retries is
-    the largest common default, so twelve repeats are no false alarm. `without_progress` bounds requests in a row,
+    the largest common default, so twelve repeats are no false alarm. `calls_without_progress` bounds requests in a row,
     accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` all of a turn's requests.
     Calls that no stimulus asked for are judged as one more turn.
     """
@@ -36,8 +36,8 @@ def paid_call_bound(
             says = f"{name}: {len(streak)} paid calls in a row brought nothing, {zero_output} allowed"
             yield fail(says, requests(streak))
         stuck = longest_run(main, lambda call: not call.progressed)
-        if without_progress is not None and len(stuck) > without_progress:
-            says = f"{name}: {len(stuck)} requests in a row completed nothing, {without_progress} allowed"
+        if calls_without_progress is not None and len(stuck) > calls_without_progress:
+            says = f"{name}: {len(stuck)} requests in a row completed nothing, {calls_without_progress} allowed"
             yield fail(says, requests(stuck))
         if calls_per_turn is not None and len(calls) > calls_per_turn:
             yield fail(f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls))

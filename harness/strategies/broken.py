@@ -78,7 +78,7 @@ def _no_progress(play: Play) -> Mapping[str, Number]:
             play.tell.stall(call, delivered=5, waits_s=1)
         play.tell.wait(1)
     play.tell.fails()
-    return {"without_progress": 11}
+    return {"calls_without_progress": 11}
 
 
 def _too_many_calls(play: Play) -> Mapping[str, Number]:

@@ -24,7 +24,7 @@ def played(scenario: Path, agent: Path, out: Path) -> tuple[int, dict[str, objec
     )
     rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
     assert len(rows) == 1, done.stderr
-    return done.returncode, rows[0], done.stdout
+    return done.returncode, rows[0], " ".join(done.stdout.split())
 
 
 def test_the_tutorials_agent_is_red(folder: Path, tmp_path: Path):

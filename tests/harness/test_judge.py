@@ -222,8 +222,8 @@ def test_a_refusal_for_pairing_blames_the_agent():
         ({}, {"calls_per_turn": 8}, {"calls_per_turn": 8}),
         ({"calls_per_turn": 20}, {"calls_per_turn": 8}, {"calls_per_turn": 8}),
         ({"calls_per_turn": 3}, {"calls_per_turn": 8}, {"calls_per_turn": 3}),
-        ({}, {"calls_without_progress": 4}, {"without_progress": 4}),
-        ({"without_progress": 2}, {"calls_without_progress": 4}, {"without_progress": 2}),
+        ({}, {"calls_without_progress": 4}, {"calls_without_progress": 4}),
+        ({"calls_without_progress": 2}, {"calls_without_progress": 4}, {"calls_without_progress": 2}),
         ({}, {"tool_rounds": 3}, {}),
     ],
 )

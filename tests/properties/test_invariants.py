@@ -10,7 +10,7 @@ from wedgehog.harness.strategies import BREAKS, Broken, answered_histories, brok
 
 STOCK = [name for name, it in known().items() if not it.asked]
 GENEROUS = {
-    "paid_call_bound": {"without_progress": 11, "calls_per_turn": 60},
+    "paid_call_bound": {"calls_without_progress": 11, "calls_per_turn": 60},
     "spend_bound": {"usd_per_turn": 2.5},
     "tool_deadline": {"tool_s": 35},
     "tool_result_bound": {"tool_result_chars": 4000},

@@ -90,8 +90,8 @@ def test_tokens_without_completed_progress_are_reported_and_bounded_only_on_dema
     history = _six_dribbles_then_the_answer()
     verdict = check("paid_call_bound", history)
     assert (verdict.status, verdict.says) == ("pass", "turn 1: 6 requests in a row completed nothing")
-    assert check("paid_call_bound", history, without_progress=6).status == "pass"
-    assert check("paid_call_bound", history, without_progress=5).status == "fail"
+    assert check("paid_call_bound", history, calls_without_progress=6).status == "pass"
+    assert check("paid_call_bound", history, calls_without_progress=5).status == "fail"
 
 
 def test_calls_that_no_stimulus_asked_for_are_one_more_turn():

@@ -63,7 +63,7 @@ def test_only_turn_answered_waits_to_be_asked():
             "paid_call_bound",
             {"per_stp": 5},
             "paid_call_bound does not know 'per_stp' (did you mean 'per_step'?); "
-            "it takes per_step, zero_output, without_progress, calls_per_turn",
+            "it takes per_step, zero_output, calls_without_progress, calls_per_turn",
         ),
         (
             "error_surfaced",

@@ -1,0 +1,126 @@
+"""The command: options in, words on stderr, tables on stdout, one line for a user's mistake."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from wedgehog.harness.campaign import Campaign
+from wedgehog.harness.cli import app
+
+Wedgehog = Callable[..., Result]
+STORY = {"name": "well", "why": "It goes well.", "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]}
+SPEC = {"name": "mine", "wire": "anthropic", "command": ["{python}", "-c", "0", "{message}"]}
+
+
+@pytest.fixture
+def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
+    """Runs the command in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "well.yaml").write_text(yaml.safe_dump(STORY))
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(SPEC))
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "silent-stal"], "did you mean 'silent-stall'?"),
+        (["run", "well.yaml"], "--agent SPEC"),
+        (["run", "well.yaml", "--agent", "nobody"], "no agent spec 'nobody'"),
+        (["run", "well.yaml", "--agent", "gone.yaml"], "gone.yaml: no such file"),
+        (["run", "well.yaml", "--agent", "well.yaml"], "well.yaml:"),
+        (["run", "nowhere/"], "no scenario file, folder or stock name"),
+        (["run", "silent-stall", "-k", "zzzz"], "no scenario matches 'zzzz'"),
+        (["check", "."], "no finished run in here"),
+        (["check", "nowhere"], "no finished run in here"),
+        (["replay", "."], "inputs.json: can't be read"),
+        (["scenarios", "nowhere"], "no scenario file, folder or stock name 'nowhere'"),
+        (["agents", "empty"], "empty: no agent spec (*.yaml) in here"),
+        (["serve", "--script", "gone.yaml"], "gone.yaml: no such file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(wedgehog: Wedgehog, words: list[str], said: str):
+    """On stderr, without a traceback, and nothing on stdout."""
+    ran = wedgehog(*words)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("wedgehog: ") and said in line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--network", "carrier-pigeon"],
+        ["run", "--repeat", "0"],
+        ["run", "--jobs", "0"],
+        ["fly"],
+        ["run", "--fly"],
+    ],
+)
+def test_an_option_that_does_not_exist_is_bad_usage(wedgehog: Wedgehog, words: list[str]):
+    """Exit code 2, as everywhere."""
+    assert wedgehog(*words).exit_code == 2
+
+
+def test_a_mistake_makes_no_run_folder(wedgehog: Wedgehog, tmp_path: Path):
+    """All files are read before anything is made."""
+    wedgehog("run", "well.yaml", "--agent", "well.yaml")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_scenarios_are_listed_with_their_why(wedgehog: Wedgehog):
+    """For people, and as JSON for programs."""
+    assert "It goes well." in wedgehog("scenarios", "well.yaml").stdout
+    rows = json.loads(wedgehog("scenarios", "--json").stdout)
+    assert {"name", "family", "core", "why"} == set(rows[0])
+    assert any(row["core"] for row in rows) and all(row["why"] for row in rows)
+
+
+def test_agents_are_listed_with_their_fixes(wedgehog: Wedgehog):
+    """The stock specimens, or the specs of a folder."""
+    stock = wedgehog("agents").stdout
+    assert "buggy" in stock and "fix retry-network-errors (in the fixed set): " in stock
+
+
+def test_doctor_says_where_everything_is(wedgehog: Wedgehog):
+    """Exit code 0 where nothing that is needed is missing."""
+    ran = wedgehog("doctor")
+    assert ran.exit_code == 0 and "ok   python: " in ran.stdout and "toxiproxy: " in ran.stdout
+
+
+def test_help_names_every_command(wedgehog: Wedgehog):
+    """What a user tries first."""
+    said = wedgehog("--help").stdout
+    assert all(command in said for command in ("run", "check", "replay", "scenarios", "agents", "serve", "doctor"))
+
+
+def test_a_run_is_reported_and_its_exit_code_is_the_campaigns(wedgehog: Wedgehog, tmp_path: Path):
+    """This agent never asks the model: an error, said with its reason; the files are there all the same."""
+    ran = wedgehog("run", "well.yaml", "--agent", "mine.yaml", "--network", "embedded", "--json")
+    assert ran.exit_code == 3, ran.output
+    (row,) = json.loads(ran.stdout)
+    assert (row["scenario"], row["agent"], row["verdict"]) == ("well", "mine", "error")
+    folder = (tmp_path / "runs" / "latest").resolve()
+    assert {"campaign.json", "summary.csv", "junit.xml", "report.html"} <= {path.name for path in folder.iterdir()}
+    assert "[1/1] well x mine: error" in ran.stderr
+
+
+def test_options_reach_the_campaign(wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Out, network, jobs and seed."""
+    seen: list[Any] = []
+
+    async def play(self: Campaign) -> list[Any]:
+        seen.append((self.options, len(self.entries)))
+        return []
+
+    monkeypatch.setattr(Campaign, "play", play)
+    words = ["--out", "here", "--network", "embedded", "--jobs", "7", "--seed", "9", "--repeat", "3"]
+    assert wedgehog("run", "well.yaml", "-a", "mine.yaml", *words).exit_code == 0
+    ((options, entries),) = seen
+    assert (str(options.out), options.network, options.jobs, options.seed, entries) == ("here", "embedded", 7, 9, 3)

@@ -1,0 +1,192 @@
+"""The command as its user runs it: a process of its own, real agents, real Toxiproxy, real signals."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from wedgehog.harness.network.server import locate
+
+PATIENCE_S = 60.0
+AGENT = '''\
+"""A small agent: asks the model once; what it finds in its environment is its session."""
+import json, os, sys, urllib.request
+url, session, message = sys.argv[1:4]
+json.dump(dict(os.environ), open(os.path.join(session, "environment.json"), "w"))
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
+request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
+if "linger" in message:  # a helper that nobody will end but us: a session of its own, a washed environment
+    import subprocess
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"])
+except OSError as wrong:
+    sys.exit(f"Error: {wrong}")
+'''
+
+
+def patiently(met: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
+    """Look again and again until something is found; what was found, falsy if it never was."""
+    end = time.monotonic() + within_s
+    while not (found := met()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+class Running:
+    """A command that is under way, and what it leaves behind."""
+
+    def __init__(self, process: "subprocess.Popen[str]", out: Path, err: Path) -> None:
+        self.process, self.out, self._err = process, out, err
+
+    @property
+    def said(self) -> str:
+        """What it has said to people so far."""
+        return self._err.read_text()
+
+    @property
+    def folder(self) -> Path:
+        """Its campaign's folder."""
+        return (self.out / "latest").resolve()
+
+    def until(self, met: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
+        """Wait for something that must come while it runs."""
+        found = patiently(lambda: met() or self.process.poll() is not None, within_s)
+        assert found and self.process.poll() is None, f"it did not come; it said: {self.said}"
+        return met()
+
+    def history(self, scenario: str, agent: str = "mine") -> str:
+        """What is on disk of one run's history."""
+        path = self.folder / scenario / agent / "history.jsonl"
+        return path.read_text() if path.is_file() else ""
+
+    def marked(self, below: str = "") -> list[psutil.Process]:
+        """Living processes that carry this campaign's mark."""
+        mark = re.compile(rf"wedgehog-[0-9a-f]*{self.folder.name[-4:]}(/|$)")
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                carried = process.environ().get("WEDGEHOG_RUN", "")
+                if mark.match(carried) and below in carried and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def ends(self, within_s: float = PATIENCE_S) -> int:
+        """Its exit code, once it has ended."""
+        return self.process.wait(within_s)
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """What the command gets: no colours, a wide terminal."""
+    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture
+def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Running]]:
+    """Starts `wedgehog …` in a folder of its own; whatever is left of it is ended afterwards."""
+    started: list[Running] = []
+
+    def start(*words: str, **more: str) -> Running:
+        out, err = tmp_path / "runs", tmp_path / f"stderr-{len(started)}"
+        with err.open("w") as said, (tmp_path / f"stdout-{len(started)}").open("w") as told:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "wedgehog.harness.cli", *words],
+                cwd=tmp_path,
+                env={**environment, **more},
+                stdout=told,
+                stderr=said,
+                text=True,
+            )
+        started.append(Running(process, out, err))
+        return started[-1]
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait()
+        if running.out.exists():
+            for process in running.marked():
+                with suppress(psutil.Error):
+                    process.kill()
+
+
+@pytest.fixture
+def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Runs `wedgehog …` to its end."""
+
+    def ran(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "wedgehog.harness.cli", *words],
+            cwd=tmp_path,
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return ran
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Callable[..., str]:
+    """Writes a scenario; its name."""
+
+    def write(name: str, *model: Any, user: str = "Go on.", **words: Any) -> str:
+        turns = [{"user": user, "model": list(model) or [{"text": "Done {nonce}"}]}]
+        story = {"name": name, "why": "It is a test.", "turns": turns, **words}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(story))
+        return f"{name}.yaml"
+
+    return write
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Callable[..., str]:
+    """Writes an agent and its spec; the spec's name."""
+
+    def write(name: str = "mine", code: str = AGENT, **words: Any) -> str:
+        (tmp_path / f"{name}.py").write_text(code)
+        command = ["{python}", "-S", "-E", f"{{here}}/{name}.py", "{llm_url}", "{session_dir}", "{message}"]
+        spec = {"name": name, "wire": "anthropic", "command": command, "env": {"KEY": "{key}"}, "recover_s": 0}
+        spec |= {"session_files": ["{session_dir}/*.json"], **words}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+        return f"{name}.yaml"
+
+    return write
+
+
+@pytest.fixture
+def toxiproxy() -> str:
+    """The option that demands Toxiproxy; skips where there is none, fails where the environment demands one."""
+    found = locate()
+    if found.path is None:
+        reason = f"no Toxiproxy server: {'; '.join(found.tried)}"
+        if os.environ.get("WEDGEHOG_REQUIRE_TOXIPROXY") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return "--network=toxiproxy"
+
+
+@pytest.fixture(params=["embedded", "toxiproxy"])
+def network(request: pytest.FixtureRequest) -> str:
+    """The option for both networks, one after the other."""
+    return "--network=embedded" if request.param == "embedded" else str(request.getfixturevalue("toxiproxy"))
+
+
+@pytest.fixture
+def patience() -> Callable[..., Any]:
+    """Looks again and again until something is found."""
+    return patiently

@@ -1,0 +1,138 @@
+"""`wedgehog run` from end to end, and what can be done with what it leaves."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wedgehog.harness.selection import stock_folder
+from wedgehog.reports.rows import COLUMNS
+
+STORY = "continuation-fin-mid-body"
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """summary.csv."""
+    with (folder / "summary.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def incident(tmp_path: Path) -> str:
+    """One scenario of a stock incident with its specimen, without a fix and with all of them."""
+    folder = tmp_path / "incident"
+    shutil.copytree(stock_folder() / "incidents" / "silent-stall", folder)
+    for path in (folder / "scenarios").iterdir():
+        if path.stem != STORY:
+            path.unlink()
+    path = folder / "scenarios" / f"{STORY}.yaml"
+    words = yaml.safe_load(path.read_text())
+    words["expect"] = {agent: words["expect"][agent] for agent in ("buggy", "fixed")}
+    path.write_text(yaml.safe_dump(words))
+    return "incident"
+
+
+def test_an_incident_is_red_without_its_fix_and_green_with_it_and_can_be_checked_and_replayed(
+    wedgehog: Any, incident: str, network: str, tmp_path: Path
+):
+    """Exit code 0 means as expected; every file is there; the verdicts can be redone; a run can be played again."""
+    ran = wedgehog("run", incident, network)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    folder = (tmp_path / "runs" / "latest").resolve()
+    names = {path.name for path in folder.iterdir()}
+    assert {"campaign.json", "summary.csv", "junit.xml", "report.html", "bodies"} <= names
+    buggy, fixed = rows(folder)
+    assert tuple(buggy) == COLUMNS
+    assert (buggy["verdict"], buggy["violated"], buggy["faults_fired"]) == ("fail", "turn_answered", "1")
+    assert (fixed["verdict"], fixed["violated"], fixed["answered"]) == ("pass", "", "True")
+    assert {buggy["network"], fixed["network"]} == {network.partition("=")[2]}
+    for row in (buggy, fixed):
+        kept = {path.name for path in (folder / row["run_dir"]).iterdir()}
+        assert {"scenario.yaml", "history.jsonl", "verdicts.json", "agent.log", "session"} <= kept
+
+    before = {row["run_dir"]: (folder / row["run_dir"] / "verdicts.json").read_text() for row in (buggy, fixed)}
+    (folder / "summary.csv").unlink()
+    checked = wedgehog("check", str(folder))
+    assert checked.returncode == 0, checked.stderr
+    assert before == {name: (folder / name / "verdicts.json").read_text() for name in before}
+    assert rows(folder) == [buggy, fixed]
+
+    words = buggy["replay"].split()
+    assert words[:2] == ["wedgehog", "replay"]
+    again = wedgehog("replay", *words[2:], network)
+    assert again.returncode == 0, again.stderr
+    (replayed,) = rows((tmp_path / "runs" / "latest").resolve())
+    assert (replayed["agent"], replayed["verdict"], replayed["violated"]) == ("buggy", "fail", "turn_answered")
+
+
+def test_a_fault_that_never_fires_is_no_pass(wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path):
+    """The reply is shorter than the trigger: inconclusive, exit code 3, and the sentence says why."""
+    ran = wedgehog("run", told("short", faults=[{"at": {"byte": 10**6}, "do": "cut"}]), "--agent", agent(), network)
+    assert ran.returncode == 3, ran.stderr
+    (row,) = rows((tmp_path / "runs" / "latest").resolve())
+    assert (row["verdict"], row["faults_fired"]) == ("inconclusive", "0")
+    assert "the fault never fired: cut on llm at 1.1" in ran.stdout
+
+
+def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
+    """Nor do they disturb us: the run passes though every proxy variable leads nowhere."""
+    secrets = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN")
+    proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    mine = dict.fromkeys(secrets, "sk-real-money") | dict.fromkeys(proxies, "http://127.0.0.1:9")
+    ran = wedgehog("run", told("well"), "--agent", agent(), "--network=auto", **mine)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    folder = (tmp_path / "runs" / "latest").resolve()
+    (kept,) = (folder / "well" / "mine" / "session").rglob("environment.json")
+    found = json.loads(kept.read_text())
+    assert not set(found) & {*secrets, *proxies} and "sk-real-money" not in found.values()
+    assert found["KEY"].startswith("sk-wedgehog-canary") and found["WEDGEHOG_RUN"]
+    assert found["HOME"] != str(Path.home())
+    assert all(b"sk-real-money" not in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
+    """A missing command, one that never asks the model, one that crashes: errors by their control runs, exit code 3."""
+    specs = [
+        agent("missing", command=["no-such-program-here", "{message}"]),
+        agent("idle", code="print('I would rather not.')"),
+        agent("crashes", code="raise RuntimeError('my hat is gone')"),
+    ]
+    ran = wedgehog("run", told("well"), *(word for spec in specs for word in ("--agent", spec)), "--network=embedded")
+    assert ran.returncode == 3, ran.stderr
+    folder = (tmp_path / "runs" / "latest").resolve()
+    assert {row["agent"]: row["verdict"] for row in rows(folder)} == dict.fromkeys(
+        ("missing", "idle", "crashes"), "error"
+    )
+    said = {path.parent.name: json.loads(path.read_text())["says"] for path in folder.rglob("verdicts.json")}
+    assert "no-such-program-here" in said["missing"]
+    assert "no request for the model arrived: does the agent use {llm_url}?" in said["idle"]
+    assert "I would rather not." in said["idle"]
+    assert "my hat is gone" in said["crashes"]
+    assert "Traceback (most recent call last)" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("bad.yaml", "name: bad\nwhy: w\nturms: []\n", "bad.yaml:3: unknown key 'turms' (did you mean 'turns'?)"),
+        ("bad.yaml", "name: bad\nwhy: w\nturns:\n  - user: [x]\n", "bad.yaml:4: "),
+        ("mine.yaml", "name: mine\nwire: anthropic\ncomand: [x]\n", "mine.yaml:3: unknown key 'comand'"),
+        ("mine.yaml", None, "mine.yaml: no such file"),
+    ],
+)
+def test_a_bad_file_is_one_line(
+    wedgehog: Any, told: Any, agent: Any, tmp_path: Path, name: str, text: str | None, said: str
+):
+    """File, line and what was expected; exit code 2, no traceback, no run folder."""
+    told("bad")
+    agent()
+    (tmp_path / name).unlink() if text is None else (tmp_path / name).write_text(text)
+    ran = wedgehog("run", "bad.yaml", "--agent", "mine.yaml")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("wedgehog: ") and said in line
+    assert not (tmp_path / "runs").exists()
