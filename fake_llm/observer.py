@@ -30,9 +30,10 @@ class ConnectionOpened:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The connection is gone, whoever closed it."""
+    """The connection is gone; `by_us`: after a reply that ends it, as `Connection: close` asks for."""
 
     conn: Conn
+    by_us: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class _Line:
         self.conn = conn
         self.carried = 0
         self.transport = transport
+        self.by_us = False
 
     def write(self, data: bytes) -> None:
         self.carried += len(data)
@@ -100,7 +101,7 @@ class _Connections(web.Server):
         super().connection_lost(handler, exc)
         line = self.lines.pop(handler, None)
         if line:
-            self._llm.observer.saw(ConnectionClosed(line.conn))
+            self._llm.observer.saw(ConnectionClosed(line.conn, line.by_us))
 
 
 class FakeLLM:
@@ -128,6 +129,9 @@ class FakeLLM:
         self.host = host
         self.port = port
         self.close_after: Callable[[int], bool] = lambda call: False
+        self.waits_for_close = False
+        """A client that asked for `Connection: close` closes first, as soon as it has the reply: a close of ours would
+        hide when it hangs up, and could overtake the reply on a link that resets."""
         self._strict = strict
         self._models = models
         self._clock = clock or RealClock()
@@ -176,7 +180,9 @@ class FakeLLM:
         dialect = dialect_of(request)
         settled = self._settle(request, dialect, line.conn, incoming, trouble)
         await self._deliver(request, settled, line)
-        return _Written(keep_alive=not settled.image.closes)
+        framed = incoming.version >= HttpVersion11 and trouble is None and not self.close_after(request.call)
+        line.by_us = settled.image.closes and not (framed and self.waits_for_close)
+        return _Written(keep_alive=not line.by_us)
 
     def _settle(
         self,

@@ -207,7 +207,7 @@ def judge_again(folder: Path) -> Judgement:
         return stored.judgement
     inputs = read_inputs(folder)
     scenario = load_scenario(folder / "scenario.yaml").scenario
-    agent = stored_agent(folder, inputs)
+    agent = _variant(load_spec(folder / "agent.yaml"), inputs, folder)
     fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)

@@ -65,7 +65,8 @@ def read_control(
     call = next(call for call in history.calls if call.number == answered_by)
     tools = shape.tools | ({SHELL} if shells.get(answered_by) else frozenset())
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
-    if later and all(shapes[call.number].system != shape.system for call in later):
+    systems = {shapes[call.number].system for call in later if call.number in shapes}
+    if systems and shape.system not in systems:
         shape = replace(shape, system="")
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)

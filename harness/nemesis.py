@@ -67,6 +67,8 @@ class _State:
     sticky: bool = False
     due: bool = False
     """A refusal that is being armed, or was."""
+    port: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the link's port is being closed."""
     conns: set[int] = field(default_factory=set)
     strikes: list[_Armed] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -102,7 +104,7 @@ class Nemesis:
         self._calls: dict[int, _CallFacts] = {}
         self._struck: dict[int, _Struck] = {}
         self._pending: dict[tuple[int, int], _State] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._refused: set[int] = set()
         self.open_calls: set[int] = set()
         """Requests that have not got the end of their reply yet."""
@@ -347,7 +349,11 @@ class Nemesis:
         where: Spot = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
         if isinstance(fault, Latency):
             where = WholeLink()
-        armed = await self._arm(state, fault, where, point.call, max(0, at))
+        # An agent that hangs up right now ends whoever waits here; half a strike would be healed by nobody.
+        arming = asyncio.create_task(self._arm(state, fault, where, point.call, max(0, at)))
+        self._tasks.add(arming)
+        arming.add_done_callback(self._tasks.discard)
+        armed = await asyncio.shield(arming)
         if armed is None:
             return
         how = limited_by(fault)
@@ -362,6 +368,10 @@ class Nemesis:
         """Strike, unless the fault is healed by now: what was armed too late is taken away at once."""
         if state.healed.is_set():
             return None
+        if isinstance(fault, Refuse | Down):
+            async with state.port:  # it hits before it is proved, so healing waits for it
+                state.strikes.append(_Armed(await self._links[state.planned.link].strike(fault, where), call, at))
+            return state.strikes[-1]
         strike = await self._links[state.planned.link].strike(fault, where)
         if state.healed.is_set():
             await strike.heal()
@@ -518,11 +528,14 @@ class Nemesis:
                 # Proven or not, more than this can't have passed.
                 at = self._dripped(struck) if struck.how == "dripping" else struck.at
                 self._settle(call, Cut(at, struck.how))
-        for armed in list(state.strikes):
+        async with state.port:
+            strikes = list(state.strikes)
+        for armed in strikes:
             with contextlib.suppress(NetworkError):
                 await armed.strike.heal()
                 # An agent that ends at once is faster than the network's count: what was proved by now counts.
                 self._proved(state, armed, await armed.strike.fired(timeout_s=0) or self._passed_under(state, armed))
+            self._unproven(state, armed)
         if state.fired:
             self._history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
 

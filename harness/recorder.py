@@ -99,6 +99,8 @@ class Recorder:
         self._last_on: dict[int, int] = {}
         self._unplaced: set[int] = set()
         self._hung_up: set[int] = set()
+        self.look: Callable[[], None] = lambda: None
+        """Called before a request is written down: what its agent's tools have done by then comes first."""
         self.requests = 0
         """Requests for the model so far."""
 
@@ -121,7 +123,7 @@ class Recorder:
                 self._ended(seen)
             case fact.Unscripted():
                 self._history.add(CallUnscripted(call=seen.call, why=seen.why))
-            case fact.ConnectionClosed():
+            case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
             case _:
                 pass
@@ -149,6 +151,7 @@ class Recorder:
         self._calls[seen.call] = _Open(seen.conn.id)
         self._last_on[seen.conn.id] = seen.call
         self.requests += 1
+        self.look()
         talk = seen.conversation
         place = self._placing.place(seen.call, talk) if talk else Place(0, 0, 1, "unreadable")
         self._history.add(

@@ -107,12 +107,14 @@ class _Run:
         self.plan = job.scenario.plan(job.time_scale)
         self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
         self.beacon_file = self.folder / "cwd" / beacon.FILE_NAME
+        self.trail = beacon.Trail(self.beacon_file, self._beacon_seen)
         self.nemesis = Nemesis(self.plan, {}, history, clock)
         self.positions = Positions(self.words.salt, job.control.shape if job.control else None)
         self.script = TurnScript(self.positions, self._turns(), beacon=self._with_beacon)
         self.script.nonce_per_call = job.control is None
         self.play_script = Play(self.script, self.nemesis, clock)
         self.recorder = Recorder(history, clock, self.play_script, self.nemesis, store.keep_body)
+        self.recorder.look = self.trail.look
         self.play_script.recorder = self.recorder
         self.nemesis.delivered = self.recorder.delivered
 
@@ -149,7 +151,7 @@ class _Run:
     async def _with_agent(self, world: World, watchdog: Watchdog) -> None:
         spec, place = self.job.agent, self._place(world)
         async with contextlib.AsyncExitStack() as stack:
-            watchers = [asyncio.create_task(self._watch_beacon()), asyncio.create_task(self._watch_network())]
+            watchers = [asyncio.create_task(self.trail.watch(self.clock)), asyncio.create_task(self._watch_network())]
             stack.push_async_callback(_end_all, watchers)
             session = await stack.enter_async_context(open_agent(spec, place))
             stack.callback(self._keep_sessions, place)
@@ -162,6 +164,7 @@ class _Run:
                 self.clock,
                 Bounds(self.job.turn_s, spec.start_s, self.job.control.start_up_s if self.job.control else 0.0),
                 stays=spec.kind != "command",
+                look=self.trail.look,
             )
             await self._all_turns(player, session)
 
@@ -259,12 +262,9 @@ class _Run:
     def _with_beacon(self, command: str, token: str) -> str:
         return beacon.wrapped(command, token, self.beacon_file)
 
-    async def _watch_beacon(self) -> None:
-        def seen(token: str, phase: beacon.Phase) -> None:
-            self.history.add(BeaconSeen(token=token, phase=phase))
-            self.nemesis.beacon(token, phase)
-
-        await beacon.watch(self.beacon_file, self.clock, seen)
+    def _beacon_seen(self, token: str, phase: beacon.Phase) -> None:
+        self.history.add(BeaconSeen(token=token, phase=phase))
+        self.nemesis.beacon(token, phase)
 
     async def _watch_network(self) -> None:
         """A network that dies in mid run is our trouble, whether or not a fault is being armed just then."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wedgehog.fake_llm.position import Positions
@@ -71,6 +72,8 @@ class TurnPlayer:
     bounds: Bounds
     stays: bool
     """Whether the agent lives on between messages (a service), so that it may go on spending after a stop."""
+    look: Callable[[], None] = lambda: None
+    """Called before the end of a turn is written down: what its tools have done by then comes first."""
 
     async def play(self, message: Message, *, first: bool) -> None:
         """Hand over one message, wait until its turn is over, heal.
@@ -91,6 +94,7 @@ class TurnPlayer:
             )
         )
         outcome = await self._said(message, first)
+        self.look()
         self.history.add(_ended(message.number, outcome))
         if outcome.ended in ("aborted", "gave up"):
             await self._watch_after_stop(message.number)

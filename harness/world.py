@@ -48,6 +48,7 @@ async def open_world(
     resets = any(isinstance(planned.fault, Cut) and planned.fault.then == "rst" for planned in plan.faults)
     async with contextlib.AsyncExitStack() as stack:
         llm = await stack.enter_async_context(FakeLLM(script, observer))
+        llm.waits_for_close = True
         links = {"llm": await network.open_link("llm", (llm.host, llm.port), resets)}
         stack.push_async_callback(links["llm"].close)
         if pages:

@@ -19,7 +19,7 @@ from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
 from wedgehog.harness.document import BadValue
 
-Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
+Wire = Literal["openai-chat", "anthropic"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NoSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]

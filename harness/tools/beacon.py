@@ -6,6 +6,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -57,11 +58,22 @@ def _lines(data: bytes) -> Iterator[tuple[str, Phase]]:
             yield name, cast(Phase, phase)
 
 
-async def watch(file: Path, clock: Clock, seen: Callable[[str, Phase], None]) -> None:
-    """Call `seen` for every trace, until cancelled."""
-    offset = 0
-    while True:
-        traces, offset = read_new(file, offset)
+@dataclass
+class Trail:
+    """The traces of one run, each told to `seen` once."""
+
+    file: Path
+    seen: Callable[[str, Phase], None]
+    offset: int = 0
+
+    def look(self) -> None:
+        """Tell what is new. Ask before an event that a trace must not seem to follow: a request, the end of a turn."""
+        traces, self.offset = read_new(self.file, self.offset)
         for name, phase in traces:
-            seen(name, phase)
-        await clock.sleep(WATCH_EVERY_S)
+            self.seen(name, phase)
+
+    async def watch(self, clock: Clock) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            self.look()
+            await clock.sleep(WATCH_EVERY_S)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
+
 from wedgehog.fake_llm.when import ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec, Http, Limits, Request, Timeout
 from wedgehog.harness.document import load

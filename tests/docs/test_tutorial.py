@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ def folder(docs: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(docs / "examples" / "tutorial", tmp_path / "tutorial"))
 
 
-def played(scenario: Path, agent: Path, out: Path) -> tuple[int, dict[str, object], str]:
+def played(scenario: Path, agent: Path, out: Path) -> tuple[int, dict[str, Any], str]:
     """Run the command; its exit code, the one row of its summary, and what it printed."""
     command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(scenario), "--agent", str(agent)]
     done = subprocess.run(
@@ -46,9 +47,9 @@ def test_the_tutorials_next_fault_is_red_again(folder: Path, tmp_path: Path):
     shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
     scenario = folder / "stall-once.yaml"
     scenario.write_text(scenario.read_text().replace("{stall: forever}", "{cut: fin}"))
-    code, row, said = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
+    code, row, _ = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
     assert (code, row["violated"], row["paid_calls"]) == (1, "turn_answered", 1)
-    assert "IncompleteRead" in said
+    assert "IncompleteRead" in (tmp_path / "runs" / "latest" / row["run_dir"] / "agent.log").read_text()
 
 
 @pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])

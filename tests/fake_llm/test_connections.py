@@ -97,6 +97,29 @@ async def test_a_client_that_wants_to_close_is_obeyed(open_llm: Any, open_wire: 
     assert await wire.rest() == b""
 
 
+async def test_a_client_that_wants_to_close_may_be_left_to_do_it(
+    open_llm: Any, open_wire: Any, recorder: Any, provider: Any
+) -> None:
+    """With `waits_for_close` the reply says `Connection: close`, and the client is the one who closes."""
+    llm = await open_llm()
+    llm.waits_for_close = True
+    wire = await open_wire(llm)
+    await wire.ask(provider.path, provider.request(), {**provider.headers, "Connection": "close"})
+    assert (await wire.reply()).headers["connection"] == "close"
+    wire.writer.close()
+    (closed,) = await recorder.wait_for(ConnectionClosed)
+    assert not closed.by_us
+
+
+async def test_who_closed_is_told(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
+    """A connection that the fake ends after its reply was not hung up by the client."""
+    wire = await open_wire(await open_llm())
+    await wire.ask(provider.path, provider.request(), {**provider.headers, "Connection": "close"})
+    await wire.rest()
+    (closed,) = await recorder.wait_for(ConnectionClosed)
+    assert closed.by_us
+
+
 async def test_an_http_1_0_client_gets_no_chunks(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
     """For an old client the end of the connection ends the stream, and the marks are right all the same."""
     wire = await open_wire(await open_llm())

@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.control import ControlFacts
-from wedgehog.harness.event import CallUnscripted, FaultFired, RequestRefused, Trouble
+from wedgehog.harness.event import CallUnscripted, FaultFired, FaultUnproven, RequestRefused, Trouble
 from wedgehog.harness.history import History
 from wedgehog.harness.judge import bounds, judge
 from wedgehog.harness.scenario import Scenario
@@ -209,6 +209,14 @@ def test_a_refusal_for_pairing_blames_the_agent():
     tell.refuse(tell.ask(), 400, pairing=True, scripted=False)
     judgement = judged(tell.fails().seal())
     assert (judgement.verdict, judgement.violated) == ("fail", ("tool_call_pairing",))
+    assert "validator" not in {verdict.name for verdict in judgement.verdicts}
+
+
+def test_a_strike_without_proof_makes_the_run_inconclusive():
+    """Another attempt's proof does not tell how much the agent got of this one."""
+    unproven = FaultUnproven(fault=0, name="cut", call=2)
+    judgement = judged(with_event(well(Telling()).seal(), FIRED, unproven), **CUT)
+    assert judgement.verdict == "inconclusive" and "call 2" in judgement.says
 
 
 # ---- bounds

@@ -1,6 +1,7 @@
 """The nemesis: when each fault strikes, what proves it, and that it is always healed."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -628,4 +629,13 @@ async def test_closing_heals_everything_and_leaves_no_task(rig: Any, manual_cloc
     assert it.strikes[0].healed
     await manual_clock.advance(200)
     assert not it.fired
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_closing_right_after_a_turn_began_leaves_nothing_half_begun(rig: Any):
+    """A timer that was never waited for is no warning about a coroutine that nobody awaited."""
+    it = rig({"at": {"after_s": 100}, "do": "abort"})
+    await it.nemesis.before_turn(1)
+    await it.nemesis.close()
+    gc.collect()
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -89,7 +89,7 @@ class Running:
 @pytest.fixture
 def environment() -> dict[str, str]:
     """What the command gets: no colours, a wide terminal."""
-    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
 
 
 @pytest.fixture

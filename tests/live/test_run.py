@@ -36,10 +36,10 @@ def incident(tmp_path: Path) -> str:
     return "incident"
 
 
-def test_an_incident_is_red_without_its_fix_and_green_with_it_and_can_be_checked_and_replayed(
+def test_an_incident_is_red_without_its_fix_and_green_with_it(
     wedgehog: Any, incident: str, network: str, tmp_path: Path
 ):
-    """Exit code 0 means as expected; every file is there; the verdicts can be redone; a run can be played again."""
+    """Exit code 0 means as expected; every file is there, and the summary has its columns."""
     ran = wedgehog("run", incident, network)
     assert ran.returncode == 0, ran.stderr + ran.stdout
     folder = (tmp_path / "runs" / "latest").resolve()
@@ -54,24 +54,36 @@ def test_an_incident_is_red_without_its_fix_and_green_with_it_and_can_be_checked
         kept = {path.name for path in (folder / row["run_dir"]).iterdir()}
         assert {"scenario.yaml", "history.jsonl", "verdicts.json", "agent.log", "session"} <= kept
 
-    before = {row["run_dir"]: (folder / row["run_dir"] / "verdicts.json").read_text() for row in (buggy, fixed)}
+
+def test_a_run_can_be_judged_again_and_played_again(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
+    """`check` gives the same verdicts and the same table; `replay` is what the report says it is."""
+    story = told("cut", faults=[{"at": {"byte": 10}, "do": "cut"}], invariants={"turn_answered": {}})
+    assert wedgehog("run", story, "--agent", agent(), "--network=embedded").returncode == 1
+    folder = (tmp_path / "runs" / "latest").resolve()
+    (row,) = rows(folder)
+    verdicts = folder / row["run_dir"] / "verdicts.json"
+    before = verdicts.read_text()
+    verdicts.write_text(before.replace('"verdict": "fail"', '"verdict": "pass"'))
     (folder / "summary.csv").unlink()
-    checked = wedgehog("check", str(folder))
-    assert checked.returncode == 0, checked.stderr
-    assert before == {name: (folder / name / "verdicts.json").read_text() for name in before}
-    assert rows(folder) == [buggy, fixed]
+    assert wedgehog("check", str(folder)).returncode == 1
+    assert (verdicts.read_text(), rows(folder)) == (before, [row])
 
-    words = buggy["replay"].split()
+    words = row["replay"].split()
     assert words[:2] == ["wedgehog", "replay"]
-    again = wedgehog("replay", *words[2:], network)
-    assert again.returncode == 0, again.stderr
-    (replayed,) = rows((tmp_path / "runs" / "latest").resolve())
-    assert (replayed["agent"], replayed["verdict"], replayed["violated"]) == ("buggy", "fail", "turn_answered")
+    assert wedgehog("replay", *words[2:], "--network=embedded").returncode == 1
+    (again,) = rows((tmp_path / "runs" / "latest").resolve())
+    assert {key: again[key] for key in ("scenario", "agent", "verdict", "violated", "faults_fired")} == {
+        "scenario": "cut",
+        "agent": "mine",
+        "verdict": "fail",
+        "violated": "turn_answered",
+        "faults_fired": "1",
+    }
 
 
-def test_a_fault_that_never_fires_is_no_pass(wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path):
+def test_a_fault_that_never_fires_is_no_pass(wedgehog: Any, told: Any, agent: Any, toxiproxy: str, tmp_path: Path):
     """The reply is shorter than the trigger: inconclusive, exit code 3, and the sentence says why."""
-    ran = wedgehog("run", told("short", faults=[{"at": {"byte": 10**6}, "do": "cut"}]), "--agent", agent(), network)
+    ran = wedgehog("run", told("short", faults=[{"at": {"byte": 10**6}, "do": "cut"}]), "--agent", agent(), toxiproxy)
     assert ran.returncode == 3, ran.stderr
     (row,) = rows((tmp_path / "runs" / "latest").resolve())
     assert (row["verdict"], row["faults_fired"]) == ("inconclusive", "0")
@@ -119,8 +131,7 @@ def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, t
     ("name", "text", "said"),
     [
         ("bad.yaml", "name: bad\nwhy: w\nturms: []\n", "bad.yaml:3: unknown key 'turms' (did you mean 'turns'?)"),
-        ("bad.yaml", "name: bad\nwhy: w\nturns:\n  - user: [x]\n", "bad.yaml:4: "),
-        ("mine.yaml", "name: mine\nwire: anthropic\ncomand: [x]\n", "mine.yaml:3: unknown key 'comand'"),
+        ("mine.yaml", "name: mine\nwire: anthropic\ncommand: 7\n", "mine.yaml:3: "),
         ("mine.yaml", None, "mine.yaml: no such file"),
     ],
 )

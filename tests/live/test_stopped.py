@@ -28,7 +28,9 @@ def under_way(begin: Any, told: Any, agent: Any) -> Any:
     return start
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "network"), [(signal.SIGINT, "toxiproxy"), (signal.SIGTERM, "embedded")], indirect=["network"]
+)
 def test_a_signal_ends_everything_and_what_was_finished_is_reported(
     under_way: Any, network: str, patience: Any, number: signal.Signals
 ):
@@ -50,9 +52,8 @@ def test_a_harness_that_is_killed_takes_everything_with_it(under_way: Any, toxip
     running.process.kill()
     running.ends()
     assert patience(lambda: not running.marked(), 5), running.marked()
-    assert "request_arrived" in [
-        event.kind for event in read(running.folder / "slow" / "mine" / "history.jsonl").events
-    ]
+    history = read(running.folder / "slow" / "mine" / "history.jsonl")
+    assert "request_arrived" in [event.kind for event in history.events]
     campaign = load(running.folder)
     assert [run.judgement.verdict for run in campaign.runs] == ["pass"]
     assert [left.folder.parent.name for left in campaign.unfinished] == ["slow"]
@@ -79,9 +80,9 @@ def test_a_second_ctrl_c_changes_nothing(under_way: Any, patience: Any):
     assert running.ends() == 130 and "Traceback" not in running.said
 
 
-def test_everything_that_listens_listens_on_loopback_only(under_way: Any, network: str):
+def test_everything_that_listens_listens_on_loopback_only(under_way: Any, toxiproxy: str):
     """The fake provider, the pages, Toxiproxy and its API."""
-    running = under_way(network)
+    running = under_way(toxiproxy)
     ours = [psutil.Process(running.process.pid), *running.marked()]
     listening = [
         conn.laddr.ip for process in ours for conn in process.net_connections() if conn.status == psutil.CONN_LISTEN

@@ -19,7 +19,7 @@ class MaxTokens(ReplyFault):
     would follow is lost. At least one character is always lost.
     """
 
-    chars: Annotated[int, Range(0)] = 12
+    chars: Annotated[int, Range(0)] = 20
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply, stopped in the middle."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.tools.beacon import FILE_NAME, dotted, read_new, watch, wrapped
+from wedgehog.harness.tools.beacon import FILE_NAME, Trail, dotted, read_new, wrapped
 
 TOKEN = "wqbcd1x2x3"
 
@@ -92,7 +92,7 @@ def test_lines_that_are_no_traces_are_passed_over(tmp_path: Path):
 async def test_the_watcher_tells_each_trace_as_it_comes(tmp_path: Path, manual_clock: Any):
     """Also when the file is not there yet."""
     seen: list[tuple[str, str]] = []
-    watching = asyncio.create_task(watch(tmp_path / "trace", manual_clock, lambda *trace: seen.append(trace)))
+    watching = asyncio.create_task(Trail(tmp_path / "trace", lambda *trace: seen.append(trace)).watch(manual_clock))
     await manual_clock.advance(0.1)
     (tmp_path / "trace").write_text("1.1.1 started\n")
     await manual_clock.advance(0.1)
