@@ -41,10 +41,13 @@ class MainShape:
 
     def fits(self, conversation: Conversation) -> bool:
         """Whether a request looks like a main call: at least half of the tools, or without tools the same opening."""
-        shape = MainShape.of(conversation)
+        return self.alike(MainShape.of(conversation))
+
+    def alike(self, other: MainShape) -> bool:
+        """Whether a call of the other shape looks like a main call too."""
         if self.tools:
-            return 2 * len(self.tools & shape.tools) >= len(self.tools)
-        return not shape.tools and self.structured == shape.structured and self.system in ("", shape.system)
+            return 2 * len(self.tools & other.tools) >= len(self.tools)
+        return not other.tools and self.structured == other.structured and self.system in ("", other.system)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Campaign:
             self.judgements.append(judgement)
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
-        scenario, agent = entry.file.scenario, entry.agent
+        scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
         _keep_inputs(store, entry, control, seed)
         skipped = why_skipped(scenario, agent, control) if control.passed else ""
@@ -173,6 +173,7 @@ def _keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int
         "agent_path": str(entry.agent.path),
         "scenario_path": str(entry.file.path.absolute()),
         "matrix_only": entry.matrix_only,
+        "own": entry.own,
         "seed": seed,
         "control": facts,
     }
@@ -180,7 +181,7 @@ def _keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int
 
 
 def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
-    scenario, agent = entry.file.scenario, entry.agent
+    scenario, agent = entry.scenario, entry.agent
     expect = scenario.expect.get(agent.name)
     return Judgement(
         scenario=scenario.name,
@@ -207,7 +208,9 @@ def judge_again(folder: Path) -> Judgement:
         return stored.judgement
     inputs = read_inputs(folder)
     scenario = load_scenario(folder / "scenario.yaml").scenario
-    agent = _variant(load_spec(folder / "agent.yaml"), inputs, folder)
+    if not inputs.get("own", True):
+        scenario = scenario.model_copy(update={"expect": {}})
+    agent = _variant(load_spec(folder / "agent.yaml"), inputs)
     fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
@@ -235,7 +238,10 @@ def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
         ValueError: it has no such variant any more.
     """
     original = Path(str(inputs["agent_path"]))
-    spec = load_spec(original if original.is_file() else folder / "agent.yaml")
+    return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
+
+
+def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
     for agent in variants(spec):
         if agent.name == inputs["agent"]:
             return agent

@@ -30,6 +30,8 @@ class ControlFacts:
     """Names of the tools that the main call advertises; `shell` besides where one can play that role."""
     streams: bool = False
     resumes: bool = False
+    background: bool = False
+    """Whether it makes calls beside the conversation: titles, loop checks."""
     refusals: frozenset[str] = frozenset()
     """Messages of refusals (not for pairing) that the agent gets without any fault too."""
 
@@ -70,7 +72,8 @@ def read_control(
         shape = replace(shape, system="")
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
-    return ControlFacts(True, "", start_up, shape, tools, call.arrived.stream, resumes, refusals)
+    background = any(not shape.alike(other) for other in shapes.values())
+    return ControlFacts(True, "", start_up, shape, tools, call.arrived.stream, resumes, background, refusals)
 
 
 def _why(history: History) -> str:
@@ -104,14 +107,12 @@ def _words(history: History) -> str:
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
     """Why a scenario does not apply to this agent; empty where it does."""
     missing = sorted(scenario.tools - control.tools)
-    if missing:
-        return f"the agent advertises no tool {', '.join(missing)}"
-    if scenario.needs_stream and not control.streams:
-        return "the agent does not stream, and the fault counts events"
-    if scenario.uses_wake_up and not spec.wakes_up:
-        return "the spec does not say how its own timer fires (wake_up)"
-    if scenario.needs_channel and spec.kind != "http":
-        return "the agent has no front end that could give up (http)"
-    if len(scenario.turns) > 1 and not control.resumes:
-        return "the agent does not continue a session"
-    return ""
+    reasons = {
+        f"the agent advertises no tool {', '.join(missing)}": bool(missing),
+        "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
+        "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
+        "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
+        "the agent makes no background calls": scenario.needs_background and not control.background,
+        "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")

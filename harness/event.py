@@ -199,6 +199,8 @@ class ToolResult:
     is_error: bool = False
     token: str = ""
     """`turn.step.call` of the tool call it answers, where it could be told; else empty."""
+    printed: bool = True
+    """Whether its text holds what the command printed last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,6 +354,8 @@ class BeaconSeen(Event):
 
     token: str
     phase: Literal["started", "done"]
+    exit_code: int | None = None
+    """Of a command that is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

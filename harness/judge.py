@@ -116,12 +116,16 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 def _says(history: History, verdicts: list[Verdict]) -> str:
     """The sentence of the worst verdict; of a pass, how its turns ended."""
     for status in ("error", "fail", "inconclusive"):
-        found = [verdict.says for verdict in verdicts if verdict.status == status]
+        found = [verdict for verdict in verdicts if verdict.status == status]
         if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            return found[0] + more
+            causes_first = sorted(found, key=lambda verdict: verdict.name in CONSEQUENCES)
+            said = [f"{v.name}: {v.says}" if status == "fail" else v.says for v in causes_first]
+            return "; ".join(dict.fromkeys(said))
     return "; ".join(f"{turn}: {outcome_of(turn, history).kind}" for turn in history.turns)
 
+
+CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")
+"""Told after the others: where two are violated, these are more often what came of it than why."""
 
 STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
 

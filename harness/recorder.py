@@ -178,7 +178,13 @@ class Recorder:
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         return tuple(
-            ToolResult(r.call_id, len(r.text), r.is_error, self._placing.token_of_result(r.call_id, r.text))
+            ToolResult(
+                r.call_id,
+                len(r.text),
+                r.is_error,
+                self._placing.token_of_result(r.call_id, r.text),
+                bool(self._placing.token_of_result("", r.text)),
+            )
             for message in talk.messages
             for r in message.tool_results
         )

@@ -262,9 +262,9 @@ class _Run:
     def _with_beacon(self, command: str, token: str) -> str:
         return beacon.wrapped(command, token, self.beacon_file)
 
-    def _beacon_seen(self, token: str, phase: beacon.Phase) -> None:
-        self.history.add(BeaconSeen(token=token, phase=phase))
-        self.nemesis.beacon(token, phase)
+    def _beacon_seen(self, trace: beacon.Trace) -> None:
+        self.history.add(BeaconSeen(token=trace.token, phase=trace.phase, exit_code=trace.exit_code))
+        self.nemesis.beacon(trace.token, trace.phase)
 
     async def _watch_network(self) -> None:
         """A network that dies in mid run is our trouble, whether or not a fault is being armed just then."""

@@ -225,6 +225,11 @@ class Scenario(Words):
         return any(parse_fault(words.do).name == "give_up" for words in self.faults)
 
     @property
+    def needs_background(self) -> bool:
+        """Whether a fault strikes calls beside the conversation."""
+        return any(words.at.on == "background" for words in self.faults)
+
+    @property
     def needs_stream(self) -> bool:
         """Whether a fault counts events, which only a streamed reply has."""
         edits = ("error_event", "early_end", "pings_only")

@@ -10,7 +10,7 @@ from pathlib import Path
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
 from wedgehog.harness.document import BadFile
 from wedgehog.harness.invariants import InvariantError, accept, find
-from wedgehog.harness.scenario import ScenarioFile, find_scenarios, load_scenario
+from wedgehog.harness.scenario import Scenario, ScenarioFile, find_scenarios, load_scenario
 
 
 class BadUsage(Exception):  # noqa: N818  it names what is bad, for the person who typed it
@@ -25,6 +25,17 @@ class Entry:
     agent: AgentSpec
     matrix_only: bool = False
     repeat: int = 1
+
+    @property
+    def own(self) -> bool:
+        """Whether what the scenario expects may be about this agent: an incident speaks of its own agents only."""
+        folder = self.file.agents_folder
+        return folder is None or self.agent.here == folder.absolute()
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as it holds for this agent."""
+        return self.file.scenario if self.own else self.file.scenario.model_copy(update={"expect": {}})
 
 
 @dataclass(frozen=True)

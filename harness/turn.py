@@ -10,6 +10,7 @@ from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.event import (
     AbortSent,
+    BeaconSeen,
     DeadlineHit,
     GaveUp,
     RequestArrived,
@@ -172,9 +173,15 @@ class TurnPlayer:
             spent = any(
                 event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
             )
-            if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self.nemesis.open_calls):
+            if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self._busy(turn)):
                 return
             await self.clock.sleep(TICK_S)
+
+    def _busy(self, turn: int) -> bool:
+        """Whether a call is open, or a tool of this turn still runs: what the agent does next will show."""
+        mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
+        done = {event.token for event in mine if event.phase == "done"}
+        return bool(self.nemesis.open_calls) or any(event.token not in done for event in mine)
 
 
 def _ended(turn: int, outcome: Outcome) -> TurnEnded:

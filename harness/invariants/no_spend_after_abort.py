@@ -10,7 +10,7 @@ from wedgehog.harness.verdict import Verdict, passed
 
 @invariant("no_spend_after_abort", unscaled=("grace_s",))
 def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
-    """No model request starts more than `grace_s` after an abort or hang-up was delivered, until the next message.
+    """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
     A back end that works on for a front end that has given up spends for nobody (incident endless-loop).
     """
@@ -23,11 +23,16 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
                 continue
             until = min((stimulus.id for stimulus in given if stimulus.id > stop.id), default=len(history.events))
             since_s = stop.at_s + grace_s + history.lag_s
-            calls = [call for call in history.calls if stop.id < call.arrived.id < until and call.at_s > since_s]
+            late = [call for call in history.calls if call.arrived.id > stop.id and call.at_s > since_s]
+            # After the next message, only what still works on the stopped turn.
+            calls = [
+                call for call in late if call.arrived.id < until or (call.main and call.arrived.turn == turn.number)
+            ]
             if calls:
                 last_s = calls[-1].at_s - stop.at_s
                 how = "abort" if turn.aborted else "hang-up"
-                says = f"{turn}: {len(calls)} model requests after the {how}, the last {last_s:.1f} s after it"
+                requests_ = "model request" if len(calls) == 1 else "model requests"
+                says = f"{turn}: {len(calls)} {requests_} after the {how}, the last {last_s:.1f} s after it"
                 yield too_late(history, says, (stop, *requests(calls)))
             else:
                 yield passed()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.event import Event, RequestArrived
+from wedgehog.harness.event import BeaconSeen, Event, RequestArrived
 from wedgehog.harness.history import Call, History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
@@ -69,10 +69,16 @@ def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
     last = until.id if until is not None else 1 << 62
     results = {result.token: result for result in until.results} if isinstance(until, RequestArrived) else {}
 
+    def done(use: ToolUse) -> BeaconSeen | None:
+        return next((beacon for beacon in use.done if beacon.id < last), None)
+
     def finished(use: ToolUse) -> bool:
-        return any(beacon.id < last for beacon in use.done)
+        return done(use) is not None
 
     def failed(use: ToolUse) -> bool:
+        end = done(use)
+        if end is not None and end.exit_code is not None:
+            return end.exit_code != 0
         return results[use.token].is_error if use.token in results else not finished(use)
 
     bad = tuple(use for use in siblings if failed(use))
@@ -81,7 +87,9 @@ def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
 
 def _kept(siblings: _Siblings, request: RequestArrived, where: str) -> Verdict:
     carried = [result.token for result in request.results]
-    lost = [use for use in siblings.finished if use.token not in carried]
+    # A result that only says that something failed, of a tool that did not, is as lost as none.
+    told = {result.token for result in request.results if result.printed or not result.is_error}
+    lost = [use for use in siblings.finished if use.token not in told]
     if not lost:
         return passed(f"the results of {_tokens(siblings.finished)} are in {where}")
     says = f"{_tokens(lost)} had finished, but {where} ({request.call}) does not carry what came of it"

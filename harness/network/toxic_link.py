@@ -297,6 +297,8 @@ class ToxicLink:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(strike.withdrawn.wait(), rest)
             rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
+        if strike.withdrawn.is_set():
+            return None
         return Proof(None, f"{SETTLE_S:g} s have passed since the fake wrote; this system keeps no count")
 
     async def _lift(self, strike: ToxicStrike) -> None:

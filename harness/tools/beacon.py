@@ -27,7 +27,8 @@ def wrapped(command: str, token: str, file: Path) -> str:
     return (
         f"printf '{name} started\\n' >> {trace}\n"
         f"{{ {command}\n}}\n"
-        f"wedgehog_status=$?; printf '{name} done\\n' >> {trace}; printf '%s\\n' {token}; (exit $wedgehog_status)"
+        f"wedgehog_status=$?; printf '{name} done %s\\n' $wedgehog_status >> {trace}; "
+        f"printf '%s\\n' {token}; (exit $wedgehog_status)"
     )
 
 
@@ -39,7 +40,16 @@ def dotted(token: str) -> str:
     return ".".join(found.groups())
 
 
-def read_new(file: Path, offset: int) -> tuple[list[tuple[str, Phase]], int]:
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One line of the beacon's file; a command that is done has an exit code."""
+
+    token: str
+    phase: Phase
+    exit_code: int | None = None
+
+
+def read_new(file: Path, offset: int) -> tuple[list[Trace], int]:
     """Whole lines after `offset`, and the offset behind them."""
     try:
         with file.open("rb") as trace:
@@ -51,11 +61,12 @@ def read_new(file: Path, offset: int) -> tuple[list[tuple[str, Phase]], int]:
     return list(_lines(whole)), offset + len(whole)
 
 
-def _lines(data: bytes) -> Iterator[tuple[str, Phase]]:
+def _lines(data: bytes) -> Iterator[Trace]:
     for line in data.decode("utf-8", "replace").splitlines():
-        name, _, phase = line.partition(" ")
-        if phase in ("started", "done") and re.fullmatch(r"\d+\.\d+\.\d+", name):
-            yield name, cast(Phase, phase)
+        found = re.fullmatch(r"(\d+\.\d+\.\d+) (started|done)(?: (\d+))?", line)
+        if found:
+            token, phase, code = found.groups()
+            yield Trace(token, cast(Phase, phase), None if code is None else int(code))
 
 
 @dataclass
@@ -63,14 +74,14 @@ class Trail:
     """The traces of one run, each told to `seen` once."""
 
     file: Path
-    seen: Callable[[str, Phase], None]
+    seen: Callable[[Trace], None]
     offset: int = 0
 
     def look(self) -> None:
         """Tell what is new. Ask before an event that a trace must not seem to follow: a request, the end of a turn."""
         traces, self.offset = read_new(self.file, self.offset)
-        for name, phase in traces:
-            self.seen(name, phase)
+        for trace in traces:
+            self.seen(trace)
 
     async def watch(self, clock: Clock) -> None:
         """Look again and again, until cancelled."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.tools.beacon import FILE_NAME, Trail, dotted, read_new, wrapped
+from wedgehog.harness.tools.beacon import FILE_NAME, Trace, Trail, dotted, read_new, wrapped
 
 TOKEN = "wqbcd1x2x3"
 
@@ -35,7 +35,7 @@ def test_a_command_keeps_its_output_and_its_status(tmp_path: Path, shell: str, c
     assert ran.returncode == status
     if out is not None:
         assert ran.stdout == f"{out}{TOKEN}\n"
-        assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n1.2.3 done\n"
+        assert (tmp_path / FILE_NAME).read_text() == f"1.2.3 started\n1.2.3 done {status}\n"
     else:
         assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n", "it left its shell before it was done"
 
@@ -45,7 +45,7 @@ def test_a_command_in_the_background_does_not_hold_the_shell(tmp_path: Path):
     ran = sh(wrapped("sleep 30 >/dev/null 2>&1 & echo $!", TOKEN, tmp_path / FILE_NAME), tmp_path)
     pid = ran.stdout.split()[0]
     sh(f"kill {pid}", tmp_path)
-    assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n1.2.3 done\n"
+    assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n1.2.3 done 0\n"
 
 
 def test_the_trace_may_lie_in_a_folder_with_any_name(tmp_path: Path):
@@ -76,27 +76,27 @@ def test_only_whole_lines_are_read_and_each_once(tmp_path: Path):
     assert read_new(file, 0) == ([], 0)
     file.write_bytes(b"1.1.1 started\n1.1.")
     traces, offset = read_new(file, 0)
-    assert (traces, offset) == ([("1.1.1", "started")], 14)
+    assert (traces, offset) == ([Trace("1.1.1", "started")], 14)
     assert read_new(file, offset) == ([], 14)
-    file.write_bytes(b"1.1.1 started\n1.1.1 done\n")
-    assert read_new(file, offset) == ([("1.1.1", "done")], 25)
+    file.write_bytes(b"1.1.1 started\n1.1.1 done 7\n")
+    assert read_new(file, offset) == ([Trace("1.1.1", "done", 7)], 27)
 
 
 def test_lines_that_are_no_traces_are_passed_over(tmp_path: Path):
     """An agent may write there too."""
     file = tmp_path / "trace"
     file.write_bytes(b"hello\n1.1 started\n1.1.1 begun\n\xff\xfe\n2.1.1 done\n")
-    assert read_new(file, 0)[0] == [("2.1.1", "done")]
+    assert read_new(file, 0)[0] == [Trace("2.1.1", "done")]
 
 
 async def test_the_watcher_tells_each_trace_as_it_comes(tmp_path: Path, manual_clock: Any):
     """Also when the file is not there yet."""
-    seen: list[tuple[str, str]] = []
-    watching = asyncio.create_task(Trail(tmp_path / "trace", lambda *trace: seen.append(trace)).watch(manual_clock))
+    seen: list[Trace] = []
+    watching = asyncio.create_task(Trail(tmp_path / "trace", seen.append).watch(manual_clock))
     await manual_clock.advance(0.1)
     (tmp_path / "trace").write_text("1.1.1 started\n")
     await manual_clock.advance(0.1)
-    assert seen == [("1.1.1", "started")]
+    assert seen == [Trace("1.1.1", "started")]
     await manual_clock.advance(0.5)
     assert len(seen) == 1
     watching.cancel()
