@@ -150,7 +150,7 @@ def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...
 def _fingerprint(conversation: Conversation) -> str:
     system = "\n".join(message.text for message in conversation.messages if message.role == "system")
     # A date, a time or an id in it is another one in the next call.
-    lasting = re.sub(r"\w*\d\w*", "0", system[:200])
+    lasting = re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system[:200])
     return hashlib.sha256(lasting[:100].encode()).hexdigest()[:12]
 
 

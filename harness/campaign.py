@@ -5,6 +5,7 @@ import json
 import platform
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -19,10 +20,10 @@ from wedgehog.harness.judge import judge
 from wedgehog.harness.ledger import price_table_date
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
-from wedgehog.harness.processes import RUN_VARIABLE, Warden
+from wedgehog.harness.processes import RUN_VARIABLE, Warden, carrying, end_all
 from wedgehog.harness.runner import Job, run
 from wedgehog.harness.scenario import expected_words, load_scenario
-from wedgehog.harness.selection import Entry
+from wedgehog.harness.selection import Entry, for_others
 from wedgehog.harness.store import CampaignStore, Judgement, RunStore, read_run, write_judgement, write_whole
 
 
@@ -70,15 +71,19 @@ class Campaign:
             NoServer: Toxiproxy was insisted on and can't be had.
         """
         with Warden(self.mark):
-            env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
-            log = self.store.folder / "toxiproxy.log"
-            async with choose_network(self.options.network, self.say, env=env, log=log) as network:
-                self._describe(network)
-                runs = [asyncio.create_task(self._entry(entry, network)) for entry in self.entries]
-                try:
-                    await asyncio.gather(*runs)
-                finally:
-                    await _end(runs + list(self._controls.values()))
+            try:
+                env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
+                log = self.store.folder / "toxiproxy.log"
+                async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+                    self._describe(network)
+                    runs = [asyncio.create_task(self._entry(entry, network)) for entry in self.entries]
+                    try:
+                        await asyncio.gather(*runs)
+                    finally:
+                        await _end(runs + list(self._controls.values()))
+            finally:
+                # Nothing of ours may outlive the warden, however we were stopped.
+                end_all(lambda: carrying(self.mark), threading.Event().wait)
         return self.judgements
 
     async def _entry(self, entry: Entry, network: Network) -> None:
@@ -209,7 +214,7 @@ def judge_again(folder: Path) -> Judgement:
     inputs = read_inputs(folder)
     scenario = load_scenario(folder / "scenario.yaml").scenario
     if not inputs.get("own", True):
-        scenario = scenario.model_copy(update={"expect": {}})
+        scenario = for_others(scenario)
     agent = _variant(load_spec(folder / "agent.yaml"), inputs)
     fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
     old = stored.judgement
@@ -272,5 +277,6 @@ def _counts_as(judgement: Judgement) -> str:
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:
     for task in tasks:
-        task.cancel()
+        if not task.cancelling():  # a second cancellation would cut its cleaning up short
+            task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -225,7 +225,7 @@ def agents(
 @app.command()
 def serve(
     script: Annotated[Path, typer.Option(help="The script file: what the fake model says.")],
-    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
     host: Annotated[
         str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")
     ] = "127.0.0.1",

@@ -54,9 +54,12 @@ def control_scenario() -> Scenario:
 
 
 def read_control(
-    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None
+    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None, wire: str = ""
 ) -> ControlFacts:
-    """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer."""
+    """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer.
+
+    `wire` is what the spec says that the agent speaks.
+    """
     turn = history.turns[0] if history.turns else None
     if turn is None or turn.stimulus is None:
         return ControlFacts(False, _why(history))
@@ -65,6 +68,9 @@ def read_control(
         return ControlFacts(False, _why(history), start_up)
     shape = shapes[answered_by]
     call = next(call for call in history.calls if call.number == answered_by)
+    if wire and call.arrived.wire != wire:
+        said = f"the spec says wire {wire}, and the agent called {call.arrived.wire} ({call.arrived.path})"
+        return ControlFacts(False, said, start_up)
     tools = shape.tools | ({SHELL} if shells.get(answered_by) else frozenset())
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
     systems = {shapes[call.number].system for call in later if call.number in shapes}

@@ -72,6 +72,10 @@ class _State:
     conns: set[int] = field(default_factory=set)
     strikes: list[_Armed] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
+    healing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held until all is healed, so that whoever comes second waits for it too."""
+    released: set["asyncio.Task[None]"] = field(default_factory=set)
+    """Strikes that are being healed before the fault itself is."""
 
 
 @dataclass
@@ -103,6 +107,7 @@ class Nemesis:
         self._links, self._history, self._clock = links, history, clock
         self._calls: dict[int, _CallFacts] = {}
         self._struck: dict[int, _Struck] = {}
+        self._dropped: set[int] = set()
         self._pending: dict[tuple[int, int], _State] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._refused: set[int] = set()
@@ -244,6 +249,10 @@ class Nemesis:
         struck = self._struck.get(call)
         return struck.how if struck and not struck.settled else None
 
+    def dropped(self, call: int) -> bool:
+        """Whether a fault closed the link while this reply was under way: nobody hung up on it."""
+        return call in self._dropped
+
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
         struck = self._struck[call]
@@ -259,7 +268,7 @@ class Nemesis:
             return
         for armed in [armed for armed in struck.state.strikes if armed.call == call]:
             struck.state.strikes.remove(armed)
-            self._spawn(armed.strike.heal())
+            struck.state.released.add(self._spawn(armed.strike.heal()))
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
@@ -370,6 +379,7 @@ class Nemesis:
             return None
         if isinstance(fault, Refuse | Down):
             async with state.port:  # it hits before it is proved, so healing waits for it
+                self._dropped |= self.open_calls if state.planned.link == "llm" else set()
                 state.strikes.append(_Armed(await self._links[state.planned.link].strike(fault, where), call, at))
             return state.strikes[-1]
         strike = await self._links[state.planned.link].strike(fault, where)
@@ -520,14 +530,18 @@ class Nemesis:
         await self._heal(state)
 
     async def _heal(self, state: _State) -> None:
-        if state.healed.is_set():
-            return
+        async with state.healing:
+            if not state.healed.is_set():
+                await self._take_away(state)
+
+    async def _take_away(self, state: _State) -> None:
         state.healed.set()
         for call, struck in self._struck.items():
             if struck.state is state and not struck.settled:
                 # Proven or not, more than this can't have passed.
                 at = self._dripped(struck) if struck.how == "dripping" else struck.at
                 self._settle(call, Cut(at, struck.how))
+        await asyncio.gather(*state.released)
         async with state.port:
             strikes = list(state.strikes)
         for armed in strikes:
@@ -573,11 +587,12 @@ class Nemesis:
 
     # ---- trouble
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: work.close())  # where it was cancelled before it had begun
+        return task
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -54,6 +54,10 @@ class Harm(Protocol):
         """The reply has been written, or will not be."""
         ...
 
+    def dropped(self, call: int) -> bool:
+        """Whether a fault closed the link, and every connection on it, while this reply was under way."""
+        ...
+
     def closed(self, call: int) -> None:
         """The connection of a limited reply is gone, and no cut closed it: the agent hung up."""
         ...
@@ -211,9 +215,10 @@ class Recorder:
     def _ended(self, seen: fact.ReplyEnded) -> None:
         open_ = self._calls[seen.call]
         open_.ended, open_.ended_s = seen, self._clock.now()
+        lost = seen.how == "hung_up" and self._harm.dropped(seen.call)
         if open_.paid and not self._harm.limits(seen.call):
-            self._write_end(seen.call, open_, None)
-        if seen.how == "hung_up" and open_.paid and self._harm.limits(seen.call) != "cut":
+            self._write_end(seen.call, open_, Cut(seen.body_bytes, "cut") if lost else None)
+        if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
         self._harm.ended(seen.call, open_.paid)
 

@@ -103,7 +103,7 @@ class _Run:
 
     def __init__(self, job: Job, network: Network, store: RunStore, clock: Clock, history: History) -> None:
         self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
-        self.words = _Words(job.seed)
+        self.words = _Words(f"{job.seed} {job.scenario.name} {job.agent.name}")
         self.plan = job.scenario.plan(job.time_scale)
         self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
         self.beacon_file = self.folder / "cwd" / beacon.FILE_NAME
@@ -212,7 +212,9 @@ class _Run:
         shells = {call: find_shell(talk.tools) is not None for call, talk in seen.items()}
         shapes: dict[int, MainShape] = self.play_script.shapes
         history = History(events=self.history.events).seal()
-        return read_control(history, shapes, shells, self._answered_by() if history.turns else None)
+        return read_control(
+            history, shapes, shells, self._answered_by() if history.turns else None, self.job.agent.wire
+        )
 
     def _frame(self) -> None:
         job = self.job
@@ -314,7 +316,7 @@ def faster(reply: Reply, time_scale: float) -> Reply:
 class _Words:
     """The words of a run by which messages, answers and results are known again, drawn from its seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         draw = random.Random(seed)  # noqa: S311  they must be repeatable, not secret
         letters = "bcdfghjkmnpqrstvwz"
         self.salt = "w" + "".join(draw.choices(letters, k=4))

@@ -34,8 +34,14 @@ class Entry:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario as it holds for this agent."""
-        return self.file.scenario if self.own else self.file.scenario.model_copy(update={"expect": {}})
+        """The scenario as it holds for this agent: an incident asks more of its own than a sane agent promises."""
+        return self.file.scenario if self.own else for_others(self.file.scenario)
+
+
+def for_others(scenario: Scenario) -> Scenario:
+    """An incident's scenario for other agents than its own: nothing expected, and nothing that only a fix promises."""
+    stock = {name: given for name, given in scenario.invariants.items() if not find(name).asked}
+    return scenario.model_copy(update={"expect": {}, "invariants": stock})
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentError, Place
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
+from wedgehog.harness.ports import free_port
 
 GIVEN = ("PATH", "LANG", "TERM")
 """What it gets of our own environment. Keys, proxies and everything else stay with us."""
@@ -70,7 +70,7 @@ def _values(spec: AgentSpec, place: Place) -> dict[str, str]:
         "fixes": ",".join(spec.chosen) or "none",
     }
     if spec.http and spec.http.start:
-        values["port"] = str(_free_port())
+        values["port"] = str(free_port())
     return values
 
 
@@ -99,10 +99,3 @@ def _write(place: Place, name: str, content: str) -> None:
         raise AgentError(f"files: {name!r} lies outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content, encoding="utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

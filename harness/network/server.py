@@ -15,7 +15,6 @@ import os
 import platform
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import requests
 
 from wedgehog.harness.network.base import Address, NetworkError
 from wedgehog.harness.network.toxiproxy import Api, ToxiproxyGone
+from wedgehog.harness.ports import free_port
 
 VERSION = "2.12.0"
 BUILT_BY_GO = "git"  # what a server made by `go install` says of its version
@@ -232,7 +232,7 @@ async def start(
     Give `WEDGEHOG_RUN` in `env`, by which a run's left-over processes are found. Raises NoServer if it doesn't answer.
     """
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
-    chosen = port or _free_port()
+    chosen = port or free_port()
     args = [str(binary), "-host", "127.0.0.1", "-port", str(chosen), "-proxy-metrics"]
     with (log or Path(os.devnull)).open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
@@ -272,8 +272,3 @@ async def _end(process: asyncio.subprocess.Process, grace_s: float = 2.0) -> Non
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])

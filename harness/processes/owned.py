@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -140,9 +141,24 @@ class Tree:
         return found
 
     async def end(self, within_s: float = 5.0) -> list[int]:
-        """End them all, at once; the pids that could not be ended. Nothing is listened to afterwards."""
+        """End them all, at once; the pids that could not be ended. Nothing is listened to afterwards.
+
+        A cancellation waits until it is done: it is when a run is stopped that its processes must not be left.
+        """
+        ending = asyncio.create_task(self._end(within_s))
+        cancelled: asyncio.CancelledError | None = None
+        while not ending.done():
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError as stop:
+                cancelled = stop
+        if cancelled is not None:
+            raise cancelled
+        return ending.result()
+
+    async def _end(self, within_s: float) -> list[int]:
         try:
-            left = await asyncio.to_thread(end_all, self.members, threading.Event().wait, within_s)
+            left = await _in_a_thread_of_its_own(lambda: end_all(self.members, threading.Event().wait, within_s))
             for owned in self._owned:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(owned.ended(), 1.0)
@@ -184,6 +200,12 @@ class Tree:
         for pid in self._seen - self._leaders:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
+
+
+async def _in_a_thread_of_its_own(work: Callable[[], list[int]]) -> list[int]:
+    """The shared pool may be full of work that waits for what we are about to end."""
+    with ThreadPoolExecutor(1, "wedgehog-end") as pool:
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
 
 
 def _adopt_orphans() -> None:

@@ -304,9 +304,9 @@ class Telling:
         """A command begins."""
         self._add(BeaconSeen(token=token, phase="started"))
 
-    def done(self, token: str) -> None:
+    def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""
-        self._add(BeaconSeen(token=token, phase="done"))
+        self._add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
     def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
         """A command runs; its result."""
@@ -317,6 +317,6 @@ class Telling:
         return result(token, is_error=is_error)
 
 
-def result(token: str, *, chars: int = 50, is_error: bool = False) -> ToolResult:
-    """What a tool call brought."""
-    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token)
+def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
+    """What a tool call brought; `printed`: with the last words of its command."""
+    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)

@@ -218,6 +218,31 @@ def test_an_agent_without_tools_is_known_by_the_opening_of_its_system_text():
     assert positions.place(talk(system("You are an agent."), user("x"))).background == "other", "it has tools now"
 
 
+@pytest.mark.parametrize(
+    ("control", "later"),
+    [
+        ("2026-06-01T12:00:00Z You are an agent.", "2027-11-30T09:59:59.125Z You are an agent."),
+        ("[09:05] You are an agent.", "[23:59] You are an agent."),
+        ("Session 4f0a2b91 of run 7. You are an agent.", "Session 99 of run 12. You are an agent."),
+    ],
+)
+def test_a_system_text_that_begins_with_the_time_is_still_the_agents(control: str, later: str):
+    """Dates, times and ids say nothing about who speaks; the words beside them do."""
+    positions = Positions(SALT, MainShape.of(talk(system(control), user("x"), tools=())))
+    assert positions.place(talk(system(later), user("x"), tools=())).background == ""
+    other = later.replace("You are an agent", "You write a title")
+    assert positions.place(talk(system(other), user("x"), tools=())).background == "title"
+
+
+def test_a_system_text_that_differs_in_every_call_tells_nothing():
+    """A shape without one is known by what else it has."""
+    positions = Positions(SALT, MainShape())
+    assert positions.place(talk(system("Mood: sunny."), user("x"), tools=())).background == ""
+    assert positions.place(talk(system("Mood: rainy."), user("x"), tools=())).background == ""
+    assert positions.place(talk(system("x"), user("x"), tools=(), schema={"type": "object"})).background
+    assert positions.place(talk(system("x"), user("x"))).background == "other"
+
+
 def test_a_call_that_carries_our_results_is_main_whatever_it_looks_like():
     """An agent that offers no tools with its last step still continues the conversation."""
     positions = Positions(SALT, MAIN)

@@ -64,12 +64,17 @@ class FakeStrike:
     hit: "asyncio.Future[Proof | None]"
     healed: bool = False
     proves_when_healed: bool = False
+    heals: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.heals.set()
 
     async def fired(self, timeout_s: float) -> Proof | None:
         done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
         return self.hit.result() if done else None
 
     async def heal(self) -> None:
+        await self.heals.wait()
         self.healed = True
         if not self.hit.done():
             self.hit.set_result(Proof(7, "counted at last") if self.proves_when_healed else None)
@@ -82,7 +87,11 @@ class FakeStrike:
 
 @dataclass
 class FakeLink:
-    """A link that only takes notes; `broken` is raised by the next strike, `open` lets strikes pass."""
+    """A link that only takes notes; `broken` is raised by the next strike, `open` lets strikes pass.
+
+    Without `told` a strike is in effect, and whoever asked for it has not been told yet. While a strike is `alone` with
+    its connection, no other is admitted.
+    """
 
     name: str = "llm"
     address: Address = ("127.0.0.1", 1)
@@ -90,19 +99,32 @@ class FakeLink:
     admitted: list[tuple[Address, int]] = field(default_factory=list)
     broken: NetworkError | None = None
     open: asyncio.Event = field(default_factory=asyncio.Event)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    alone: Address | None = None
+    free: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.open.set()
+        self.told.set()
 
     async def admit(self, conn: Address, carried: int) -> None:
+        while self.alone not in (None, conn):
+            await self.free.wait()
         self.admitted.append((conn, carried))
 
     async def strike(self, fault: Any, spot: Any) -> FakeStrike:
         await self.open.wait()
         if self.broken is not None:
             raise self.broken
-        self.strikes.append(FakeStrike(fault, spot, asyncio.get_running_loop().create_future()))
-        return self.strikes[-1]
+        strike = FakeStrike(fault, spot, asyncio.get_running_loop().create_future())
+        self.strikes.append(strike)
+        await self.told.wait()
+        return strike
+
+    def give_way(self) -> None:
+        """The strike that was alone is over."""
+        self.alone = None
+        self.free.set()
 
     async def close(self) -> None:
         pass

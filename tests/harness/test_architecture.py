@@ -33,7 +33,7 @@ LEVELS = (
     ("harness.event", "harness.clock"),
 )
 """Each line imports the lines below it, and what stands beside it."""
-LEAVES = ("harness.document", "harness.processes")
+LEAVES = ("harness.document", "harness.processes", "harness.ports")
 """They import nothing of ours, and anybody may import them."""
 VALUES = tuple(
     f"fake_llm.{name}"

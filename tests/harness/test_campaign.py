@@ -168,6 +168,34 @@ async def test_a_stored_run_is_judged_again_to_the_same_verdict_also_where_its_f
     assert again.verdict == "pass"
 
 
+async def test_a_stored_run_is_judged_by_the_spec_that_it_was_played_with(entry: Any, tmp_path: Path):
+    """The user's file has been edited since: another limit, another name, no YAML at all."""
+    campaign, _ = await played(tmp_path / "runs", entry(agent={"limits": {"calls_per_turn": 5}}))
+    (folder,) = run_folders(campaign.store.folder)
+    before = read_run(folder).judgement
+    assert before.verdict == "pass"
+    spec = tmp_path / "agent.yaml"
+    words = yaml.safe_load(spec.read_text())
+    for edited in ({**words, "limits": {"calls_per_turn": 0}}, {**words, "name": "other"}, "no spec"):
+        spec.write_text(yaml.safe_dump(edited))
+        assert judge_again(folder) == before
+    (folder / "agent.yaml").write_text(yaml.safe_dump({**words, "limits": {"calls_per_turn": 0}}))
+    assert judge_again(folder).violated == ("paid_call_bound",), "the kept one does decide"
+
+
+async def test_what_an_incident_expects_of_its_own_agent_is_not_expected_of_a_namesake(entry: Any, tmp_path: Path):
+    """Neither when it is played nor when it is judged again."""
+    given = entry(agent={"name": "buggy"}, expect={"buggy": {"fail": ["turn_answered"]}})
+    (tmp_path / "incident" / "agents").mkdir(parents=True)
+    story = given.file.path.rename(tmp_path / "incident" / "well.yaml")
+    campaign, _ = await played(tmp_path / "runs", replace(given, file=load_scenario(story)))
+    (judgement,) = campaign.judgements
+    assert (judgement.verdict, judgement.expected, judgement.as_expected) == ("pass", "", None)
+    assert exit_code([judgement]) == 0
+    (folder,) = run_folders(campaign.store.folder)
+    assert judge_again(folder) == judgement
+
+
 async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):
     """A run whose record says that it was not answered is red when judged again."""
     given = entry(invariants={"turn_answered": {}})

@@ -64,6 +64,43 @@ def test_what_it_does_not_show_is_no_failure():
     assert (facts.streams, facts.resumes, facts.tools) == (False, False, {"bash", "read"})
 
 
+def spoken(*systems: str) -> dict[int, MainShape]:
+    """Shapes of calls without tools, by the number of the call."""
+    return {number: MainShape(system=system) for number, system in enumerate(systems, start=1)}
+
+
+@pytest.mark.parametrize(
+    ("systems", "kept"),
+    [
+        (("a", "a", "a"), "a"),
+        (("a", "b", "c"), ""),
+        (("a", "b", "a"), "a"),
+        (("a",), "a"),
+    ],
+)
+def test_a_system_text_that_no_later_call_repeats_is_no_mark_of_the_main_call(systems: tuple[str, ...], kept: str):
+    """Some agents tell the model the time, in words; a call of which no shape is known says nothing."""
+    facts = read_control(two_turns().seal(), spoken(*systems), {}, 1)
+    assert facts.shape is not None and facts.shape.system == kept
+
+
+@pytest.mark.parametrize(
+    ("shapes", "background"),
+    [
+        ({1: SHAPE, 2: SHAPE, 3: SHAPE}, False),
+        ({1: SHAPE, 2: MainShape(frozenset({"read", "bash", "more"}), "another prompt")}, False),
+        ({1: SHAPE, 2: MainShape(frozenset({"title"}))}, True),
+        ({1: SHAPE, 2: MainShape()}, True),
+        ({1: SHAPE, 2: MainShape(structured=True)}, True),
+        (spoken("a", "b", "c"), False),
+        (spoken("a", "a", "titles"), True),
+    ],
+)
+def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[int, MainShape], background: bool):
+    """One is enough; a system text that is another one in every call is none."""
+    assert read_control(two_turns().seal(), shapes, {}, 1).background is background
+
+
 def test_refusals_that_happen_without_a_fault_are_remembered():
     """They excuse the same refusal under a fault; scripted ones are ours."""
     tell = Telling()
@@ -148,6 +185,9 @@ def test_a_control_that_never_began_says_so_too():
             {"http": {"base": "http://127.0.0.1:1", "url": "/"}},
             "",
         ),
+        ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
+        ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
+        ({"faults": [{"at": {"on": "main"}, "do": "cut"}]}, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.position import Place
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
-from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, Trouble
+from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, Trouble
 from wedgehog.harness.faults.answering import Context
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis import Cut, Nemesis
@@ -51,7 +51,8 @@ class Rig:
     async def ask(self, call: int, at: int = -1, conn: int = 1, carried: int = 0, stream: bool = True) -> Any:
         """The gate is asked about a reply."""
         peer = Conn(conn, (PEER[0], PEER[1] + conn))
-        return await self.nemesis.gate(Point(call, peer, carried, HEAD, ENDS if stream else (), BODY, at, stream))
+        async with asyncio.timeout(10):  # a gate that nobody opens is a failure, and no test that never ends
+            return await self.nemesis.gate(Point(call, peer, carried, HEAD, ENDS if stream else (), BODY, at, stream))
 
     async def call(self, conn: int = 1, carried: int = 0, **place: Any) -> Any:
         """A request whose reply is about to be written: the further stops."""
@@ -584,6 +585,311 @@ async def test_endless_tools_of_one_model_leave_the_others_alone(rig: Any):
     assert it.answer(it.arrives(model="m2", step=2), script) == script
     assert it.answer(it.arrives(model="m1"), script) != script
     assert it.answer(it.arrives(model="m1", step=2), script) != script
+
+
+# ---- connections that a fault ends, and agents that do not wait
+
+
+@pytest.mark.parametrize("do", ["refuse", {"down": "forever"}])
+async def test_a_link_that_closes_in_mid_reply_is_opened_again_though_its_own_reply_died_with_it(
+    rig: Any, manual_clock: Any, do: Any
+):
+    """The fault ends the very connection whose gate is being asked; nobody is left there who could heal it."""
+    it = rig({"at": {"event": 1}, "do": do})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    assert list(await it.ask(call)) == [50]
+    it.link.told.clear()
+    asking = asyncio.create_task(it.ask(call, at=50))
+    await manual_clock.advance(0.1)
+    assert [strike.spot for strike in it.strikes] == [WholeLink()], "the port is shut, and our probe is on its way"
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    it.nemesis.ended(call, paid=True)
+    assert it.delivered == [(call, Cut(50, "cut"))]
+    it.link.told.set()
+    await manual_clock.advance(0)
+    await it.strikes[0].hits("our own connect was refused")
+    assert [(fired.call, fired.bytes) for fired in it.fired] == [(call, 50)]
+    await it.nemesis.after_turn(1)
+    assert [strike.healed for strike in it.strikes] == [True]
+
+
+@pytest.mark.parametrize("at", [{"phase": "connect"}, {"after_s": 1}, {"event": 1}])
+async def test_healing_waits_for_a_port_that_is_just_being_closed(rig: Any, manual_clock: Any, at: dict[str, Any]):
+    """It would come too early otherwise, and the port would stay closed."""
+    it = rig({"at": {"step": 2, **at} if "phase" in at else at, "do": "refuse"})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    await it.ask(call)
+    it.link.told.clear()
+    asking = asyncio.create_task(it.ask(call, at=50))
+    it.nemesis.ended(call, paid=True)
+    await manual_clock.advance(1.1)
+    healing = asyncio.create_task(it.nemesis.after_turn(1))
+    await manual_clock.advance(0)
+    assert len(it.strikes) == 1 and not healing.done()
+    it.link.told.set()
+    await asyncio.gather(healing, asking)
+    assert it.strikes[0].healed
+
+
+@pytest.mark.parametrize("do", ["refuse", {"down": "forever"}])
+async def test_a_link_closes_at_the_event_that_its_trigger_names_and_not_before(rig: Any, manual_clock: Any, do: Any):
+    """The fake stops there, the bytes before it get their moment to arrive, and no more follow until it is healed."""
+    it = rig({"at": {"event": 2}, "do": do})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    assert list(await it.ask(call)) == [120]
+    await manual_clock.advance(5)
+    assert not it.strikes and it.nemesis.limits(call) is None
+    holding = asyncio.create_task(it.ask(call, at=120))
+    await manual_clock.advance(0)
+    assert not it.strikes and it.nemesis.limits(call) == "cut"
+    await manual_clock.advance(0.1)
+    assert [strike.spot for strike in it.strikes] == [WholeLink()]
+    assert not holding.done()
+    await it.nemesis.after_turn(1)
+    await holding
+
+
+@pytest.mark.parametrize("do", ["refuse", {"down": "forever"}])
+async def test_a_request_that_is_faster_than_the_refusal_before_it_is_held_and_was_cut(
+    rig: Any, manual_clock: Any, do: Any
+):
+    """It came on the open connection in the moment before that was closed; without a hold it would slip through."""
+    it = rig({"at": {"step": 2, "phase": "connect"}, "do": do})
+    await it.nemesis.before_turn(1)
+    first = it.arrives(step=1)
+    await it.ask(first)
+    it.nemesis.ended(first, paid=True)
+    fast = it.arrives(step=2)
+    asking = asyncio.create_task(it.ask(fast))
+    await manual_clock.advance(0)
+    assert not it.strikes, "the reply before it is still on its way"
+    assert it.nemesis.limits(fast) == "cut"
+    await manual_clock.advance(0.1)
+    assert len(it.strikes) == 1 and not asking.done()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    it.nemesis.ended(fast, paid=True)
+    assert it.delivered == [(fast, Cut(0, "cut"))]
+    await it.nemesis.after_turn(1)
+    assert it.strikes[0].healed
+
+
+async def test_only_the_step_that_is_refused_is_held(rig: Any, manual_clock: Any):
+    """A background call passes, and so does the next step once all is healed."""
+    it = rig({"at": {"step": 2, "phase": "connect"}, "do": "refuse"})
+    await it.nemesis.before_turn(1)
+    first = it.arrives(step=1)
+    await it.ask(first)
+    it.nemesis.ended(first, paid=True)
+    await it.call(step=2, background="title")
+    await it.nemesis.after_turn(1)
+    await it.call(step=2)
+    assert it.link.admitted[-1][0] == (PEER[0], PEER[1] + 1)
+
+
+async def test_a_closing_link_drops_every_reply_that_is_under_way(rig: Any, manual_clock: Any):
+    """It takes all its connections with it, not only the one that set it off; nobody hung up on them."""
+    it = rig({"at": {"after_s": 2}, "do": {"down": 5}})
+    await it.nemesis.before_turn(1)
+    over, open_ = it.arrives(), it.arrives(background="title")
+    it.nemesis.ended(over, paid=True)
+    await it.ask(open_)
+    await manual_clock.advance(2)
+    later = it.arrives(attempt=2)
+    assert [it.nemesis.dropped(call) for call in (over, open_, later)] == [False, True, False]
+
+
+async def test_a_page_link_that_closes_drops_no_reply_of_the_model(rig: Any, manual_clock: Any):
+    """Each link has connections of its own."""
+    it = rig({"link": "tool:web", "at": {"after_s": 2}, "do": "refuse"})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    await manual_clock.advance(2)
+    assert it.strikes and not it.nemesis.dropped(call)
+
+
+# ---- stalls that nobody waits at
+
+
+@pytest.mark.parametrize("hung_up_first", [False, True])
+async def test_a_proven_stall_whose_agent_hung_up_is_healed_at_once(rig: Any, settled: Any, hung_up_first: bool):
+    """Held ends add up on a link; one whose agent still waits is left alone until its turn is over."""
+    it = rig({"at": {"event": 1}, "do": {"stall": "forever"}, "times": "always"})
+    await it.nemesis.before_turn(1)
+    left, waiting = it.arrives(), it.arrives(attempt=2)
+    await it.ask(left, conn=1)
+    await it.ask(waiting, conn=2)
+    await it.strikes[1].hits()
+    if hung_up_first:
+        it.nemesis.closed(left)
+        await settled()
+        assert not it.strikes[0].healed, "nothing proves yet how much it got"
+    await it.strikes[0].hits()
+    if not hung_up_first:
+        assert not it.strikes[0].healed
+        it.nemesis.closed(left)
+        await settled()
+    assert [strike.healed for strike in it.strikes] == [True, False]
+    assert not list(it.history.of(FaultHealed)), "the fault itself goes on"
+    await it.nemesis.after_turn(1)
+    assert it.strikes[1].healed and not list(it.history.of(FaultUnproven))
+
+
+async def test_a_heal_that_is_under_way_is_finished_before_the_turn_is_over(rig: Any, settled: Any):
+    """Else the next turn's first strike would meet an end that is still held."""
+    it = rig({"at": {"event": 1}, "do": {"stall": "forever"}})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    strike = it.strikes[0]
+    await strike.hits()
+    strike.heals.clear()
+    it.nemesis.closed(1)
+    ending = asyncio.create_task(it.nemesis.after_turn(1))
+    await settled()
+    assert not ending.done()
+    strike.heals.set()
+    await ending
+    assert strike.healed
+
+
+async def test_a_turn_that_ends_while_its_fault_is_being_healed_waits_for_it(rig: Any, manual_clock: Any):
+    """`heal: {after_s: 30}`, and the agent ends in the same moment."""
+    it = rig({"at": {"byte": 5}, "do": {"stall": "forever"}, "heal": {"after_s": 30}})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    await it.strikes[0].hits()
+    it.strikes[0].heals.clear()
+    await manual_clock.advance(31)
+    ending = asyncio.create_task(it.nemesis.after_turn(1))
+    await manual_clock.advance(0)
+    assert not ending.done()
+    it.strikes[0].heals.set()
+    await ending
+    assert [event.fault for event in it.history.of(FaultHealed)] == [0]
+
+
+# ---- strikes without a proof
+
+
+@pytest.mark.parametrize("do", ["cut", {"cut": "rst"}, {"stall": "forever"}])
+async def test_a_strike_that_never_proves_itself_is_told_when_it_is_healed(rig: Any, do: Any):
+    """How much the agent got is unknown, and no verdict can rest on it."""
+    it = rig({"at": {"event": 1}, "do": do}, {"at": {"attempt": 2, "event": 1}, "do": do})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    await it.call(attempt=2)
+    await it.strikes[1].hits()
+    assert not list(it.history.of(FaultUnproven)), "it may still prove itself"
+    await it.nemesis.after_turn(1)
+    assert [(event.fault, event.name, event.call) for event in it.history.of(FaultUnproven)] == [
+        (0, it.strikes[0].fault.name, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"at": {"event": 1}, "do": {"drip": 0.5}},
+        {"at": {"event": 1}, "do": {"latency": 1}},
+        {"at": {"phase": "request", "byte": 5}, "do": "cut"},
+    ],
+)
+async def test_what_loses_no_byte_of_a_reply_needs_no_proof(rig: Any, words: dict[str, Any]):
+    """A pace, a delay, an upload: such a fault has fired or it has not."""
+    it = rig(words)
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    await it.ask(call)
+    await it.ask(call, at=50)
+    assert it.strikes
+    await it.nemesis.after_turn(1)
+    assert not list(it.history.of(FaultUnproven))
+
+
+# ---- the gate's last question
+
+
+async def test_the_link_admits_a_write_after_all_else(rig: Any, settled: Any):
+    """While a strike is being armed nothing is admitted: the armed limit might be another's by then."""
+    it = rig({"at": {"event": 1}, "do": "cut"})
+    await it.nemesis.before_turn(1)
+    it.link.open.clear()
+    asking = asyncio.create_task(it.call(carried=7))
+    await settled()
+    assert it.link.admitted == []
+    it.link.open.set()
+    await asking
+    assert [carried for _, carried in it.link.admitted] == [7]
+
+
+async def test_a_reply_that_was_held_is_admitted_after_its_hold(rig: Any, manual_clock: Any):
+    """Thirty seconds ago the link was free; that says nothing about now."""
+    it = rig({"at": {"event": 1}, "do": {"stall": 30}})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    await it.ask(call)
+    holding = asyncio.create_task(it.ask(call, at=50))
+    await manual_clock.advance(29)
+    assert len(it.link.admitted) == 1
+    await manual_clock.advance(2)
+    await holding
+    assert [carried for _, carried in it.link.admitted] == [0, HEAD + 50]
+
+
+async def test_a_reply_that_comes_out_of_its_hold_waits_for_a_limit_armed_meanwhile(rig: Any, manual_clock: Any):
+    """Two gates at once: one is held, the other is struck, and the first may not write into the other's limit."""
+    it = rig({"at": {"event": 1}, "do": {"stall": 30}}, {"at": {"attempt": 2, "byte": 0}, "do": "cut"})
+    await it.nemesis.before_turn(1)
+    held, struck = it.arrives(), it.arrives(attempt=2)
+    await it.ask(held, conn=1)
+    holding = asyncio.create_task(it.ask(held, at=50, conn=1))
+    await manual_clock.advance(10)
+    await it.ask(struck, conn=2)
+    it.link.alone = it.strikes[0].spot.conn
+    await manual_clock.advance(30)
+    assert not holding.done(), "the hold is over, and the link is not free"
+    it.link.give_way()
+    await manual_clock.advance(0)
+    assert holding.done()
+
+
+async def test_two_gates_at_once_are_struck_and_proved_each_by_its_own(rig: Any, settled: Any):
+    """Parallel requests: each limit lies on its own connection, and their proofs may come in any order."""
+    it = rig({"at": {"event": 1}, "do": "cut", "times": 2})
+    await it.nemesis.before_turn(1)
+    it.link.open.clear()
+    calls = [it.arrives(), it.arrives(attempt=2)]
+    asking = [asyncio.create_task(it.ask(call, conn=call, carried=1000 * call)) for call in calls]
+    await settled()
+    it.link.open.set()
+    await asyncio.gather(*asking)
+    assert [strike.spot for strike in it.strikes] == [
+        Downstream((PEER[0], PEER[1] + call), 1000 * call + HEAD + 50) for call in calls
+    ]
+    await it.strikes[1].hits()
+    assert it.delivered == [(2, Cut(50, "cut"))]
+    await it.strikes[0].hits()
+    assert it.delivered[1:] == [(1, Cut(50, "cut"))]
+    assert [fired.call for fired in it.fired] == [2, 1]
+
+
+async def test_a_strike_whose_gate_is_cancelled_while_it_is_armed_is_healed_all_the_same(rig: Any, settled: Any):
+    """The agent hung up in that very moment; half a strike would be healed by nobody."""
+    it = rig({"at": {"event": 1}, "do": "cut"})
+    await it.nemesis.before_turn(1)
+    it.link.told.clear()
+    asking = asyncio.create_task(it.call())
+    await settled()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    it.link.told.set()
+    await settled()
+    await it.nemesis.after_turn(1)
+    assert [strike.healed for strike in it.strikes] == [True]
 
 
 # ---- turns and trouble

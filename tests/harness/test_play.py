@@ -1,6 +1,8 @@
 """The script as it is played: the words by position, harmed as the plan says, and told to the recorder."""
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from wedgehog.harness.nemesis import Nemesis
 from wedgehog.harness.plan import FaultPlan
 from wedgehog.harness.play import Play
 from wedgehog.harness.scenario import FaultWords
+from wedgehog.harness.tools.beacon import wrapped
 
 BASH = ToolSpec("bash", "", {"properties": {"command": {"type": "string"}}})
 LOOK = Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))
@@ -69,6 +72,27 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     reply = it.answer(1, talk())
     assert reply.stop == "max_tokens" and reply.items[1].raw_args == '{"com'
     assert it.recorder.answers[1][1] == (("1.1.1", "bash", False),)
+
+
+@pytest.mark.parametrize(
+    ("chars", "left"),
+    [
+        (11, '{"command":'),
+        (14, '{"command": "l'),
+        (15, '{"command": "ls'),
+        (99, '{"command": "ls'),
+    ],
+)
+def test_max_tokens_counts_the_characters_that_the_author_wrote(play: Any, chars: int, left: str):
+    """The trace that we put before and behind a command is not in the script; the cut lies in `ls` where it says so."""
+    it = play({"do": {"max_tokens": chars}})
+    it.script.beacon = lambda command, token: wrapped(command, token, Path("trace"))
+    cut = it.answer(1, talk()).items[1].raw_args
+    ours = json.dumps(wrapped("\0", "wbcdf1x1x1", Path("trace")).partition("\0")[0])[1:-1]
+    assert cut.replace(ours, "")[: len(left)] == left
+    if chars < 15:
+        assert cut.replace(ours, "") == left
+    assert (ours in cut) is (chars > 12), "it is cut before our trace, or after all of it"
 
 
 def test_a_result_is_known_by_its_token(play: Any):

@@ -1,6 +1,6 @@
 """The recorder: what the fake provider saw becomes events, and a harmed reply is recorded as far as it arrived."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -38,6 +38,8 @@ class FakeHarm:
     """A nemesis that limits the calls it is told to."""
 
     limited: dict[int, How] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+    when_closed: Callable[[int], None] = lambda call: None
     told: list[tuple[Any, ...]] = field(default_factory=list)
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
@@ -55,8 +57,12 @@ class FakeHarm:
     def ended(self, call: int, paid: bool) -> None:
         self.told.append(("ended", call, paid))
 
+    def dropped(self, call: int) -> bool:
+        return call in self.lost
+
     def closed(self, call: int) -> None:
         self.told.append(("closed", call))
+        self.when_closed(call)
 
 
 class FakePlacing:
@@ -289,6 +295,42 @@ def test_a_drip_counts_as_a_stall(rig: Rig):
     assert (rig.ended.how, rig.ended.tokens_delivered) == ("stalled", 6)
 
 
+@pytest.mark.parametrize(
+    ("at", "how", "hung_up", "whole"),
+    [
+        (449, "stalled", 1, [True, True]),
+        (450, "complete", 0, [True, True]),
+        (9000, "complete", 0, [True, True]),
+        (10, "stalled", 1, [False, False]),
+    ],
+)
+def test_a_drip_that_reached_its_end_is_a_whole_reply_and_nobody_hung_up(
+    rig: Rig, at: int, how: str, hung_up: int, whole: list[bool]
+):
+    """A slow agent that reads all of it closes its connection as any other does."""
+    rig.harm.limited[1] = "dripping"
+    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, Cut(at, "dripping"))
+    rig.accepted()
+    rig.ends()
+    rig.recorder.saw(fact.ConnectionClosed(CONN))
+    end = rig.ended
+    assert (end.how, end.bytes_delivered, end.tokens_delivered) == (how, min(at, 450), 15 if at > 400 else 0)
+    assert [call.whole for call in end.tool_calls] == whole
+    assert len(rig.of(HungUp)) == hung_up
+
+
+@pytest.mark.parametrize(("how", "at_s"), [("cut", 3.0), ("stalled", 5.0)])
+async def test_a_cut_is_dated_when_the_fake_wrote_its_last_byte(rig: Rig, manual_clock: Any, how: Any, at_s: float):
+    """Its proof takes a while, and an agent that tries again at once must not seem to do so before it could know."""
+    rig.harm.limited[1] = how
+    rig.accepted()
+    await manual_clock.advance(3)
+    rig.ends()
+    await manual_clock.advance(2)
+    rig.recorder.delivered(1, Cut(200, how))
+    assert rig.ended.at_s == at_s
+
+
 def test_the_text_that_was_delivered_is_in_proportion_to_its_tokens(rig: Rig):
     """A fragment to look for in the answer."""
     rig.harm.limited[1] = "cut"
@@ -370,6 +412,35 @@ def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig
     rig.recorder.saw(fact.ConnectionClosed(CONN))
     assert len(rig.of(HungUp)) == hung_up
     assert (("closed", 1) in rig.harm.told) is bool(hung_up)
+
+
+@pytest.mark.parametrize("how", ["stalled", "dripping"])
+def test_a_connection_that_we_closed_ourselves_was_not_hung_up(rig: Rig, how: Any):
+    """After a reply that says `Connection: close` the fake ends it, whether or not the agent has all of it."""
+    rig.harm.limited[1] = how
+    rig.accepted()
+    rig.ends()
+    rig.recorder.saw(fact.ConnectionClosed(CONN, by_us=True))
+    assert rig.of(HungUp) == [] and ("closed", 1) not in rig.harm.told
+
+
+@pytest.mark.parametrize(
+    ("lost", "how", "is_", "hung_up"),
+    [
+        (True, "hung_up", "cut", 0),
+        (False, "hung_up", "hung up", 1),
+        (True, "complete", "complete", 0),
+    ],
+)
+def test_a_reply_that_a_closing_link_ended_was_cut_where_it_stood(
+    rig: Rig, lost: bool, how: Any, is_: str, hung_up: int
+):
+    """The agent did not hang up on it; one that the fake had finished by then is whole."""
+    rig.harm.lost |= {1} if lost else set()
+    rig.accepted()
+    rig.ends(how=how, body=250 if how == "hung_up" else 450, tokens=6)
+    assert (rig.ended.how, rig.ended.bytes_delivered) == (is_, 250 if how == "hung_up" else 450)
+    assert len(rig.of(HungUp)) == hung_up
 
 
 def test_a_connection_that_closes_after_a_whole_reply_is_no_hang_up(rig: Rig):

@@ -257,3 +257,37 @@ async def test_a_network_that_dies_in_mid_run_ends_it_as_an_error(playing: Any, 
         history, _ = await playing(scenario(slow), network)
     assert [trouble.what for trouble in history.of(Trouble)] == ["the network failed: it does not answer any more"]
     assert len(history.turns) == 1 and not list(history.of(TurnEnded))
+
+
+# ---- who ended a reply
+
+
+STREAMED = """\
+events = [json.loads(line[6:]) for line in reply if line.startswith(b"data: ")]
+            if events[-1]["type"] != "message_stop":
+                raise OSError("the stream has no end")
+            text = "".join(event["delta"].get("text", "") for event in events if "delta" in event)
+            said = [{"type": "text", "text": text}]"""
+SLOW: Any = {"user": "x", "model": [[{"text": "Done {nonce}"}, {"delay_s": 30}]]}
+
+
+async def test_a_link_that_goes_down_while_a_reply_is_waited_for_cut_it(playing: Any):
+    """The agent did not hang up; and the link is up again for the next message."""
+    history, _ = await playing(scenario(SLOW, faults=[{"at": {"after_s": 0.8}, "do": {"down": "forever"}}]))
+    (first, *_) = history.calls
+    assert first.ended is not None and (first.ended.how, first.hung_up) == ("cut", None)
+    assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
+
+
+@pytest.mark.parametrize("do", ["refuse", {"down": "forever"}])
+async def test_a_link_that_closes_in_mid_stream_is_open_for_the_next_message(playing: Any, do: Any):
+    """Its own gate dies with the connection; up to the event that it names all has arrived."""
+    code = AGENT.replace('"max_tokens": 99,', '"max_tokens": 99, "stream": True,').replace(
+        'said = json.load(reply)["content"]', STREAMED
+    )
+    history, _ = await playing(scenario(faults=[{"at": {"event": 3}, "do": do}]), code=code)
+    (fired,) = history.of(FaultFired)
+    ended = history.calls[0].ended
+    assert (fired.call, ended.how, history.calls[0].hung_up) == (1, "cut", None)
+    assert fired.bytes == ended.bytes_delivered > 0
+    assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]

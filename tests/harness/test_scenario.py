@@ -69,6 +69,14 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there are only 1 turns"),
         ("faults:\n  - do: cut\n    at: {step: 0}\n", "a-story.yaml:9: "),
         ("faults:\n  - do: cut\n    times: 0\n", "a-story.yaml:9: "),
+        (
+            "faults:\n  - do: {cut: fin}\n  - do: {stall: 1}\n  - do: {cut: rst}\n",
+            "a-story.yaml:10: one scenario cuts with fin or with rst, not with both",
+        ),
+        (
+            "faults:\n  - do: {cut: rst}\n  - do: cut\n    at: {turn: 1}\n",
+            "a-story.yaml:9: one scenario cuts with fin or with rst, not with both",
+        ),
         ("invariants:\n  paid_call_bond: {}\n", "a-story.yaml:8: unknown invariant 'paid_call_bond' (did you mean"),
         ("invariants:\n  paid_call_bound: {per_stp: 1}\n", "a-story.yaml:8: paid_call_bound does not know 'per_stp'"),
         ("invariants:\n  paid_call_bound: of\n", "a-story.yaml:8: expected parameters or `off: reason`"),
@@ -81,6 +89,13 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
 def test_a_mistake_is_one_line_with_its_place_and_what_was_expected(file: Any, rest: str, said: str):
     """Unknown keys, wrong types, what contradicts itself, names that do not exist."""
     assert complaint(file(rest)).startswith(said)
+
+
+@pytest.mark.parametrize("then", ["fin", "rst"])
+def test_many_cuts_of_one_kind_are_no_contradiction(file: Any, then: str):
+    """One link, one way to close."""
+    line = f"  - do: {{cut: {then}}}\n"
+    assert len(load_scenario(file(f"faults:\n{line}{line}")).scenario.faults) == 2
 
 
 @pytest.mark.parametrize(

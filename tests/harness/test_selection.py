@@ -60,6 +60,35 @@ def test_agents_that_are_named_replace_the_incidents_own(incident: Any, tmp_path
     assert chosen(scenarios=(str(folder),), agents=(str(mine),)) == ["a x mine", "b x mine"]
 
 
+def test_what_an_incident_expects_is_said_of_its_own_agents_only(incident: Any, tmp_path: Path):
+    """A user's agent may be called `buggy` too, and nobody knows what it will do."""
+    folder = incident(a={"expect": {"buggy": {"fail": ["turn_answered"]}}})
+    mine = tmp_path / "buggy.yaml"
+    mine.write_text(yaml.safe_dump({"name": "buggy", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (theirs,) = select(Wanted(scenarios=(str(folder),)))
+    (ours,) = select(Wanted(scenarios=(str(folder),), agents=(str(mine),)))
+    (named,) = [
+        entry
+        for entry in select(Wanted(scenarios=(str(folder),), agents=(str(folder / "agents" / "spec.yaml"),)))
+        if entry.agent.name == "buggy"
+    ]
+    assert [entry.agent.name for entry in (theirs, ours, named)] == ["buggy"] * 3
+    assert (theirs.own, ours.own, named.own) == (True, False, True)
+    assert list(theirs.scenario.expect) == list(named.scenario.expect) == ["buggy"]
+    assert ours.scenario.expect == {} and ours.scenario.turns == theirs.scenario.turns
+
+
+def test_a_scenario_of_no_incident_speaks_of_whom_it_names(incident: Any, tmp_path: Path):
+    """Without an agents folder beside it, the name is all there is."""
+    folder = incident(a={"expect": {"mine": "pass"}})
+    alone = (folder / "scenarios" / "a.yaml").rename(tmp_path / "a.yaml")
+    mine = tmp_path / "elsewhere" / "mine.yaml"
+    mine.parent.mkdir()
+    mine.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (entry,) = select(Wanted(scenarios=(str(alone),), agents=(str(mine),)))
+    assert entry.own and list(entry.scenario.expect) == ["mine"]
+
+
 def test_words_choose_by_name_family_and_tags(incident: Any):
     """Any of them will do, whatever its case."""
     folder = incident(

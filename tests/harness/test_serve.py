@@ -21,6 +21,8 @@ replies:
   - {when: {user: cut}, reply: [{text: Hi there}], fault: {do: {cut: fin}, at: {byte: 10}}}
   - {when: {user: reset}, reply: [{text: Hi there}], fault: {do: {cut: rst}, at: {byte: 10}}}
   - {when: {user: stall}, reply: [{text: Hi there}], fault: {do: {stall: forever}, at: {byte: 10}}}
+  - {when: {user: half}, reply: [{text: Hi}, {text: there}], fault: {do: early_end, at: {event: 4}}}
+  - {when: {user: limit}, reply: [{text: Hi there}], fault: {do: {max_tokens: 2}}}
   - {when: {user: pause}, reply: [{text: Hi there}], fault: {do: {stall: 0.2}, at: {byte: 10}}}
 """
 
@@ -43,9 +45,10 @@ async def serving(path: Path, **options: Any) -> AsyncIterator[tuple[str, int]]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def ask(address: tuple[str, int], text: str, wait_s: float = 5.0) -> tuple[bytes, str]:
+async def ask(address: tuple[str, int], text: str, wait_s: float = 5.0, **more: Any) -> tuple[bytes, str]:
     """What comes, and how it ends: fin, rst or silence."""
-    body = json.dumps({"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}).encode()
+    messages = [{"role": "user", "content": text}]
+    body = json.dumps({"model": "m", "max_tokens": 100, "messages": messages, **more}).encode()
     reader, writer = await asyncio.open_connection(*address)
     head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\n"
     head += f"Content-Type: application/json\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -97,6 +100,17 @@ async def test_a_lines_wire_fault_strikes_its_reply_to_the_byte(script: Any, tex
         assert b"It is 21 degrees." in (await ask(address, "weather"))[0]
 
 
+async def test_a_lines_reply_fault_changes_what_is_said(script: Any):
+    """A stream without its end, an answer at its limit; each ends as properly as any other."""
+    async with serving(script()) as address:
+        half, how = await ask(address, "half", stream=True)
+        whole, _ = await ask(address, "weather", stream=True)
+        limit, _ = await ask(address, "limit")
+    assert how == "fin" and half.count(b"event: ") == 4 and half.endswith(b"0\r\n\r\n")
+    assert b"message_stop" in whole and b"message_stop" not in half
+    assert b'"stop_reason":"max_tokens"' in limit.replace(b" ", b"") and b'"Hi"' in limit
+
+
 async def test_a_stall_that_ends_loses_nothing(script: Any):
     """The reply goes on after its time."""
     async with serving(script()) as address:
@@ -119,3 +133,14 @@ async def test_a_mistake_in_a_script_is_one_line_with_its_place(script: Any, lin
         async with serving(script(f"replies:\n  - {line}\n")):
             pass
     assert said in str(caught.value) and "script.yaml:2" in str(caught.value)
+
+
+async def test_a_bad_fault_is_told_by_its_own_line(script: Any):
+    """Not by its reply's, and not by the file's first."""
+    lines = ["replies:", "  - reply: [{text: a}]", "  - reply: [{text: b}]", "    fault:", "      at: {byte: 1}"]
+    for word, line in (("      do: {cut: fan}", 6), ("      do: cut\n      tims: 2", 7)):
+        with pytest.raises(BadFile) as caught:
+            async with serving(script("\n".join([*lines, word, ""]))):
+                pass
+        said = str(caught.value)
+        assert f"script.yaml:{line}: " in said and "\n" not in said

@@ -10,6 +10,7 @@ from wedgehog.fake_llm.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome
 from wedgehog.harness.event import (
     AbortSent,
+    BeaconSeen,
     DeadlineHit,
     GaveUp,
     RequestArrived,
@@ -226,6 +227,24 @@ async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_s
     assert not playing.done(), "a call is still open"
     rig.request()
     await manual_clock.advance(0.1)
+    assert playing.done()
+
+
+async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(manual_clock: Any):
+    """What it does with the result will show; a tool of another turn is nobody's business here."""
+    rig = Rig(manual_clock, stays=True)
+    rig.history.add(BeaconSeen(token="11.1.1", phase="started"))
+    for phase in ("started", "done"):
+        rig.history.add(BeaconSeen(token="1.1.1", phase=phase))
+    rig.history.add(BeaconSeen(token="1.1.2", phase="started"))
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.nemesis.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    await manual_clock.advance(5)
+    assert not playing.done(), "the second command has not come to its end"
+    rig.history.add(BeaconSeen(token="1.1.2", phase="done", exit_code=0))
+    await manual_clock.advance(0.2)
     assert playing.done()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.history import read
 from wedgehog.harness.selection import stock_folder
 from wedgehog.reports.rows import COLUMNS
 
@@ -147,3 +148,34 @@ def test_a_bad_file_is_one_line(
     (line,) = ran.stderr.splitlines()
     assert line.startswith("wedgehog: ") and said in line
     assert not (tmp_path / "runs").exists()
+
+
+IMPATIENT = '''\
+"""Asks the model with urllib, which says `Connection: close`; its patience is one and a half seconds."""
+import json, sys, time, urllib.request
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[3]}]}
+request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+began = time.monotonic()
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=1.5))["content"][0]["text"])
+except Exception as wrong:
+    sys.exit(f"Error: {type(wrong).__name__}: {wrong} after {time.monotonic() - began:.1f} s")
+'''
+
+
+def test_a_stalled_client_that_asked_for_a_close_waits_for_its_own_timer(
+    wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path
+):
+    """Nobody closes on it: it hangs up when its time is over, and the history says so."""
+    story = told("stall", faults=[{"at": {"byte": 10}, "do": {"stall": "forever"}, "times": "always"}])
+    ran = wedgehog("run", story, "--agent", agent(code=IMPATIENT), network)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    folder = (tmp_path / "runs" / "latest").resolve()
+    (row,) = rows(folder)
+    history = read(folder / row["run_dir"] / "history.jsonl")
+    first = history.calls[0]
+    assert first.ended is not None and first.hung_up is not None
+    assert (first.ended.how, first.ended.bytes_delivered) == ("stalled", 10)
+    assert first.hung_up.at_s - first.at_s >= 1.3
+    assert "TimeoutError: timed out after 1." in history.turns[0].end.stderr

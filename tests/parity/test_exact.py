@@ -32,7 +32,8 @@ def busy(wanted: bool) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("ending", KINDS)
-@pytest.mark.parametrize(("name", "loaded"), [("embedded", False), ("toxiproxy", False), ("toxiproxy", True)])
+@pytest.mark.parametrize("name", ["embedded", "toxiproxy"])
+@pytest.mark.parametrize("loaded", [False, True])
 async def test_a_hundred_strikes_in_a_row_hit_their_byte(networks, worlds, name, loaded, ending):
     """Each of 100 faults at a random byte of the second answer of a connection passes exactly the bytes before it,
     while an older neighbour on the same link loses nothing."""

@@ -1,5 +1,7 @@
 """When nobody waits any more, nothing is spent."""
 
+from typing import Any
+
 import pytest
 
 from wedgehog.harness.history import History
@@ -40,6 +42,35 @@ def test_requests_after_the_next_message_are_that_messages():
     tell.wait(10).message("recovery")
     tell.answer_step(1)
     assert check("no_spend_after_abort", tell.end().seal()).status == "pass"
+
+
+def _stopped_and_gone_on(**late: Any) -> History:
+    """Turn 1 is aborted; while the next message is being answered, one more request comes."""
+    tell = Telling()
+    tell.message()
+    tell.ask(1)
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.wait(10).message("recovery")
+    tell.refuse(tell.ask(1))
+    tell.refuse(tell.ask(2, **late))
+    tell.answer_step(1)
+    return tell.end().seal()
+
+
+def test_a_stopped_turn_that_goes_on_behind_the_next_message_still_spends():
+    """Its requests carry its own marker; the next turn's are its own, however many."""
+    history = _stopped_and_gone_on(turn=1)
+    verdict = check("no_spend_after_abort", history)
+    assert verdict.status == "fail"
+    assert verdict.says.startswith("turn 1: 1 model request after the abort, the last 10.")
+    assert [history.events[number].kind for number in verdict.evidence] == ["abort_sent", "request_arrived"]
+    assert check("no_spend_after_abort", _stopped_and_gone_on()).status == "pass"
+
+
+@pytest.mark.parametrize("late", [{"turn": 1, "background": "title"}, {"turn": 0}, {"turn": 2, "background": "title"}])
+def test_what_a_call_behind_the_next_message_belongs_to_must_be_sure(late: dict[str, Any]):
+    """A title of the whole session quotes the stopped turn as well; a call of no turn is nobody's."""
+    assert check("no_spend_after_abort", _stopped_and_gone_on(**late)).status == "pass"
 
 
 def test_a_back_end_that_works_on_after_the_turn_fails():

@@ -42,6 +42,49 @@ def test_the_finished_siblings_result_is_in_the_next_request(results: Sequence[T
     assert check("work_kept", _next_request(*results)).status == status
 
 
+def _both_ended(fast: ToolResult, slow: ToolResult, *codes: int | None) -> History:
+    """Two commands that came to their ends with these exit codes, and what the next request says of them."""
+    tell = Telling()
+    tell.message()
+    for token, code in zip(tell.reply(tell.ask(1), tools=[True, True]), codes, strict=True):
+        tell.starts(token)
+        tell.done(token, code)
+    tell.answer_step(2, [fast, slow])
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(
+    ("fast", "status"),
+    [
+        (result(FAST), "pass"),
+        (result(FAST, is_error=True), "pass"),
+        (result(FAST, chars=5, printed=False), "pass"),
+        (result(FAST, is_error=True, printed=False), "fail"),
+        (result("2.1.1"), "fail"),
+    ],
+)
+def test_a_result_that_only_tells_of_an_error_is_lost_where_its_command_went_well(fast: ToolResult, status: str):
+    """`cancelled because a sibling failed` is not what it printed; a capped result is still some of it."""
+    verdict = check("work_kept", _both_ended(fast, result(SLOW, is_error=True), 0, 1))
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says.startswith(f"tool call {FAST} had finished, but the next request (2) does not carry")
+
+
+@pytest.mark.parametrize(
+    ("codes", "status"),
+    [((0, 1), "fail"), ((0, 0), "nothing"), ((1, 1), "nothing"), ((1, 0), "pass"), ((None, None), "nothing")],
+)
+def test_the_exit_code_tells_which_sibling_failed_whatever_its_result_is_called(
+    codes: tuple[int | None, int | None], status: str
+):
+    """An agent may give a failed command back as a plain result, and lose what the other one did."""
+    lost = result(FAST, is_error=True, printed=False)
+    assert check("work_kept", _both_ended(lost, result(SLOW), *codes)).status == (
+        status if codes != (None, None) else "pass"
+    )
+
+
 def test_where_no_sibling_failed_there_is_nothing_to_judge():
     """Other invariants look after results in general."""
     tell = Telling()
