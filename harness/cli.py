@@ -65,7 +65,7 @@ def run(
         NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
     ] = "auto",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 4,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 6,
     words: Annotated[str, typer.Option("-k", help="Only scenarios with one of these words in name or tags.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Not only the core, and the whole fix x scenario matrix.")
