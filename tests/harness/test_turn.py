@@ -210,7 +210,7 @@ async def test_a_service_is_watched_after_it_was_stopped_and_a_command_is_not(ma
         await asyncio.sleep(0.05)
         assert playing.done() is not stays
         await manual_clock.advance(3.2)
-        await playing
+        assert playing.done()
 
 
 async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_see(manual_clock: Any):
