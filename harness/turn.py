@@ -169,7 +169,7 @@ class TurnPlayer:
         stopped_s = self.clock.now()
         while not self.nemesis.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + self.watchdog.worst_s
+            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s
             spent = any(
                 event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
             )

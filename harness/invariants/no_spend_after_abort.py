@@ -22,7 +22,7 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
             if stop is None:
                 continue
             until = min((stimulus.id for stimulus in given if stimulus.id > stop.id), default=len(history.events))
-            since_s = stop.at_s + grace_s + history.lag_s
+            since_s = stop.at_s + history.stretched(grace_s)
             late = [call for call in history.calls if call.arrived.id > stop.id and call.at_s > since_s]
             # After the next message, only what still works on the stopped turn.
             calls = [
