@@ -1,5 +1,6 @@
 """What is run on this project, each in an environment of its own: `nox -s tests`, `nox -s chaos`, lint, types."""
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -9,6 +10,34 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 LOCK = ("-c", "requirements.lock")
+EARLIER_SDKS = {
+    "openai-1": "openai==1.109.1",
+    "anthropic-0": "anthropic==0.125.0",
+    "google-genai-1": "google-genai==1.75.0",
+}
+NPM_SDKS = {
+    "js-current": (
+        "openai@7.57.0",
+        "@anthropic-ai/sdk@1.12.0",
+        "@google/genai@3.1.0",
+        "ollama@0.6.4",
+        "ai@7.0.173",
+        "@ai-sdk/openai@4.0.118",
+        "@ai-sdk/anthropic@4.0.105",
+        "@ai-sdk/google@4.0.121",
+    ),
+    "js-earlier": (
+        "openai@6.49.0",
+        "@anthropic-ai/sdk@0.137.0",
+        "@google/genai@2.32.0",
+        "ai@6.0.326",
+        "@ai-sdk/openai@3.0.141",
+        "@ai-sdk/anthropic@3.0.138",
+        "@ai-sdk/google@3.0.141",
+    ),
+}
+RUNTIMES = ("cn", "openai-agents", "pi", "pydantic-ai", "tunacode")
+ALL_RUNTIMES = tuple(sorted(path.stem for path in Path("harness/agents/runtimes").glob("*.yaml")))
 PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 
@@ -20,10 +49,57 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def sdk(session: nox.Session) -> None:
+    """The provider's official SDKs, two generations, Python and JavaScript, against the fake one."""
+    session.install(*LOCK, ".[test]")
+    folder = session.cache_dir / "sdk"
+    for name, requirement in EARLIER_SDKS.items():
+        if not (folder / name).is_dir():
+            session.install("--target", str(folder / name), requirement)
+    for name, packages in NPM_SDKS.items() if shutil.which("npm") else ():
+        # Forced, because the newest ones ask for a newer Node than they need.
+        quiet = ("--force", "--no-audit", "--no-fund", "--loglevel=error")
+        session.run("npm", "install", *quiet, "--prefix", str(folder / name), *packages, external=True)
+    environment = {"WEDGEHOG_SDKS": str(folder), "WEDGEHOG_REQUIRE_SDKS": "1"}
+    session.run("pytest", "-m", "sdk", "tests/sdk", *session.posargs, env=environment)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """100,000 requests for each dialect of the fake provider, valid and broken; `-- N` for another number."""
+    session.install(*LOCK, ".[test]")
+    number, *more = session.posargs or ["100000"]
+    session.run("pytest", "tests/fuzz", *more, env={"WEDGEHOG_FUZZ": number})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """What the fake provider costs, beside bare aiohttp and, where there is npm, aimock; kept in docs/benchmarks.md."""
+    session.install(*LOCK, ".")
+    folder = session.cache_dir / "aimock"
+    if shutil.which("npm"):
+        quiet = ("--no-audit", "--no-fund", "--loglevel=error")
+        session.run("npm", "install", *quiet, "--prefix", str(folder), "@copilotkit/aimock@1.43.0", external=True)
+    into = session.posargs or ["--into", "docs/benchmarks.md"]
+    session.run("python", "-m", "benchmarks.fake_llm", "--node-modules", str(folder / "node_modules"), *into)
+    session.run("python", "-m", "benchmarks.pipe", *(() if session.posargs else ("--into", "docs/pipes.md")))
+
+
+@nox.session
 def chaos(session: nox.Session) -> None:
     """The main job: break agents on purpose and judge them; arguments after `--` go to `wedgehog run`."""
     session.install(*LOCK, ".")
     session.run("wedgehog", "run", *session.posargs)
+
+
+@nox.session
+def runtimes(session: nox.Session) -> None:
+    """Real agents side by side: installs some and plays the catalogue's starters; `-- --all` for all, at night."""
+    session.install(*LOCK, ".")
+    everything = "--all" in session.posargs
+    session.run("wedgehog", "agents", "install", *(ALL_RUNTIMES if everything else RUNTIMES))
+    agents = (word for name in (ALL_RUNTIMES if everything else RUNTIMES) for word in ("--agent", name))
+    session.run("wedgehog", "run", *agents, *session.posargs, success_codes=[0, 1, 3])
 
 
 @nox.session

@@ -55,7 +55,7 @@ class Conversation:
     """A request for a reply. System text is a message with role "system", first.
 
     `wire` is the dialect's name ("anthropic", "openai-chat"); `schema` is what a structured output must fill,
-    None where plain text is asked for.
+    None where plain text is asked for. `copies`: how many replies to the same request are asked for.
     """
 
     wire: str
@@ -65,3 +65,4 @@ class Conversation:
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
     schema: Mapping[str, Any] | None = None
+    copies: int = 1

@@ -28,35 +28,29 @@ class Delivery:
         self._write = write
         self._ask = ask
         self._clock = clock
-        self._bytes = bytearray(image.body)
         self._stops: list[int] = []
-        self._ready = bytearray()
         self._at = 0
 
     @property
     def tokens(self) -> int:
         """Output tokens generated so far: all of an unpaced reply, of a paced one those that were written."""
-        frames = self._image.frames
-        arrived = bisect_right(self._image.ends, self.body)
-        if not self._image.paced or arrived == len(frames):
+        marks = self._image.marks
+        arrived = bisect_right(marks, self.body, key=lambda mark: mark.end)
+        if not self._image.paced or arrived == len(marks):
             return self._image.tokens
-        return frames[arrived - 1].tokens if arrived else 0
+        return marks[arrived - 1].tokens if arrived else 0
 
     async def run(self) -> None:
         """Write all of it; an endless reply ends by cancellation alone."""
         await self._gate(BEFORE_HEAD)
-        self._ready += self._image.head
-        start = 0
-        for end, frame in zip(self._image.ends, self._image.frames, strict=True):
-            if frame.delay_s:
-                await self._advance(start)
-                await self._pause(frame.delay_s)
-            start = end
-        await self._advance(len(self._bytes))
-        while self._image.endless:
-            await self._pause(self._image.endless.delay_s)
-            self._bytes += self._image.endless.data
-            await self._advance(len(self._bytes))
+        for start, delay_s in self._image.told.pauses:
+            await self._advance(start)
+            await self._pause(delay_s)
+        await self._advance(self._image.size)
+        endless = self._image.endless
+        while endless:
+            await self._pause(endless.delay_s)
+            await self._advance(self._at + len(endless.data))
         self._flush()
 
     async def _pause(self, delay_s: float) -> None:
@@ -66,23 +60,30 @@ class Delivery:
 
     async def _advance(self, end: int) -> None:
         while self._stops and self._stops[0] <= end:
-            stop = self._stops.pop(0)
-            self._take(stop)
+            self._at = max(self._at, self._stops.pop(0))
             self._flush()
-            await self._gate(stop)
-        self._take(end)
+            await self._gate(self._at)
+        self._at = max(self._at, end)
 
     async def _gate(self, at: int) -> None:
         for stop in await self._ask(at):
             if stop > at and stop not in self._stops:
                 insort(self._stops, stop)
 
-    def _take(self, end: int) -> None:
-        self._ready += self._bytes[self._at : end]
-        self._at = max(self._at, end)
-
     def _flush(self) -> None:
-        if self._ready:
-            self._write(bytes(self._ready))
-            self._ready.clear()
-            self.head, self.body = len(self._image.head), self._at
+        """Write the head where it was not yet, and the body up to where the reply has come."""
+        if self.head and self.body == self._at:
+            return
+        # The body is put together anew for each write: a reply that is held keeps none of its bytes.
+        data = b"" if self.head else self._image.head
+        data += self._between(self.body, self._at)
+        self.head, self.body = len(self._image.head), self._at
+        self._write(data)
+
+    def _between(self, start: int, end: int) -> bytes:
+        size, endless = self._image.size, self._image.endless
+        told = self._image.body[start:end] if start < size else b""
+        if endless is None or end <= size:
+            return told
+        ping, first = endless.data, max(start, size) - size
+        return told + (ping * (1 + (end - size) // len(ping)))[first : end - size]

@@ -1,17 +1,31 @@
-"""Reply faults on compiled frames, so that they exist once for all dialects."""
+"""Reply faults on compiled frames, so that they exist once for all dialects.
+
+frames ─▶ edit ─▶ edit ─▶ joined ─▶ HTTP chunks        `event` counts frames from 1
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Dialect, Refusal
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.reply import EarlyEnd, Edit, ErrorEvent, PingsOnly
-from wedgehog.fake_llm.sse import event
+from wedgehog.fake_llm.reply import Duplicated, EarlyEnd, Edit, ErrorEvent, Malformed, NoUsage, PingsOnly, Reordered
+from wedgehog.fake_llm.sse import encode
 
-_NAMES: Final = {EarlyEnd: "early_end", PingsOnly: "pings_only", ErrorEvent: "error_event"}
+_NAMES: Final = {
+    EarlyEnd: "early_end",
+    PingsOnly: "pings_only",
+    ErrorEvent: "error_event",
+    Duplicated: "duplicated_event",
+    Reordered: "reordered_events",
+    Malformed: "malformed_json",
+    NoUsage: "no_usage",
+}
+_USAGE: Final = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
+_AROUND_USAGE: Final = ("message", "response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +37,107 @@ class Edited:
     names: tuple[str, ...] = ()
 
 
-def edit(frames: tuple[Frame, ...], edits: Iterable[Edit], dialect: Dialect, request_id: str) -> Edited:
+def edit(frames: tuple[Frame, ...], edits: Iterable[Edit], dialect: Dialect, exchange: Exchange) -> Edited:
     """Apply edits one after the other; one that starts at or behind the last frame has nothing left to change."""
     edited = Edited(frames)
     for change in edits:
-        if change.event < len(edited.frames) and edited.endless is None:
-            edited = _apply(change, edited, dialect, request_id)
+        applied = None if edited.endless else _apply(change, edited.frames, dialect, exchange)
+        if applied is not None:
+            edited = replace(applied, names=(*edited.names, _NAMES[type(change)]))
     return edited
 
 
-def _apply(change: Edit, edited: Edited, dialect: Dialect, request_id: str) -> Edited:
-    kept, names = edited.frames[: change.event], (*edited.names, _NAMES[type(change)])
+def edit_whole(body: bytes, edits: Iterable[Edit]) -> tuple[bytes, tuple[str, ...]]:
+    """Apply to the body of a reply that is not streamed what can be applied to it; the names say what was."""
+    names: list[str] = []
+    for change in edits:
+        edited = _on_json(change, body)
+        if edited is not None:
+            body = edited
+            names.append(_NAMES[type(change)])
+    return body, tuple(names)
+
+
+def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) -> tuple[Frame, ...]:
+    """Put what stands around and between the events of a body to them; nothing closes one that never `ends`."""
+    if not framing.opening:
+        return frames
+    closing = framing.closing if ends else b""
+    if not frames:
+        return (Frame(framing.opening + closing),)
+    lead = (framing.opening, *[framing.between] * (len(frames) - 1))
+    tail = (*[b""] * (len(frames) - 1), closing)
+    return tuple(replace(f, data=a + f.data + b) for a, f, b in zip(lead, frames, tail, strict=True))
+
+
+def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
+    """Return the stream as one edit leaves it, or None where there is nothing to edit."""
+    match change:
+        case EarlyEnd() | PingsOnly() | ErrorEvent():
+            return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
+        case NoUsage():
+            silent = [replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames]
+            return Edited(tuple(silent)) if tuple(silent) != frames else None
+    at = (change.event or _first_delivery(frames)) - 1
+    if at + isinstance(change, Reordered) >= len(frames):
+        return None
+    before, frame, after = frames[:at], frames[at], frames[at + 1 :]
+    match change:
+        case Duplicated():
+            return Edited((*before, frame, replace(frame, delay_s=0), *after))
+        case Reordered():
+            return Edited((*before, *_swapped(frame, after[0]), *after[1:]))
+        case Malformed():
+            data = _on_json(change, frame.data)
+            return None if data is None else Edited((*before, replace(frame, data=data, completes=False), *after))
+
+
+def _broken_off(
+    change: EarlyEnd | PingsOnly | ErrorEvent, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange
+) -> Edited:
+    kept = frames[: change.event]
     tokens = kept[-1].tokens if kept else 0
-    if isinstance(change, PingsOnly):
-        return Edited(kept, Frame(dialect.PING, delay_s=change.every_s, tokens=tokens), names)
-    if isinstance(change, ErrorEvent):
-        told = dialect.error(Refusal(change.status, change.message or ""), request_id)
-        kept = (*kept, Frame(event(told.body, dialect.ERROR_EVENT), tokens=tokens, terminal=True))
-    return Edited(kept, None, names)
+    match change:
+        case EarlyEnd():
+            return Edited(kept)
+        case PingsOnly():
+            ping = dialect.framing(exchange).ping
+            return Edited(kept, Frame(ping, delay_s=change.every_s, tokens=tokens))
+        case ErrorEvent():
+            refusal = Refusal(change.status, change.message or "")
+            told = dialect.error_event(refusal, exchange, len(kept))
+            return Edited((*kept, Frame(told, tokens=tokens, terminal=True)))
+
+
+def _first_delivery(frames: tuple[Frame, ...]) -> int:
+    """Count up to the first event that delivers tokens; to the first of all where none does."""
+    return next((number for number, frame in enumerate(frames, start=1) if frame.tokens), 1)
+
+
+def _swapped(first: Frame, second: Frame) -> tuple[Frame, Frame]:
+    """Exchange two frames; what has been delivered by then, and when, goes with the place."""
+    return (
+        replace(second, delay_s=first.delay_s, tokens=first.tokens),
+        replace(first, delay_s=second.delay_s, tokens=second.tokens),
+    )
+
+
+def _on_json(change: Edit, data: bytes) -> bytes | None:
+    """Edit the JSON object inside the bytes of an event or a body, or return None."""
+    start, end = data.find(b"{"), data.rfind(b"}") + 1
+    if not -1 < start < end:
+        return None
+    match change:
+        case Malformed():
+            return data[: start + (end - start) // 2] + data[end:]
+        case NoUsage():
+            document = json.loads(data[start:end])
+            told = encode(_without_usage(document))
+            return data[:start] + told + data[end:] if told != data[start:end] else None
+    return None
+
+
+def _without_usage(document: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in document.items() if name not in _USAGE}
+    inner = {name: _without_usage(kept[name]) for name in _AROUND_USAGE if isinstance(kept.get(name), dict)}
+    return kept | inner

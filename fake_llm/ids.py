@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, TypeAlias
 
-_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+MadeUp: TypeAlias = tuple[tuple[object, ...], int, str]
+"""What an id was made of, how long it is, and the id."""
+
+_ALPHABET: Final = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_LETTERS: Final = bytes(_ALPHABET[byte % len(_ALPHABET)] for byte in range(256))
+_HEARD: Final[ContextVar[list[MadeUp] | None]] = ContextVar("_HEARD", default=None)
 
 
 def made_up(*parts: object, length: int = 24) -> str:
-    """Return `length` letters and digits that depend on nothing but `parts`.
+    """Return up to 64 letters and digits that depend on nothing but `parts`.
 
     >>> made_up("message", 1) == made_up("message", 1) != made_up("message", 2)
     True
     """
-    number = int.from_bytes(hashlib.sha512("/".join(map(str, parts)).encode()).digest(), "big")
-    letters = []
-    for _ in range(length):
-        number, index = divmod(number, len(_ALPHABET))
-        letters.append(_ALPHABET[index])
-    return "".join(letters)
+    digest = hashlib.sha512("/".join(map(str, parts)).encode()).digest()
+    id_ = digest.translate(_LETTERS)[:length].decode()
+    heard = _HEARD.get()
+    if heard is not None:
+        heard.append((parts, length, id_))
+    return id_
+
+
+@contextmanager
+def overheard() -> Iterator[list[MadeUp]]:
+    """Collect the ids that are made up meanwhile."""
+    heard: list[MadeUp] = []
+    token = _HEARD.set(heard)
+    try:
+        yield heard
+    finally:
+        _HEARD.reset(token)
 
 
 def fingerprint(key: str) -> str:
     """Return what may be recorded of an API key: the first 8 hex digits of its SHA-256, "" without a key."""
-    return hashlib.sha256(key.encode()).hexdigest()[:8] if key else ""
+    return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:8] if key else ""

@@ -105,17 +105,21 @@ class ReplyWords(RootModel[ItemWords | list[ItemWords]]):
 
 
 class ErrorWords(Words):
-    """`{status: 429, retry_after: 2}`: an error in the shape of whichever provider is asked."""
+    """`{status: 429, retry_after: 2}`: an error in the shape of whichever provider is asked, or a page (`html: true`).
+
+    The kind `balance` is a prepaid balance that is used up, with the status and in the words of the provider.
+    """
 
     status: Annotated[int, Field(ge=400, le=599)]
     message: str | None = None
     kind: str | None = None
     retry_after: NonNegativeFloat | str | None = None
     delay_s: NonNegativeFloat = 0
+    html: bool = False
 
     def failure(self) -> Failure:
         """Return the failure that these words describe."""
-        return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s)
+        return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s, self.html)
 
 
 def reply_of(words: Iterable[ItemWords]) -> Reply:

@@ -21,7 +21,8 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 class MainShape:
     """What an agent's main calls look like, as its control run showed: their tools, else their system text.
 
-    An empty `system` says nothing: the text is another one in every call.
+    An empty `system` says nothing: the text is another one in every call. `optional` tools come from a server that may
+    be gone: they may be missing.
 
     >>> MainShape(frozenset({"bash"})).fits(conversation)  # doctest: +SKIP
     """
@@ -29,6 +30,7 @@ class MainShape:
     tools: frozenset[str] = frozenset()
     system: str = ""
     structured: bool = False
+    optional: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, conversation: Conversation) -> MainShape:
@@ -45,8 +47,11 @@ class MainShape:
 
     def alike(self, other: MainShape) -> bool:
         """Whether a call of the other shape looks like a main call too."""
-        if self.tools:
-            return 2 * len(self.tools & other.tools) >= len(self.tools)
+        tools = self.tools.difference(self.optional)
+        if tools:
+            return 2 * len(tools & other.tools) >= len(tools)
+        if other.tools.intersection(self.optional):
+            return True
         return not other.tools and self.structured == other.structured and self.system in ("", other.system)
 
 
@@ -68,19 +73,28 @@ class Positions:
     salt: str
     shape: MainShape | None = None
     """None: every call counts as main (the control run, which finds the shape)."""
-    under_way: int = 0
+    _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
     _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
 
+    @property
+    def under_way(self) -> int:
+        """The turn that was begun last of those that are not over; 0: none is."""
+        return self._open[-1] if self._open else 0
+
+    def is_open(self, turn: int) -> bool:
+        """Whether this turn is under way, perhaps beside another one."""
+        return turn in self._open
+
     def begin(self, turn: int, marker: str) -> None:
         """A stimulus with this marker is under way."""
-        self.under_way = turn
+        self._open.append(turn)
         self._markers[turn] = marker.lower()
 
-    def end(self) -> None:
-        """No stimulus is under way."""
-        self.under_way = 0
+    def end(self, turn: int | None = None) -> None:
+        """This turn is over; without one, all are."""
+        self._open = [other for other in self._open if turn not in (None, other)]
 
     def token(self, turn: int, step: int, call: int) -> str:
         """What makes a tool call known again: part of its id, and what its command prints."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 Stop = Literal["end", "tool", "max_tokens", "refusal"]
+BALANCE: Final = "balance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,41 @@ class ErrorEvent:
     message: str | None = None
 
 
-Edit: TypeAlias = EarlyEnd | PingsOnly | ErrorEvent
+@dataclass(frozen=True, slots=True)
+class Duplicated:
+    """Event `event` comes twice; 0 is the first one that delivers something."""
+
+    event: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """Event `event` comes after the one that should follow it; 0 is the first one that delivers something."""
+
+    event: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The JSON of event `event` breaks off in the middle; 0 is the first one that delivers something.
+
+    Of a reply that is not streamed it is the body's.
+    """
+
+    event: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NoUsage:
+    """The provider does not say what the reply cost, streamed or not."""
+
+
+Edit: TypeAlias = EarlyEnd | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An accepted request's answer. `delay_s` passes before the first byte; edits apply to streams alone.
+    """An accepted request's answer. `delay_s` passes before the first byte; most edits apply to streams alone.
 
     `stop` is derived from the items where it is None: "tool" if one is a call, else "end".
     """
@@ -97,8 +127,9 @@ class Reply:
 class Failure:
     """The provider refuses or fails, in its own shape; `kind` and `message` default to what it says at `status`.
 
-    `retry_after` is the header's value: seconds, a text sent as it is, or "date:SECONDS" for an HTTP date that
-    many seconds from now.
+    The kind BALANCE is a prepaid balance that is used up, with the status and in the words of each provider. `html` is
+    a page of whatever stands before the provider, with any status, instead of the provider's own shape. `retry_after`
+    is the header's value: seconds, a text sent as it is, or "date:SECONDS" for an HTTP date that many seconds from now.
     """
 
     status: int
@@ -106,6 +137,7 @@ class Failure:
     kind: str | None = None
     retry_after: float | str | None = None
     delay_s: float = 0
+    html: bool = False
 
 
 Answer: TypeAlias = Reply | Failure

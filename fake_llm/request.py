@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wedgehog.fake_llm.memory import Memory
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One HTTP request; `headers` finds names whatever their case.
 
-    `document` is the JSON object of the body, None where the body holds no such thing.
+    `document` is the JSON object of the body, None where the body holds no such thing. `memory` is the server's: what
+    it has kept of earlier replies.
     """
 
     call: int
@@ -21,12 +24,15 @@ class Request:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
     document: dict[str, Any] | None = field(default=None, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    memory: Memory = field(default_factory=Memory, repr=False, compare=False)
 
     @property
     def key(self) -> str:
         """The API key that came along, "" without one."""
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-        return self.headers.get("x-api-key", "") or (token.strip() if scheme.lower() == "bearer" else "")
+        named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
+        return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:
@@ -60,7 +66,6 @@ def text_of(content: object) -> str:
     return "\n".join(str(block.get("text", "")) for block in blocks(content) if "text" in block)
 
 
-def copies(document: dict[str, Any]) -> int:
-    """Return how many replies to the same request are asked for (`n`), 1 where nothing is said."""
-    count = document.get("n")
-    return count if isinstance(count, int) and count > 0 else 1
+def counted(value: object) -> int | None:
+    """Return a whole number as it is and anything else as None; true and false are no numbers."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -45,6 +45,12 @@ def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
     return None
 
 
+def find_named(tools: Sequence[ToolSpec], name: str) -> ToolSpec | None:
+    """The advertised tool of this name, or one that a tool host's name was put before: `mcp__host__weather`."""
+    exact = next((tool for tool in tools if tool.name == name), None)
+    return exact or next((tool for tool in tools if tool.name.endswith(name)), None)
+
+
 def _kinds(schema: Any) -> set[str]:
     """The types that a schema allows, unions too."""
     if not isinstance(schema, Mapping):

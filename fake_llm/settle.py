@@ -6,27 +6,26 @@ request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames �
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import lru_cache
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.dialects import anthropic, openai_chat
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
-from wedgehog.fake_llm.edits import edit
+from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.image import Image, bodiless, chunked, whole
-from wedgehog.fake_llm.listing import side_answer
+from wedgehog.fake_llm.image import Image, bodiless, chunked_body, chunked_head, whole, whole_body, whole_head
 from wedgehog.fake_llm.observer import Fact, Refused, ReplyStarted
 from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
-from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, ToolCall
-from wedgehog.fake_llm.request import Request, copies
+from wedgehog.fake_llm.page import page
+from wedgehog.fake_llm.press import Compiled, Press
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.request import Request
+from wedgehog.fake_llm.routing import asks_for_reply
 from wedgehog.fake_llm.script import Script, Unscripted
 from wedgehog.fake_llm.usage import billed
-
-DIALECTS: Final[tuple[Dialect, ...]] = (anthropic, openai_chat)
 
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
@@ -50,6 +49,7 @@ class Settler:
     strict: bool
     models: Sequence[str] | None
     now: datetime
+    press: Press
     closes: bool = False
     http_1_0: bool = False
 
@@ -62,7 +62,7 @@ class Settler:
         if refusal:
             if self.strict or conversation is None:
                 return self.refused(request, dialect, refusal)
-            told = dialect.error(refusal, "")
+            told = dialect.error(refusal, request)
             pairing = refusal.pairing
             noted = (Refused(request.call, told.status, told.kind, told.message, pairing, False, enforced=False),)
         assert conversation is not None, "a body that cannot be read is always refused"  # noqa: S101
@@ -92,25 +92,35 @@ class Settler:
         reply: Reply,
         noted: tuple[Fact, ...],
     ) -> Settled:
-        counts = billed(reply, conversation, copies(request.document or {}))
+        counts = billed(reply, conversation)
         exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
+        compile_ = self._streamed if conversation.stream else self._in_one_piece
+        told, filled = self.press.compiled(reply, exchange, self.http_1_0, lambda: compile_(reply, dialect, exchange))
         headers = self._headers(request, dialect)
-        names: tuple[str, ...] = ()
         if conversation.stream:
-            frames = tuple(dialect.stream(reply, exchange))
-            edited = edit(frames, reply.edits, dialect, _request_id(request))
-            names = edited.names
-            image = chunked(edited.frames, headers, endless=edited.endless, closes=self.closes, http_1_0=self.http_1_0)
+            closes = self.closes or self.http_1_0
+            head = chunked_head(headers, told.content_type, closes=closes, http_1_0=self.http_1_0)
         else:
-            content = any(isinstance(item, Text | ToolCall) for item in reply.items)
-            frame = Frame(b"", tokens=counts.output_tokens, completes=content, terminal=True)
-            image = whole(_OK, dialect.render(reply, exchange), headers, frame=frame, closes=self.closes)
-        started = ReplyStarted(request.call, _OK, counts.input_tokens, conversation.stream, names)
-        return Settled((*noted, started), image, reply.delay_s, stop_of(reply))
+            closes = self.closes
+            head = whole_head(_OK, told.body, headers, told.content_type, closes=closes)
+        started = ReplyStarted(request.call, _OK, counts.input_tokens, conversation.stream, told.edited)
+        return Settled((*noted, started), Image(head, told.body, closes, filled), reply.delay_s, stop_of(reply))
+
+    def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
+        framing = dialect.framing(exchange)
+        edited = edit(tuple(dialect.stream(reply, exchange)), reply.edits, dialect, exchange)
+        frames = joined(edited.frames, framing, ends=edited.endless is None)
+        body = chunked_body(frames, edited.endless, http_1_0=self.http_1_0)
+        return Compiled(body, framing.content_type, edited.names)
+
+    def _in_one_piece(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
+        content = any(isinstance(item, Text | ToolCall) for item in reply.items)
+        frame = Frame(b"", tokens=exchange.billed.output_tokens, completes=content, terminal=True)
+        body, names = edit_whole(dialect.render(reply, exchange), reply.edits)
+        return Compiled(whole_body(body, frame), "application/json", names)
 
     def _failed(self, request: Request, dialect: Dialect, failure: Failure, noted: tuple[Fact, ...]) -> Settled:
-        refusal = Refusal(failure.status, failure.message or "", failure.kind or "")
-        told = dialect.error(refusal, _request_id(request))
+        told = _told(failure, request, dialect)
         retry_after = _retry_after(failure.retry_after, self.now)
         fact = Refused(request.call, told.status, told.kind, told.message, False, True, failure.retry_after)
         headers = [("Retry-After", retry_after)] if retry_after else []
@@ -118,16 +128,16 @@ class Settler:
 
     def refused(self, request: Request, dialect: Dialect, refusal: Refusal) -> Settled:
         """Refuse in the provider's words."""
-        told = dialect.error(refusal, _request_id(request))
+        told = dialect.error(refusal, request)
         fact = Refused(request.call, told.status, told.kind, told.message, refusal.pairing, False)
         return Settled((fact,), self._whole(request, dialect, told))
 
     def _aside(self, request: Request, dialect: Dialect) -> Settled:
-        told = side_answer(request, dialect, self.models, _request_id(request))
+        told = dialect.aside(request, self.models)
         if told is None:
             unknown = Refusal(404, f"Not found: {request.method} {request.path}")
             return self.refused(request, dialect, unknown)
-        if told.kind:
+        if told.status >= 400:
             fact = Refused(request.call, told.status, told.kind, told.message, False, False)
             return Settled((fact,), self._whole(request, dialect, told))
         return Settled((), self._whole(request, dialect, told))
@@ -136,30 +146,25 @@ class Settler:
         self, request: Request, dialect: Dialect, told: Response, headers: Sequence[tuple[str, str]] = ()
     ) -> Image:
         all_headers = [*self._headers(request, dialect), *headers]
-        image = whole(told.status, told.body, all_headers, closes=self.closes)
+        image = whole(told.status, told.body, all_headers, content_type=told.content_type, closes=self.closes)
         return bodiless(image) if request.method == "HEAD" else image
 
     def _headers(self, request: Request, dialect: Dialect) -> list[tuple[str, str]]:
-        date = format_datetime(self.now, usegmt=True)
-        return [("Date", date), (dialect.REQUEST_ID, _request_id(request))]
+        return [("Date", _date(self.now.replace(microsecond=0))), *dialect.headers(request)]
 
 
-def asks_for_reply(request: Request, dialect: Dialect) -> bool:
-    """Tell if a request is one for a model's reply."""
-    return request.method == "POST" and request.path == dialect.PATH
+@lru_cache(maxsize=8)
+def _date(now: datetime) -> str:
+    return format_datetime(now, usegmt=True)
 
 
-def dialect_of(request: Request) -> Dialect:
-    """Find the dialect that a request is written in: by its path, else by its headers."""
-    for dialect in DIALECTS:
-        if request.path == dialect.PATH or request.path.startswith(f"{dialect.PATH}/"):
-            return dialect
-    named = "anthropic-version" in request.headers or "x-api-key" in request.headers
-    return anthropic if named else openai_chat
-
-
-def _request_id(request: Request) -> str:
-    return f"req_01{made_up('request', request.call, length=22)}"
+def _told(failure: Failure, request: Request, dialect: Dialect) -> Response:
+    """Write a scripted failure: in the provider's shape, or as a page of what stands before it."""
+    if failure.html:
+        return page(failure.status, failure.message)
+    if failure.kind == BALANCE:
+        return dialect.error(replace(dialect.BROKE, message=failure.message or dialect.BROKE.message), request)
+    return dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), request)
 
 
 def _retry_after(value: float | str | None, now: datetime) -> str:

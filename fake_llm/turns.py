@@ -10,7 +10,7 @@ from typing import Any
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.position import Place, Positions
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
-from wedgehog.fake_llm.roles import SHELL, fill, find_shell
+from wedgehog.fake_llm.roles import SHELL, fill, find_named, find_shell
 from wedgehog.fake_llm.script import Unscripted
 
 Beacon = Callable[[str, str], str]
@@ -91,6 +91,8 @@ class TurnScript:
                 raise Unscripted("the script calls a shell and the agent advertises none")
             name = tool.name
             args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
+        elif named := find_named(conversation.tools, name):
+            name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
 
 

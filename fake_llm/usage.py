@@ -26,13 +26,13 @@ def tokens_in(text: str) -> int:
     return -(-len(text) // _CHARS_PER_TOKEN)
 
 
-def billed(reply: Reply, conversation: Conversation, copies: int = 1) -> Billed:
-    """Count the tokens of a request and of `copies` of its reply; scripted numbers win, others are never 0."""
+def billed(reply: Reply, conversation: Conversation) -> Billed:
+    """Count the tokens of a request and of its replies; scripted numbers win, others are never 0."""
     scripted_input = reply.usage.input_tokens if reply.usage else None
     scripted_output = reply.usage.output_tokens if reply.usage else None
     return Billed(
         input_tokens(conversation) if scripted_input is None else scripted_input,
-        output_tokens(reply.items) * copies if scripted_output is None else scripted_output,
+        output_tokens(reply.items) * conversation.copies if scripted_output is None else scripted_output,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
@@ -77,7 +78,11 @@ class ReplyLine(Words):
         return self
 
     def answer(self) -> Answer:
-        """Return what the line says."""
+        """Return what the line says: the same value each time, so that its bytes can be used again."""
+        return self._answer
+
+    @cached_property
+    def _answer(self) -> Answer:
         if self.error is not None:
             return self.error.failure()
         assert self.reply is not None, "a line has one of both"  # noqa: S101

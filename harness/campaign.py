@@ -1,30 +1,43 @@
 """Agents x scenarios x repeats: every agent's control run first, then its runs, as many at once as are asked for."""
 
 import asyncio
+import contextlib
 import json
 import platform
 import secrets
+import shlex
+import shutil
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
 from wedgehog.fake_llm.position import MainShape
-from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
+from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.clock import WallClock
-from wedgehog.harness.control import ControlFacts, control_scenario, why_skipped
+from wedgehog.harness.control import ControlFacts, control_scenario, why_not_here, why_skipped
 from wedgehog.harness.judge import judge
 from wedgehog.harness.ledger import price_table_date
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
+from wedgehog.harness.plugins import plugin_words
 from wedgehog.harness.processes import RUN_VARIABLE, Warden, carrying, end_all
 from wedgehog.harness.runner import Job, run
 from wedgehog.harness.scenario import expected_words, load_scenario
 from wedgehog.harness.selection import Entry, for_others
-from wedgehog.harness.store import CampaignStore, Judgement, RunStore, read_run, write_judgement, write_whole
+from wedgehog.harness.store import (
+    CampaignStore,
+    Judgement,
+    RunStore,
+    read_run,
+    run_folders,
+    write_judgement,
+    write_whole,
+)
 
 
 class Progress(Protocol):
@@ -48,6 +61,8 @@ class Options:
     jobs: int = 4
     seed: int = 0
     command_line: str = ""
+    plugins: tuple[str, ...] = ()
+    """What `--plugin` named: a replay needs them too."""
 
 
 class Campaign:
@@ -61,6 +76,7 @@ class Campaign:
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
         self.judgements: list[Judgement] = []
+        self._folder: Path | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs))
 
@@ -70,21 +86,32 @@ class Campaign:
         Raises:
             NoServer: Toxiproxy was insisted on and can't be had.
         """
-        with Warden(self.mark):
+        async with self._open() as network:
+            runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
+            try:
+                await asyncio.gather(*runs)
+            finally:
+                await _end(runs + list(self._controls.values()))
+        return self.judgements
+
+    async def control_of(self, agent: AgentSpec) -> ControlFacts:
+        """Play one agent's control run alone. Errors as `play`."""
+        async with self._open() as network:
+            return await self._control(agent, network)
+
+    @contextlib.asynccontextmanager
+    async def _open(self) -> AsyncIterator[Network]:
+        """The network, and a warden over everything that is started meanwhile."""
+        with _scratch(self.mark) as self._folder, Warden(self.mark, self._folder):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
                 async with choose_network(self.options.network, self.say, env=env, log=log) as network:
                     self._describe(network)
-                    runs = [asyncio.create_task(self._entry(entry, network)) for entry in self.entries]
-                    try:
-                        await asyncio.gather(*runs)
-                    finally:
-                        await _end(runs + list(self._controls.values()))
+                    yield network
             finally:
                 # Nothing of ours may outlive the warden, however we were stopped.
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
-        return self.judgements
 
     async def _entry(self, entry: Entry, network: Network) -> None:
         control = await asyncio.shield(self._control(entry.agent, network))
@@ -104,19 +131,20 @@ class Campaign:
         scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
         _keep_inputs(store, entry, control, seed)
-        skipped = why_skipped(scenario, agent, control) if control.passed else ""
+        skipped = why_not_here(agent) or (why_skipped(scenario, agent, control) if control.passed else "")
         if not control.passed or skipped:
             judgement = _unplayed(entry, control, skipped, network.name)
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
-            job = Job(scenario, agent, control, seed, mark, network.name)
+            job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, self._folder)
             history, _ = await run(job, network, store, WallClock())
-            judgement = judge(history, scenario, agent, control)
+            # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
+            judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
         return replace(
             judgement,
             repeat=entry.repeat,
             matrix_only=entry.matrix_only,
-            replay=f"wedgehog replay {store.folder}",
+            replay=shlex.join(["wedgehog", "replay", str(store.folder), *plugin_words(self.options.plugins)]),
         )
 
     def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
@@ -126,13 +154,15 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
+        if why := why_not_here(agent):
+            return ControlFacts(False, why)
         async with self._free:
             what = f"control x {agent.name}"
             self.progress.begins(what)
             store = self.store.run("control", f"{agent.family}-{agent.name}")
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
-                job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name)
+                job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name, scratch=self._folder)
                 _, facts = await run(job, network, store, WallClock())
             finally:
                 store.close()
@@ -148,13 +178,23 @@ class Campaign:
                 "machine": f"{platform.system()} {platform.machine()}",
                 "network": network.name,
                 "seed": self.options.seed,
-                "command_line": self.options.command_line or " ".join(sys.argv),
+                "command_line": self.options.command_line or shlex.join(sys.argv),
                 "started": WallClock().wall().isoformat(timespec="seconds"),
                 "prices": str(price_table_date()),
                 "families": {entry.file.scenario.name: entry.file.family for entry in self.entries},
                 "whys": {entry.file.scenario.name: entry.file.scenario.why for entry in self.entries},
             }
         )
+
+
+@contextlib.contextmanager
+def _scratch(mark: str) -> Iterator[Path]:
+    """The folder below which the agents live while they run; it goes with us, also where we are killed (the warden)."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{mark}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _installed() -> bool:
@@ -169,6 +209,10 @@ def _keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int
     """What is needed to judge again elsewhere, and to replay here."""
     store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
     store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
+    for name in entry.scenario.planted.values():
+        kept = store.folder / name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes((entry.file.path.parent / name).read_bytes())
     facts = asdict(control)
     facts |= {"tools": sorted(control.tools), "refusals": sorted(control.refusals)}
     if control.shape is not None:
@@ -227,8 +271,15 @@ def read_inputs(folder: Path) -> dict[str, object]:
     """What a run was made of.
 
     Raises:
-        ValueError: inputs.json is missing or broken.
+        ValueError: it is no run's folder, or inputs.json is broken; one sentence.
     """
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
+    if (folder / "campaign.json").is_file():
+        first = next((f", such as {run}" for run in run_folders(folder)), "")
+        raise ValueError(f"{folder}: a campaign's folder; expected that of one of its runs{first}")
+    if not (folder / "inputs.json").is_file():
+        raise ValueError(f"{folder}: no run's folder (it has no inputs.json)")
     try:
         return dict(json.loads((folder / "inputs.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as wrong:
@@ -247,6 +298,8 @@ def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
 
 
 def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
+    if spec.runtime:
+        return at_version(spec, str(inputs["agent"]).partition("@")[2])
     for agent in variants(spec):
         if agent.name == inputs["agent"]:
             return agent
@@ -273,6 +326,11 @@ def _counts_as(judgement: Judgement) -> str:
     if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
         return "pass"
     return "unclear" if judgement.verdict in ("error", "inconclusive") else "fail"
+
+
+def _long_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Scenarios tagged `slow` begin first, so that nobody waits for one of them alone at the end."""
+    return sorted(entries, key=lambda entry: "slow" not in entry.scenario.tags)
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:

@@ -1,18 +1,18 @@
 """The command `wedgehog`: a thin shell. Words for people go to stderr, tables to stdout."""
 
 import asyncio
-import contextlib
 import json
+import shlex
 import signal
 import sys
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from wedgehog.harness.document import BadFile
+from wedgehog.harness.cli_agents import agents
+from wedgehog.harness.cli_words import INTERRUPTED, NetworkMode, Stdout, answered, err, one_of, user_mistakes
 
 app = typer.Typer(
     name="wedgehog",
@@ -21,43 +21,34 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+app.add_typer(agents, name="agents")
 
-BAD_USAGE, INTERRUPTED = 2, 130
-NetworkMode = Literal["auto", "toxiproxy", "embedded"]
-
-
-@contextlib.contextmanager
-def user_mistakes() -> Iterator[None]:
-    """A user's mistake is one line and exit code 2, never a traceback."""
-    from wedgehog.harness.network.base import NetworkError
-    from wedgehog.harness.selection import BadUsage
-
-    try:
-        yield
-    except (BadFile, BadUsage, NetworkError) as wrong:
-        _fail(str(wrong))
-    except OSError as wrong:
-        _fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else str(wrong))
-    except ValueError as wrong:
-        _fail(str(wrong))
-
-
-def _fail(line: str) -> None:
-    err.print(f"wedgehog: {line}", markup=False)
-    raise typer.Exit(BAD_USAGE)
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="PLUGIN",
+        help="A Python file or module with faults or invariants of your own; it is run. Repeatable.",
+    ),
+]
 
 
 @app.command()
 def run(
     scenarios: Annotated[
         list[str] | None,
-        typer.Argument(help="Scenario files, folders or stock names (default: the core of the stock incidents)."),
+        typer.Argument(
+            help="Scenario files, folders or stock names (default: the starters of the catalogue for the agents that "
+            "are named, else the core of the incidents)."
+        ),
     ] = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            "--agent", "-a", metavar="SPEC", help="Agent spec (YAML); repeatable. Default: the incident's own."
+            "--agent",
+            "-a",
+            metavar="SPEC",
+            help="Agent spec (YAML) or known runtime; repeatable. Default: the incident's own.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
@@ -71,6 +62,7 @@ def run(
         bool, typer.Option("--all", help="Not only the core, and the whole fix x scenario matrix.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Draws the words of each run.")] = 0,
+    plugin: Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout, for programs.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
 ) -> None:
@@ -79,12 +71,14 @@ def run(
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     """
     from wedgehog.harness.campaign import Campaign, Options, exit_code
+    from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.progress import open_progress
     from wedgehog.harness.selection import Wanted, select
 
     with user_mistakes():
+        load_plugins(plugin or ())
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, words, repeat))
-        options = Options(out, network, jobs, seed, " ".join(["wedgehog", *sys.argv[1:]]))
+        options = Options(out, network, jobs, seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ()))
         with open_progress(len(entries), err) as progress:
             campaign = Campaign(entries, options, progress, progress.say)
             interrupted = _play(campaign.play())
@@ -121,19 +115,22 @@ def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
 
         sys.stdout.write(table(load(folder)).to_json(orient="records", indent=1) + "\n")
     else:
-        print_report(folder, Console(highlight=False), verbose=verbose)
+        print_report(folder, Stdout(), verbose=verbose)
 
 
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
+    plugin: Plugins = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
 ) -> None:
     """Redo the verdicts from stored histories, and the reports with them."""
     from wedgehog.harness.campaign import exit_code, judge_again
+    from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.store import run_folders
 
     with user_mistakes():
+        load_plugins(plugin or ())
         folder = folder.resolve()
         found = list(run_folders(folder))
         if not found:
@@ -154,19 +151,23 @@ def replay(
     network: Annotated[
         NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
     ] = "auto",
+    plugin: Plugins = None,
 ) -> None:
     """Play one stored run again: the same scenario, agent and seed."""
     from wedgehog.harness.campaign import Campaign, Options, exit_code, read_inputs, stored_agent
+    from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.progress import open_progress
     from wedgehog.harness.scenario import load_scenario
     from wedgehog.harness.selection import Entry, check_invariant
 
     with user_mistakes():
+        load_plugins(plugin or ())
         inputs = read_inputs(folder)
         original = Path(str(inputs["scenario_path"]))
         file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
         entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
-        options = Options(out, network, 1, int(str(inputs["seed"])), f"wedgehog replay {folder}")
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()))
         with open_progress(1, err) as progress:
             campaign = Campaign([entry], options, progress, progress.say)
             interrupted = _play(campaign.play())
@@ -178,48 +179,25 @@ def replay(
 def scenarios(
     place: Annotated[str | None, typer.Argument(help="A file, folder or stock name.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """List scenarios with their why."""
+    from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.scenario import find_scenarios, load_scenario
     from wedgehog.harness.selection import place_of, stock_folder
 
     with user_mistakes():
-        root = place_of(place) if place else stock_folder() / "incidents"
+        load_plugins(plugin or ())
+        root = place_of(place) if place else stock_folder()
         found = [load_scenario(path) for path in find_scenarios(root)]
     if as_json:
         rows = [{"name": f.scenario.name, "family": f.family, "core": f.core, "why": f.scenario.why} for f in found]
         sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return
-    console = Console(highlight=False)
+    console = Stdout()
     for file in found:
         console.print(f"{file.family}/{file.scenario.name}{' (core)' if file.core else ''}", style="bold", markup=False)
         console.print(f"    {file.scenario.why}", markup=False)
-
-
-@app.command()
-def agents(
-    folder: Annotated[
-        Path | None, typer.Argument(help="A folder of agent specs (default: the stock specimens).")
-    ] = None,
-) -> None:
-    """List agents: the stock specimens with their fixes, or the specs of a folder."""
-    from wedgehog.harness.agents.spec import load_spec, variants
-    from wedgehog.harness.selection import stock_folder
-
-    with user_mistakes():
-        root = folder or stock_folder() / "incidents"
-        pattern = "*.yaml" if folder else "*/agents/*.yaml"
-        found = sorted(root.glob(pattern))
-        if not found:
-            raise ValueError(f"{root}: no agent spec (*.yaml) in here")
-        console = Console(highlight=False)
-        for path in found:
-            spec = load_spec(path)
-            names = ", ".join(agent.name for agent in variants(spec))
-            console.print(f"{path}: {spec.name} ({spec.wire}, {spec.kind})", style="bold", markup=False)
-            console.print(f"    {names}", markup=False)
-            for fix, why in spec.fixes.items():
-                console.print(f"    fix {fix}{' (in the fixed set)' if fix in spec.fixed else ''}: {why}", markup=False)
 
 
 @app.command()
@@ -240,11 +218,39 @@ def serve(
 
 
 @app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="Where the spec goes.")] = Path("agent.yaml"),
+    name: Annotated[str, typer.Option(help="What the agent is called.")] = "",
+    wire: Annotated[str, typer.Option(help="The wire format that it speaks.")] = "",
+    command: Annotated[str, typer.Option(help="Its command line, with {message} where the message goes.")] = "",
+    resume: Annotated[str | None, typer.Option(help="For the next message on the same session.")] = None,
+) -> None:
+    """Write a first agent spec; what no option says is asked."""
+    from wedgehog.harness.first_spec import WIRES, Answers, spec_text, wrong_command, wrong_name
+
+    with user_mistakes():
+        if file.exists():
+            raise ValueError(f"{file}: exists already; it is not overwritten")
+        name = answered("What is the agent called?", name, wrong_name, "my-agent")
+        wire = answered(f"Which wire format does it speak ({', '.join(WIRES)})?", wire, one_of(WIRES), "openai-chat")
+        command = answered("Its command line, with {message} where the message goes:", command, wrong_command)
+        if resume is None:
+            resume = answered(
+                "And for the next message on the same session (empty: the same)?",
+                "" if sys.stdin.isatty() else " ",
+                lambda text: wrong_command(text) if text.strip() else "",
+                "",
+            ).strip()
+        file.write_text(spec_text(Answers(name, wire, command, resume), str(file)), encoding="utf-8")
+    err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
+
+
+@app.command()
 def doctor() -> None:
     """Say where everything is, and what is missing."""
     from wedgehog.harness.doctor import findings
 
-    console = Console(highlight=False)
+    console = Stdout()
     found = list(findings())
     for finding in found:
         sign = "ok  " if finding.ok else "MISS"
@@ -253,10 +259,16 @@ def doctor() -> None:
 
 
 @app.command("schema")
-def schema_of(kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="Which file.")]) -> None:
+def schema_of(
+    kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="Which file.")],
+    plugin: Plugins = None,
+) -> None:
     """Print the JSON Schema of a file that people write, for editors."""
+    from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.reference import schema
 
+    with user_mistakes():
+        load_plugins(plugin or ())
     sys.stdout.write(json.dumps(schema(kind), indent=2) + "\n")
 
 

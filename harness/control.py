@@ -4,18 +4,30 @@ Its text message must be answered; what else it shows (a tool round, streaming, 
 apply to it.
 """
 
+import contextlib
+import signal
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.position import MainShape
 from wedgehog.fake_llm.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.event import CallUnscripted, RequestRefused, StartMissed, Trouble, TurnEnded
+from wedgehog.harness.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
+from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.history import History
-from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.network.hosts import why_no_hosts
+from wedgehog.harness.outcome import TRACE, exception_in, outcome_of
+from wedgehog.harness.processes.disk import why_no_disk
 from wedgehog.harness.scenario import Scenario
+from wedgehog.harness.tools.links import HOST, PIPE
+from wedgehog.harness.tools.words import HostTool
 
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
+CONTROL_TOOL = "wedgehog_hello"
+"""What our tool host offers where the scenario has no tools for it: in the control run, in stories of other things."""
+CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
+LAST_CHARS = 300
+"""As much of what the agent said last is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +101,7 @@ def _why(history: History) -> str:
         return trouble.what
     calls = history.calls
     if history.first(StartMissed) or not calls:
-        said = _words(history)
-        return f"no request for the model arrived: does the agent use {{llm_url}}?{said}"
+        return _silent(history)
     refused = next((call.refused for call in calls if call.refused), None)
     if refused:
         return (
@@ -104,21 +115,105 @@ def _why(history: History) -> str:
     return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
 
 
+def _silent(history: History) -> str:
+    """No request came: how the agent ended instead; where it ended well, perhaps it asked somebody else."""
+    missed, ended = history.first(StartMissed), history.first(TurnEnded)
+    if missed is not None:
+        within = f" within {missed.bound_s:g} s"
+        return f"no request for the model arrived{within}{_elsewhere(history)}{_words(history)}"
+    how = _ending(ended) if ended is not None else ""
+    if ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400):
+        asked = _elsewhere(history) if history.first(HostRefused) else "."
+        return f"no request for the model arrived{how}{asked}{_words(history) or ' It said nothing.'}"
+    return f"no request for the model arrived{how}{_elsewhere(history)}{_words(history)}"
+
+
+def _elsewhere(history: History) -> str:
+    """Where it asked instead, as far as we know."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused)]
+    return f", but it asked for {', '.join(refused)}." if refused else ": does the agent use {llm_url}?"
+
+
+def _ending(ended: TurnEnded) -> str:
+    code = ended.exit_code
+    if ended.raised:
+        return ", and talking to the agent failed"
+    if code is None:
+        return f", and the service replied with HTTP {ended.status}" if ended.status is not None else ""
+    if code < 0:
+        return f", and the agent was ended by {_signal(-code)}"
+    return f", and the agent ended with exit code {code}"
+
+
+def _signal(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
 def _words(history: History) -> str:
+    """The agent's last words, without the trace of an exception; where we stopped it, the exception is ours too."""
     ended = history.first(TurnEnded)
-    text = " ".join((ended.error or ended.stderr or ended.stdout or ended.raised or "").split()) if ended else ""
-    return f" It said: {text[-300:]}" if text else ""
+    said = (ended.error or ended.stderr or ended.stdout or ended.raised or "") if ended else ""
+    told = said.partition(TRACE)[0] if history.first(StartMissed) else exception_in(said)
+    text = " ".join(told.split())
+    last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
+    return f" Its last words: {last}" if last else ""
+
+
+def _runs_already(spec: AgentSpec) -> bool:
+    return spec.http is not None and spec.http.start is None
+
+
+def _has(control: ControlFacts, name: str) -> bool:
+    return any(tool.endswith(name) for tool in control.tools)
+
+
+def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
+    """What the scenario wants of our own tools, and whether it is missing."""
+    harmed = {words.link for words in scenario.faults if parse_fault(words.do).family == "wire"}
+    return {
+        "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
+        "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
+        and not _has(control, CONTROL_TOOL),
+        "the fault strikes MCP over HTTP, and the agent uses stdio": HOST in harmed and spec.tools != "http",
+        "the fault strikes MCP over stdio, and the agent uses HTTP": PIPE in harmed and spec.tools != "stdio",
+        "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
+        and not spec.uses_store,
+    }
+
+
+def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
+    """What the agent's main calls look like in this scenario, whose tool host has other tools than the control's."""
+    mine = next((tool for tool in control.tools if tool.endswith(CONTROL_TOOL)), None)
+    if control.shape is None or mine is None:
+        return control.shape
+    named = {mine.removesuffix(CONTROL_TOOL) + tool for tool in scenario.tools or CONTROL_TOOLS}
+    return replace(control.shape, tools=control.shape.tools - {mine} | named, optional=tuple(sorted(named)))
+
+
+def why_not_here(spec: AgentSpec) -> str:
+    """Why this agent cannot be run on this system at all; empty where it can."""
+    return why_no_hosts() if spec.hosts else ""
 
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
     """Why a scenario does not apply to this agent; empty where it does."""
-    missing = sorted(scenario.tools - control.tools)
+    missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
     reasons = {
+        **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
         "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
         "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
         "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
+        "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
+        "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
+        and spec.kind in ("callable", "chat"),
+        "the agent does not get its messages from a chat service (chat)": scenario.harms_chat and spec.kind != "chat",
+        "the agent's service is not ours to end (http: base)": scenario.needs_processes and _runs_already(spec),
         "the agent makes no background calls": scenario.needs_background and not control.background,
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
+    if scenario.fills_disk and (why := why_no_disk()):
+        return why
     return next((reason for reason, applies in reasons.items() if applies), "")

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from wedgehog.harness.network.hosts import why_no_hosts
 from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.server import cache_path, locate
+from wedgehog.harness.processes.disk import why_no_disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ def findings() -> Iterator[Finding]:
         "the kernel's byte counts can be read: every wire fault is proven" if kernel else "not to be had on this system"
     )
     yield Finding("proof", kernel, says, optional=True)
+    why = why_no_disk()
+    yield Finding("disk full", not why, why or "a small disk can be made full, without root", optional=True)
+    why = why_no_hosts()
+    says = why or "an agent can have https hosts of its own, without root"
+    yield Finding("private hosts", not why, says, optional=True)
     linux = sys.platform == "linux"
     yield Finding("processes", linux, "subreaper and process marks" if linux else "process marks only", optional=True)
 

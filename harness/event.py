@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import TypeAdapter, ValidationError
 
 StimulusKind = Literal["user", "wake_up", "resume", "recovery"]
-EndedHow = Literal["by itself", "aborted", "gave up", "deadline"]
+EndedHow = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 KINDS: dict[str, type["Event"]] = {}
 
@@ -97,6 +97,16 @@ class AgentStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlanted(Event):
+    """Lines of the scenario were put into the agent's session file: before this turn, 0 before the agent was opened."""
+
+    turn: int
+    path: str
+    lines: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKept(Event):
     """A session file of the agent was copied into the run folder."""
 
@@ -113,6 +123,14 @@ class LagSeen(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostRefused(Event):
+    """An agent with hosts of its own asked for one that it does not get; each is told once."""
+
+    host: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble(Event):
     """The harness itself failed: the run is an error and never blamed on the agent."""
 
@@ -124,6 +142,14 @@ class Note(Event):
     """Something worth saying that decides nothing."""
 
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatAsked(Event):
+    """The chat service handed a message over (`poll`), or was sent one by the agent (`send`)."""
+
+    what: Literal["poll", "send"]
+    text: str
 
 
 # ---- turns
@@ -172,6 +198,53 @@ class GaveUp(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentKilled(Event):
+    """A signal was delivered to processes of the agent, of its tools or of the tool host, while this turn ran."""
+
+    turn: int
+    signal: str
+    whom: str
+    """tree, leader, tool or server"""
+    pids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen(Event):
+    """Processes of the agent or of its tool stand still from here on."""
+
+    turn: int
+    whom: str
+    """tree, leader or tool"""
+    pids: tuple[int, ...]
+    for_s: float
+    """For how long they are meant to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thawed(Event):
+    """They go on again."""
+
+    turn: int
+    whom: str
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSaved(Event):
+    """What a session file held when the agent had been killed, before anything was started again."""
+
+    turn: int
+    path: str
+    """Its copy, below the run's folder."""
+    sha256: str
+    size: int
+    results: tuple[str, ...] = ()
+    """turn.step.call of the tool calls whose output stands in it."""
+    torn: bool = False
+    """It has lost half of its last line, as crashes do; this is what is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartMissed(Event):
     """No request arrived within the agent's start-up bound, and no armed fault kept requests away."""
 
@@ -185,6 +258,17 @@ class DeadlineHit(Event):
 
     turn: int
     bound_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangSeen(Event):
+    """What the agent was waiting for when its turn was over its time, looked at before anything was ended."""
+
+    turn: int
+    says: str
+    """One sentence."""
+    file: str = ""
+    """All that was seen, below the run's folder: processes, sockets, stacks."""
 
 
 # ---- calls of the model
@@ -356,6 +440,58 @@ class BeaconSeen(Event):
     phase: Literal["started", "done"]
     exit_code: int | None = None
     """Of a command that is done."""
+    background: bool = False
+    """Of a command that has started: it ends in `&`, and is done when its job is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAsked(Event):
+    """Our tool host was called."""
+
+    tool: str
+    token: str
+    """turn.step.call of the tool call that it is; empty where the model made no such call."""
+    server: int
+    """The pid of the server that got it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAsked(Event):
+    """Our database answered a query."""
+
+    number: int
+    """Counted from 1 in the run."""
+    verb: str
+    """SELECT, INSERT, …"""
+    rows: int
+    """Returned, or changed."""
+    latency_s: float
+    """How long it took, the latency that it was told to have included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeOpened(Event):
+    """A `wedgehog-pipe` stands between the agent and a command."""
+
+    name: str
+    """As in `ipc:NAME`."""
+    pid: int
+    """Its own, which the agent takes for the command's."""
+    child: int
+    """The command's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeClosed(Event):
+    """A `wedgehog-pipe` has ended, and its command with it."""
+
+    name: str
+    pid: int
+    exit_code: int | None
+    """The command's; minus the signal's number where one ended it, None where nobody could see it."""
+    stdout_bytes: int | None
+    """What the agent got of its stdout; None where the pipe was killed."""
+    stdin_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

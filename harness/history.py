@@ -14,11 +14,13 @@ from typing import Any, Protocol, TypeVar
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.event import (
     AbortSent,
+    AgentKilled,
     BeaconSeen,
     CallUnscripted,
     DeadlineHit,
     Event,
     FaultFired,
+    Frozen,
     GaveUp,
     HungUp,
     LagSeen,
@@ -29,6 +31,7 @@ from wedgehog.harness.event import (
     RunStarted,
     StartMissed,
     StimulusGiven,
+    Thawed,
     ToolCallOffered,
     TurnEnded,
     from_json,
@@ -191,6 +194,8 @@ class Turn:
     kept_away: tuple[FaultFired, ...] = ()
     """Faults of the model's link that struck no known request: a refused connection, a stalled upload."""
     start_up_s: float = 0.0
+    killed: AgentKilled | None = None
+    """The kill by which the turn ended; one that its agent survived ended nothing."""
 
     @cached_property
     def main_calls(self) -> tuple[Call, ...]:
@@ -315,6 +320,24 @@ class History:
         """Whether our own lag forbids a verdict on times."""
         return self.lag_s > LAG_TOO_LONG_S
 
+    def beside(self, turn: Turn) -> tuple[Turn, ...]:
+        """The turns that were under way while this one was, for some of its time."""
+        return tuple(other for other in self.turns if other.number != turn.number and _overlap(turn, other))
+
+    def frozen_s(self, since_s: float, until_s: float) -> float:
+        """How long the agent itself stood still between two times: no time of its own."""
+        return sum(max(0.0, min(end, until_s) - max(begin, since_s)) for begin, end in self._freezes)
+
+    @cached_property
+    def _freezes(self) -> tuple[tuple[float, float], ...]:
+        """Beginning and end of each, in order; one that nobody saw end lasted as long as it was meant to."""
+        thaws = [event for event in self.of(Thawed) if event.whom != "tool"]
+        return tuple(
+            (it.at_s, next((thaw.at_s for thaw in thaws if thaw.id > it.id), it.at_s + it.for_s))
+            for it in self.of(Frozen)
+            if it.whom != "tool"
+        )
+
     def stretched(self, bound_s: float) -> float:
         """A time bound with what the harness itself may have cost: 1 s and the worst lag."""
         return bound_s + 1.0 + self.lag_s
@@ -383,11 +406,12 @@ def _turns(history: History) -> tuple[Turn, ...]:
         def mine(event: Any, number: int = number) -> bool:
             return bool(event.turn == number)
 
+        end = one(TurnEnded, mine)
         turns.append(
             Turn(
                 number,
                 stimulus,
-                one(TurnEnded, mine),
+                end,
                 tuple(call for call in history.calls if call.arrived.turn == number),
                 tuple(use for use in history.tool_uses if use.turn == number),
                 one(AbortSent, mine),
@@ -396,9 +420,25 @@ def _turns(history: History) -> tuple[Turn, ...]:
                 one(StartMissed, mine),
                 tuple(f for f in history.of(FaultFired) if mine(f) and _kept_away(f)),
                 history.run.start_up_s,
+                _killed(history, stimulus, end),
             )
         )
     return tuple(turns)
+
+
+def _overlap(one: Turn, other: Turn) -> bool:
+    if one.stimulus is None or other.stimulus is None:
+        return False
+    first, second = sorted((one, other), key=lambda turn: turn.stimulus.id if turn.stimulus else 0)
+    return first.end is None or (second.stimulus is not None and second.stimulus.id < first.end.id)
+
+
+def _killed(history: History, stimulus: StimulusGiven | None, end: TurnEnded | None) -> AgentKilled | None:
+    """The last kill of the agent itself between a turn's two ends, where that is how it ended."""
+    if stimulus is None or end is None or end.ended != "killed":
+        return None
+    kills = [kill for kill in history.of(AgentKilled) if stimulus.id < kill.id < end.id]
+    return next((kill for kill in reversed(kills) if kill.whom in ("tree", "leader")), None)
 
 
 def read(path: Path) -> History:

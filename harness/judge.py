@@ -18,7 +18,7 @@ from wedgehog.harness.event import (
 from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.plan import FaultPlan
+from wedgehog.harness.plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario import Scenario, expected_words, meets
 from wedgehog.harness.store import Judgement
 from wedgehog.harness.verdict import Verdict, error, inconclusive, worst
@@ -39,6 +39,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     """All that is decided about one run (the caller adds where it lies and how it is replayed)."""
     time_scale = history.run.time_scale
     verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario.plan(time_scale), control)]
+    verdicts += _unsaid(history, scenario)
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
@@ -105,12 +106,42 @@ def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[V
     yield from _unfired(history, plan)
 
 
+def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
+    given = {turn.number for turn in history.turns}
+    for number, turn in enumerate(scenario.turns, 1):
+        if turn.during is not None and number not in given:
+            said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
+            yield inconclusive(said).named("messages")
+
+
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     fired = {event.fault for event in history.of(FaultFired)}
     over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
-            yield inconclusive(f"the fault never fired: {planned}").named("faults")
+            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _why_not(history: History, planned: PlannedFault) -> str:
+    """Why a fault in a reply had nothing to strike, where the record shows it."""
+    at = planned.trigger
+    if planned.link != "llm" or at.on != "main":
+        return ""
+    calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
+    step = [call for call in calls if call.arrived.step == at.step]
+    if not step:
+        return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
+    tried = [call for call in step if call.arrived.attempt >= at.attempt]
+    if not tried:
+        return f"; that step was asked {_times(len(step))}, and the fault waits for attempt {at.attempt}"
+    sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
+    if at.byte is not None and sizes and max(sizes) <= at.byte:
+        return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
+    return ""
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _says(history: History, verdicts: list[Verdict]) -> str:

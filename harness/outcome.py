@@ -7,7 +7,8 @@
 5. part of a reply that was cut, as if it were the answer: `truncated`
 6. nothing at all, or other words after a failed call (a canned apology): `hidden`
 
-A turn that its user stopped owes neither (`stopped by its user`); a wake-up owes no answer.
+A turn that its user stopped owes neither (`stopped by its user`), nor does one whose agent we killed (`killed`); a
+wake-up owes no answer.
 """
 
 import re
@@ -17,7 +18,15 @@ from typing import Literal
 from wedgehog.harness.history import Call, History, Turn
 
 OutcomeKind = Literal[
-    "silent", "answered", "surfaced", "stopped at its limit", "truncated", "hidden", "stopped by its user", "unfinished"
+    "silent",
+    "answered",
+    "surfaced",
+    "stopped at its limit",
+    "truncated",
+    "hidden",
+    "stopped by its user",
+    "killed",
+    "unfinished",
 ]
 
 STOCK_PATTERNS = (
@@ -33,6 +42,9 @@ STOCK_PATTERNS = (
     r"HTTP [45]\d\d",
 )
 """They name a cause, never an apology."""
+
+TRACE = "Traceback (most recent call last):"
+"""How Python begins to say where an exception came from."""
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
@@ -64,14 +76,38 @@ def outcome_of(turn: Turn, history: History) -> TurnOutcome:
         return TurnOutcome("unfinished", "the run ended before the turn did")
     if turn.stimulus.nonce and plain(turn.stimulus.nonce) in plain(end.answer):
         late = "it had answered, but did not end by itself" if turn.deadline else ""
+        late = "it had answered when it was killed" if turn.killed else late
         return TurnOutcome("answered", "the model's answer came through whole", late)
+    return _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, history) or _wordy(turn)
+
+
+def _stopped(turn: Turn) -> TurnOutcome | None:
+    """What ended it that was not the agent itself."""
+    if turn.killed is not None:
+        return TurnOutcome("killed", f"{turn.killed.signal} ended it")
     if turn.stopped is not None:
         return TurnOutcome("stopped by its user", "aborted" if turn.aborted else "the front end gave up")
     if turn.deadline is not None:
         return TurnOutcome("silent", "no answer and no error by the deadline")
     if turn.start_missed is not None:
         return TurnOutcome("silent", "it never asked the model")
-    return _surfaced(turn, history) or _wordy(turn)
+    return None
+
+
+def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
+    """Of two messages at once each may be answered with the other: in its place, or by the model for both."""
+    for other in history.beside(turn):
+        if turn.stimulus is None or other.stimulus is None:
+            continue
+        mine, others = plain(turn.stimulus.nonce), plain(other.stimulus.nonce)
+        if mine and other.end is not None and mine in plain(other.end.answer):
+            return TurnOutcome("answered", f"its answer stands in that of {other}")
+        # The model saw both messages at once, and never ended this one's turn with words of its own.
+        both = any(turn.number in call.arrived.turns_seen for call in other.main_calls)
+        own_words = any(call.ok and call.ended is not None and call.ended.stop == "end" for call in turn.main_calls)
+        if others and both and not own_words and turn.end is not None and others in plain(turn.end.answer):
+            return TurnOutcome("answered", f"the model answered it together with {other}")
+    return None
 
 
 def _surfaced(turn: Turn, history: History) -> TurnOutcome | None:
@@ -145,5 +181,13 @@ def _matching(text: str, more: tuple[str, ...]) -> str | None:
 
 
 def _short(text: str, limit: int = 120) -> str:
-    line = " ".join(text.split())
+    line = " ".join(exception_in(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def exception_in(text: str) -> str:
+    """Of a text with a Python trace in it what stands behind the last one: the exception. Else the whole text."""
+    _, found, trace = text.rpartition(TRACE)
+    lines = trace.splitlines()
+    behind = [number for number, line in enumerate(lines) if line and not line[0].isspace()]
+    return "\n".join(lines[behind[0] :]) if found and behind else text

@@ -5,7 +5,7 @@ from typing import Literal
 
 from wedgehog.harness.faults.base import Fault
 
-Phase = Literal["connect", "request", "headers", "body", "terminal"]
+Phase = Literal["connect", "request", "headers", "body", "terminal", "linger"]
 StickTo = Literal["call", "connection", "link"]
 
 ALWAYS = -1
@@ -16,9 +16,9 @@ ALWAYS = -1
 class Trigger:
     """When a fault strikes. Turn, step and attempt count from 1.
 
-    With `tool` the trigger is the beacon of that tool call of (turn, step); else it is byte `byte`, the end of event
-    `event` or the phase of the call at (turn, step, attempt). `after_s` delays it; alone, it counts from the
-    turn's start.
+    With `tool` the trigger is the beacon of that tool call of (turn, step), with `session` the first change of a
+    session file after the request of (turn, step, attempt); else it is byte `byte`, the end of event `event` or the
+    phase of that call. `after_s` delays it; alone, it counts from the turn's start.
     """
 
     turn: int = 1
@@ -28,7 +28,12 @@ class Trigger:
     byte: int | None = None
     phase: Phase | None = None
     tool: int | None = None
+    query: int | None = None
+    """The query of the turn, of our database."""
+    chat: Literal["poll", "send"] | None = None
+    """The poll that brings the turn's message, or what the agent sends back."""
     when: Literal["started", "done"] = "started"
+    session: Literal["written"] | None = None
     model_name: str | None = None
     after_s: float | None = None
     on: Literal["main", "background"] = "main"
@@ -50,6 +55,11 @@ class PlannedFault:
     sticks_to: StickTo = "call"
     heal_after_s: float | None = None
     """None: healed at the end of the turn."""
+
+    @property
+    def on_pipe(self) -> bool:
+        """Whether it strikes a process's stdin or stdout (`ipc:NAME`)."""
+        return self.link.startswith("ipc:")
 
     def scaled(self, factor: float) -> "PlannedFault":
         """The same line with every duration divided by `factor`."""

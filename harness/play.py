@@ -1,6 +1,6 @@
 """The scenario's script as the fake provider plays it: the words by position, harmed as the plan says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
@@ -26,6 +26,8 @@ class Play:
     shapes: dict[int, MainShape] = field(default_factory=dict)
     """The shape of each call, by its number: what the control run chooses the main shape from."""
     tools_seen: dict[int, Conversation] = field(default_factory=dict)
+    offered: Callable[[ToolCall], None] = lambda call: None
+    """Told of every tool call that the model makes."""
 
     def place(self, call: int, conversation: Conversation) -> Place:
         """The place of a request (asked by the recorder, once per request)."""
@@ -64,14 +66,18 @@ class Play:
         answer = self.nemesis.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply) and self.recorder is not None:
             self.recorder.answering(call, answer, _offers(answer))
+            for item in answer.items:
+                if isinstance(item, ToolCall):
+                    self.offered(item)
         return answer
 
     def _words(self, place: Place) -> Reply | None:
-        """The script's line; a call that comes when its turn is over gets the turn's last words, to end its loop."""
+        """The script's line; where it ends with tool calls, and when its turn is over, some last words end the loop."""
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
             return replies[place.step - 1]
-        if place.turn != self.script.positions.under_way:
+        open_end = bool(replies) and any(isinstance(item, ToolCall) for item in replies[-1].items)
+        if open_end or not self.script.positions.is_open(place.turn):
             return Reply((Text("That is all. {nonce}"),))
         return None
 

@@ -26,6 +26,12 @@ def free_port() -> int:
     raise OSError(f"no free port between {FIRST} and {LAST}")
 
 
+def somebody_listens(port: int) -> bool:
+    """Whether a connection to it is accepted; one that lingers there is nobody who listens."""
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         try:

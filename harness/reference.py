@@ -24,7 +24,7 @@ from wedgehog.harness.faults.base import Family, Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Default, Duration, Range, hints
 from wedgehog.harness.invariants import Invariant, Parameter, known
 from wedgehog.harness.outcome import STOCK_PATTERNS
-from wedgehog.harness.scenario import LINKS, FaultWords, Scenario
+from wedgehog.harness.scenario import ANY_PIPE, LINKS, FaultWords, Scenario
 
 Schema = dict[str, Any]
 FileKind = Literal["scenario", "agent", "script"]
@@ -74,7 +74,7 @@ def _script() -> Schema:
 
 def _with_faults(words: Schema) -> None:
     words["properties"]["do"] = {"anyOf": [form for cls in registered().values() for form in _fault_forms(cls)]}
-    words["properties"]["link"] |= {"enum": list(LINKS)}
+    words["properties"]["link"] |= {"anyOf": [{"enum": list(LINKS)}, {"pattern": f"^{ANY_PIPE}$"}]}
 
 
 def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:

@@ -7,35 +7,45 @@ import random
 import shutil
 import tempfile
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.position import MainShape, Positions
-from wedgehog.fake_llm.reply import Reply, Text
-from wedgehog.fake_llm.roles import find_shell
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.roles import find_named, find_shell
 from wedgehog.fake_llm.turns import ScriptedTurn, TurnScript
 from wedgehog.harness.agents.base import AgentError, Place, Session, open_agent
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import session_files
+from wedgehog.harness.agents.surroundings import plant, session_files
+from wedgehog.harness.aim import AgentAim, SessionWatch, name_of
 from wedgehog.harness.clock import Clock
-from wedgehog.harness.control import ControlFacts, control_scenario, read_control
+from wedgehog.harness.control import CONTROL_TOOL, ControlFacts, control_scenario, read_control, shape_in
 from wedgehog.harness.event import (
     AgentStarted,
     BeaconSeen,
+    HostRefused,
     LagSeen,
     PageAsked,
     RunStarted,
     SessionKept,
+    SessionPlanted,
     StimulusKind,
     Trouble,
 )
+from wedgehog.harness.forensics import Forensics
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis import Nemesis
 from wedgehog.harness.network.base import Network, NetworkError
+from wedgehog.harness.network.hosts import PrivateHosts
+from wedgehog.harness.network.ipc import PipeServer
 from wedgehog.harness.outcome import outcome_of, plain
 from wedgehog.harness.play import Play
+from wedgehog.harness.processes.disk import NoDisk, SmallDisk
+from wedgehog.harness.processes.netns import NoNetwork
 from wedgehog.harness.recorder import Recorder
+from wedgehog.harness.run_tools import RunTools
 from wedgehog.harness.scenario import Scenario
 from wedgehog.harness.store import RunStore
 from wedgehog.harness.tools import beacon
@@ -48,6 +58,9 @@ TURN_S = 120.0
 RECOVERY_TEXT = "Are you all right? Please answer."
 CANARY = "sk-wedgehog-canary"
 ALIVE_EVERY_S = 0.5
+KILL_GRACE_S = 5.0
+"""For an agent to end by a signal that it can handle; the story's seconds, but never less than the next."""
+KILL_GRACE_LEAST_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,10 @@ class Job:
     mark: str
     """What all processes of the run carry: `campaign/run`."""
     network_name: str
+    beside: Path | None = None
+    """The scenario file's folder, from which its planted files are taken."""
+    scratch: Path | None = None
+    """Where the run's own folder is made, and removed again; None: where the system keeps such things."""
 
     @property
     def time_scale(self) -> float:
@@ -85,7 +102,7 @@ async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tupl
     facts: ControlFacts | None = None
     try:
         facts = await _Run(job, network, store, clock, history).play()
-    except (AgentError, NetworkError) as wrong:
+    except (AgentError, NetworkError, NoDisk, NoNetwork) as wrong:
         history.add(Trouble(what=str(wrong)))
     except NetworkBroke:
         pass
@@ -105,17 +122,24 @@ class _Run:
         self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
         self.words = _Words(f"{job.seed} {job.scenario.name} {job.agent.name}")
         self.plan = job.scenario.plan(job.time_scale)
-        self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-", dir=job.scratch))
+        self.started_pid: int | None = None
+        self.hosts: PrivateHosts | None = None
         self.beacon_file = self.folder / "cwd" / beacon.FILE_NAME
         self.trail = beacon.Trail(self.beacon_file, self._beacon_seen)
-        self.nemesis = Nemesis(self.plan, {}, history, clock)
-        self.positions = Positions(self.words.salt, job.control.shape if job.control else None)
+        self.nemesis = Nemesis(self.plan, {}, history, clock, job.scenario.messages(job.time_scale))
+        self.pipes = PipeServer(network, self.nemesis.pipes.resets, self.nemesis.pipes)
+        self.positions = Positions(self.words.salt, shape_in(job.scenario, job.control) if job.control else None)
+        self.tools = RunTools(
+            job.scenario, job.agent, self.nemesis, history, self.positions, clock, job.time_scale
+        ).place(self.folder, job.mark, store.folder / "tools.log")
         self.script = TurnScript(self.positions, self._turns(), beacon=self._with_beacon)
         self.script.nonce_per_call = job.control is None
         self.play_script = Play(self.script, self.nemesis, clock)
         self.recorder = Recorder(history, clock, self.play_script, self.nemesis, store.keep_body)
         self.recorder.look = self.trail.look
         self.play_script.recorder = self.recorder
+        self.play_script.offered = self.tools.offered
         self.nemesis.delivered = self.recorder.delivered
 
     async def play(self) -> ControlFacts | None:
@@ -124,6 +148,8 @@ class _Run:
         try:
             async with (
                 Watchdog(self.clock) as watchdog,
+                self.pipes,
+                self.tools,
                 open_world(
                     self.network,
                     self.plan,
@@ -133,8 +159,10 @@ class _Run:
                     self.job.time_scale,
                     self.clock,
                     self._note_page,
+                    self.tools.upstreams,
                 ) as world,
             ):
+                self.tools.connect(world.links)
                 world.llm.close_after = self.nemesis.closes_after
                 self.nemesis.use(world.links)
                 self.script.values = {"web_url": world.url("tool:web")}
@@ -153,8 +181,10 @@ class _Run:
         async with contextlib.AsyncExitStack() as stack:
             watchers = [asyncio.create_task(self.trail.watch(self.clock)), asyncio.create_task(self._watch_network())]
             stack.push_async_callback(_end_all, watchers)
+            self._plant(place, 0, self.job.scenario.session)
             session = await stack.enter_async_context(open_agent(spec, place))
             stack.callback(self._keep_sessions, place)
+            sessions = self._take_aim(place, session)
             player = TurnPlayer(
                 session,
                 self.history,
@@ -165,15 +195,21 @@ class _Run:
                 Bounds(self.job.turn_s, spec.start_s, self.job.control.start_up_s if self.job.control else 0.0),
                 stays=spec.kind != "command",
                 look=self.trail.look,
+                sessions=sessions,
+                hung=self._forensics(world, sessions).at,
             )
-            await self._all_turns(player, session)
+            await self._all_turns(player, session, place)
 
-    async def _all_turns(self, player: TurnPlayer, session: Session) -> None:
+    async def _all_turns(self, player: TurnPlayer, session: Session, place: Place) -> None:
         for number, turn in enumerate(self.job.scenario.turns, start=1):
             if self.job.control is None and number > 1 and not self._ready_for_tools():
                 break
-            await player.play(self._message(number, turn.stimulus, turn.text), first=number == 1)
-            if number == 1:
+            if turn.during is not None:
+                continue
+            self._plant(place, number, turn.append)
+            first = number == 1 and self.job.scenario.session is None
+            await player.play(self._message_of(number), first=first, during=self._during(number))
+            if number == 1 or (self.job.agent.kind != "command" and session.started.pid != self.started_pid):
                 self._agent_started(session)
         if self.job.control is not None:
             await self._recover(player, len(self.job.scenario.turns) + 1)
@@ -193,9 +229,11 @@ class _Run:
         answered_by = self._answered_by()
         if answered_by is None:
             return False
-        if find_shell(self.play_script.tools_seen[answered_by].tools) is None:
-            turn = self.script.turns[2]
-            self.script.turns = {**self.script.turns, 2: replace(turn, replies=turn.replies[-1:])}
+        tools, turn = self.play_script.tools_seen[answered_by].tools, self.script.turns[2]
+        if find_shell(tools) is None:
+            # Our tool host will do as well; without either there is no tool round.
+            call = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) else ()
+            self.script.turns = {**self.script.turns, 2: replace(turn, replies=(*call, *turn.replies[-1:]))}
         return True
 
     def _answered_by(self) -> int | None:
@@ -248,8 +286,18 @@ class _Run:
     def _message(self, number: int, kind: StimulusKind, text: str) -> Message:
         return Message(number, kind, text, self.words.marker(number), self.words.nonce(number))
 
+    def _message_of(self, number: int) -> Message:
+        turn = self.job.scenario.turns[number - 1]
+        return self._message(number, turn.stimulus, turn.text)
+
+    def _during(self, number: int) -> dict[int, Message]:
+        """Messages that are given while this turn, or one that is given while it is, is under way."""
+        turns = enumerate(self.job.scenario.turns, start=1)
+        direct = [n for n, turn in turns if turn.during is not None and turn.during.turn == number]
+        return {n: self._message_of(n) for n in direct} | {m: it for n in direct for m, it in self._during(n).items()}
+
     def _place(self, world: World) -> Place:
-        return Place(
+        place = Place(
             folder=self.folder,
             llm_url=world.url("llm"),
             key=CANARY,
@@ -259,13 +307,47 @@ class _Run:
             clock=self.clock,
             time_scale=self.job.time_scale,
             web_url=world.url("tool:web") or None,
+            tool_url=self.tools.tool_url,
+            tool_command=self.tools.tool_command,
+            store_url=self.tools.store_url,
+            chat=self.tools.chat,
+            chat_url=self.tools.chat_url,
+            pipe=self.pipes.address,
+        )
+        if self.job.scenario.fills_disk:
+            place = replace(place, disk=SmallDisk(place.folder, [place.home, place.session_dir]))
+        if self.job.agent.hosts:
+            links = {name: link.address for name, link in world.links.items()}
+            self.hosts = PrivateHosts(self.job.agent.hosts, links, place.folder, self._host_refused)
+            place = replace(place, hosts=self.hosts)
+        return place
+
+    def _take_aim(self, place: Place, session: Session) -> list[Session]:
+        """Faults on processes hit this agent, with whatever sessions are in the list."""
+        aim = AgentAim(f"{self.job.mark}/agent", self.clock, [session])
+        watch = SessionWatch(self.job.agent, place, self.history, self.words.salt, self.store.folder)
+        self.nemesis.aim(aim, watch, max(KILL_GRACE_LEAST_S, KILL_GRACE_S / self.job.time_scale), place.disk)
+        return aim.sessions
+
+    def _forensics(self, world: World, sessions: Sequence[Session]) -> Forensics:
+        """Who looks at an agent that is over its time."""
+        return Forensics(
+            f"{self.job.mark}/agent",
+            lambda: [session.leader.pid for session in sessions if session.leader is not None],
+            {name: link.address for name, link in world.links.items()},
+            self.history,
+            self.store.folder,
+            self.clock,
+            self.hosts.doors if self.hosts is not None else {},
         )
 
     def _with_beacon(self, command: str, token: str) -> str:
         return beacon.wrapped(command, token, self.beacon_file)
 
     def _beacon_seen(self, trace: beacon.Trace) -> None:
-        self.history.add(BeaconSeen(token=trace.token, phase=trace.phase, exit_code=trace.exit_code))
+        self.history.add(
+            BeaconSeen(token=trace.token, phase=trace.phase, exit_code=trace.exit_code, background=trace.background)
+        )
         self.nemesis.beacon(trace.token, trace.phase)
 
     async def _watch_network(self) -> None:
@@ -280,8 +362,13 @@ class _Run:
         if not self.history.sealed:
             self.history.add(PageAsked(path=path, status=status))
 
+    def _host_refused(self, host: str, why: str) -> None:
+        if not self.history.sealed:
+            self.history.add(HostRefused(host=host, why=why))
+
     def _agent_started(self, session: Session) -> None:
         started = session.started
+        self.started_pid = started.pid
         self.history.add(
             AgentStarted(
                 argv=tuple(started.argv),
@@ -293,11 +380,21 @@ class _Run:
             )
         )
 
+    def _plant(self, place: Place, turn: int, name: str | None) -> None:
+        """Put a file that lies beside the scenario into the agent's session."""
+        if name is None:
+            return
+        lines = ((self.job.beside or Path()) / name).read_bytes()
+        file = plant(self.job.agent, place, lines)
+        digest = hashlib.sha256(lines).hexdigest()
+        path = str(file.relative_to(place.folder.absolute()))
+        self.history.add(SessionPlanted(turn=turn, path=path, lines=len(lines.splitlines()), sha256=digest))
+
     def _keep_sessions(self, place: Place) -> None:
         kept = self.store.folder / "session"
         for file in session_files(self.job.agent, place):
             data = file.read_bytes()
-            name = file.relative_to(place.folder) if file.is_relative_to(place.folder) else Path(file.name)
+            name = name_of(file, place)
             target = kept / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)

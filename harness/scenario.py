@@ -3,23 +3,43 @@
 Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from wedgehog.fake_llm.items import ReplyWords
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.harness.document import BadFile, BadValue, load
+from wedgehog.harness.faults.actor.disk_full import DiskFull
+from wedgehog.harness.faults.aiming import ProcessFault
 from wedgehog.harness.faults.base import Fault, parse_fault
+from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
+from wedgehog.harness.tools.links import CHAT, HOST, PIPE, STORE, misfit
+from wedgehog.harness.tools.words import HostStore, HostTool, check_names
 from wedgehog.harness.verdict import Status
 
 NON_NEGATIVE = Field(ge=0)
-LINKS = ("llm", "channel", "tool:web")
+AGENT = "agent"
+"""The link whose faults hit the agent's processes."""
+LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
+
+ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
+"""A `wedgehog-pipe --name NAME` of the agent's own."""
 
 
 class Words(BaseModel):
@@ -34,18 +54,37 @@ class WakeUp(Words):
     fires: PositiveInt = 1
 
 
+def _beside(name: str) -> str:
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        here = f"planted/{PurePosixPath(name).name}"
+        raise BadValue(f"expected a file beside the scenario, such as {here}, found {name!r}")
+    return name
+
+
+Beside = Annotated[str, AfterValidator(_beside)]
+"""A file named by its path from the scenario's folder."""
+
+
 class TurnWords(Words):
     """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
 
     user: str | None = None
     wake_up: WakeUp | None = None
     resume: str | None = None
+    append: Beside | None = None
+    """Lines that somebody appends to the session file before this turn."""
+    during: "AtWords | None" = None
+    """Said while an earlier turn is under way, when that trigger of it is met."""
     model: list[ReplyWords] = []
 
     @model_validator(mode="after")
     def _one_stimulus(self) -> "TurnWords":
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
             raise BadValue("a turn has exactly one of user, wake_up and resume")
+        if self.during is not None and self.append is not None:
+            raise BadValue("nobody appends to a session in the middle of a turn", "append")
+        if self.during is not None and self.during.phase in ("connect", "request"):
+            raise BadValue("a message is given at headers, body, terminal or linger", "during", "phase")
         return self
 
     @property
@@ -74,7 +113,10 @@ class AtWords(Words):
     byte: Annotated[int, NON_NEGATIVE] | None = None
     phase: Phase | None = None
     tool: PositiveInt | None = None
+    query: PositiveInt | None = None
+    chat: Literal["poll", "send"] | None = None
     when: Literal["started", "done"] = "started"
+    session: Literal["written"] | None = None
     model_name: str | None = None
     after_s: Annotated[float, NON_NEGATIVE] | None = None
     on: Literal["main", "background"] = "main"
@@ -83,6 +125,9 @@ class AtWords(Words):
     def _one_spot(self) -> "AtWords":
         if self.event is not None and self.byte is not None:
             raise BadValue("a trigger has either event or byte", "byte")
+        for spot in ("event", "byte", "phase", "tool"):
+            if self.session is not None and getattr(self, spot) is not None:
+                raise BadValue(f"a trigger has either session or {spot}", spot)
         return self
 
     def trigger(self) -> Trigger:
@@ -94,6 +139,9 @@ class HealWords(Words):
     """When the harm is taken away."""
 
     after_s: Annotated[float, NON_NEGATIVE]
+
+
+TurnWords.model_rebuild()
 
 
 class FaultWords(Words):
@@ -108,8 +156,8 @@ class FaultWords(Words):
 
     @model_validator(mode="after")
     def _known(self) -> "FaultWords":
-        if self.link not in LINKS:
-            raise BadValue(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)}", "link")
+        if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
+            raise BadValue(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
         try:
             fault = parse_fault(self.do)
         except ValueError as wrong:
@@ -136,6 +184,26 @@ def _fits(fault: Fault, words: FaultWords) -> None:
         raise BadValue(f"{fault.name} is something the model says: write `link: llm`", "link")
     if fault.name in ("refuse", "down") and words.at.phase not in (None, "connect"):
         raise BadValue(f"{fault.name} strikes connections: write `phase: connect`", "at", "phase")
+    _aimed(fault, words)
+    if wrong := misfit(fault, words.link, words.at.trigger()):
+        raise BadValue(wrong[0], *wrong[1])
+
+
+def _aimed(fault: Fault, words: FaultWords) -> None:
+    """Faults on processes, and the triggers that are theirs alone, go together."""
+    if not isinstance(fault, ProcessFault):
+        if words.link == AGENT and fault.name != "abort":
+            raise BadValue(f"{fault.name} is nothing that is done to processes: it has another link", "link")
+        if words.at.session is not None or words.at.phase == "linger":
+            key = "session" if words.at.session is not None else "phase"
+            raise BadValue(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
+        return
+    server = getattr(fault, "whom", "") == "server"
+    if words.link != (HOST if server else AGENT):
+        hint = "" if server or words.link != HOST else ", or `whom: server`"
+        raise BadValue(f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link")
+    if words.at.phase in ("connect", "request"):
+        raise BadValue("a fault on processes strikes at headers, body, terminal or linger", "at", "phase")
 
 
 class PageWords(Words):
@@ -182,6 +250,12 @@ class Scenario(Words):
     turns: list[TurnWords] = Field(min_length=1)
     faults: list[FaultWords] = []
     web: dict[str, PageWords] = {}
+    tools: Annotated[dict[str, HostTool], AfterValidator(check_names)] = {}
+    """The tools of our tool host."""
+    store: HostStore | None = None
+    """Our database."""
+    session: Beside | None = None
+    """A session to start from."""
     invariants: dict[str, InvariantWords] = {}
     time_scale: PositiveFloat = 1
     report: str = ""
@@ -192,7 +266,29 @@ class Scenario(Words):
     def _turns_exist(self) -> "Scenario":
         for index, words in enumerate(self.faults):
             if words.at.turn > len(self.turns):
-                raise BadValue(f"there are only {len(self.turns)} turns", "faults", index, "at", "turn")
+                there = "is only 1 turn" if len(self.turns) == 1 else f"are only {len(self.turns)} turns"
+                raise BadValue(f"there {there}", "faults", index, "at", "turn")
+        return self
+
+    @model_validator(mode="after")
+    def _something_is_there(self) -> "Scenario":
+        for index, words in enumerate(self.faults):
+            if words.link in (HOST, PIPE) and not self.tools:
+                raise BadValue("our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link")
+            if words.link == STORE and self.store is None:
+                raise BadValue("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
+        return self
+
+    @model_validator(mode="after")
+    def _said_during_an_earlier_turn(self) -> "Scenario":
+        beside = {number for number, turn in enumerate(self.turns, 1) if turn.during is not None}
+        for number in beside:
+            of = self.turns[number - 1].during
+            if of is not None and of.turn >= number:
+                raise BadValue("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+        for index, words in enumerate(self.faults):
+            if words.at.turn in beside and parse_fault(words.do).name in ("abort", "give_up"):
+                raise BadValue("stopping one of two turns at once is not told apart", "faults", index, "at", "turn")
         return self
 
     @model_validator(mode="after")
@@ -209,10 +305,17 @@ class Scenario(Words):
         return FaultPlan(tuple(words.planned() for words in self.faults)).scaled(time_scale)
 
     @property
-    def tools(self) -> frozenset[str]:
+    def tools_called(self) -> frozenset[str]:
         """Names of the tools that the script calls; `shell` is a role."""
         replies = (reply for turn in self.turns for reply in turn.replies)
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
+
+    @property
+    def planted(self) -> Mapping[tuple[str | int, ...], str]:
+        """The files beside it that go into the agent's session, by the place where each is named."""
+        named: dict[tuple[str | int, ...], str | None] = {("session",): self.session}
+        named |= {("turns", index, "append"): turn.append for index, turn in enumerate(self.turns)}
+        return {place: name for place, name in named.items() if name is not None}
 
     @property
     def uses_wake_up(self) -> bool:
@@ -223,6 +326,35 @@ class Scenario(Words):
     def needs_channel(self) -> bool:
         """Whether a front end that can give up is needed (an HTTP service)."""
         return any(parse_fault(words.do).name == "give_up" for words in self.faults)
+
+    def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
+        """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
+        found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
+        return tuple(
+            PlannedFault(AGENT, at.trigger(), Speak(number)).scaled(time_scale)
+            for number, at in found
+            if at is not None
+        )
+
+    @property
+    def speaks_twice(self) -> bool:
+        """Whether a message is given while another one is under way."""
+        return any(turn.during is not None for turn in self.turns)
+
+    @property
+    def fills_disk(self) -> bool:
+        """Whether the agent's disk is made full."""
+        return any(isinstance(parse_fault(words.do), DiskFull) for words in self.faults)
+
+    @property
+    def needs_processes(self) -> bool:
+        """Whether something is done to the agent's own processes."""
+        return any(words.link == AGENT and isinstance(parse_fault(words.do), ProcessFault) for words in self.faults)
+
+    @property
+    def harms_chat(self) -> bool:
+        """Whether a fault strikes the chat service's bytes."""
+        return any(words.link == CHAT for words in self.faults)
 
     @property
     def needs_background(self) -> bool:
@@ -270,6 +402,9 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
     """
     document = load(path)
     scenario = document.into(Scenario)
+    for place, name in scenario.planted.items():
+        if not (path.parent / name).is_file():
+            raise document.error(place, f"no such file beside the scenario: {name}")
     if wrong is not None:
         for name, given in scenario.invariants.items():
             if said := wrong(name, given):

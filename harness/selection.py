@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from wedgehog.harness.agents.known import UnknownRuntime, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
 from wedgehog.harness.document import BadFile
 from wedgehog.harness.invariants import InvariantError, accept, find
@@ -40,8 +41,13 @@ class Entry:
 
 def for_others(scenario: Scenario) -> Scenario:
     """An incident's scenario for other agents than its own: nothing expected, and nothing that only a fix promises."""
-    stock = {name: given for name, given in scenario.invariants.items() if not find(name).asked}
+    stock = {name: given for name, given in scenario.invariants.items() if not _asks_more(name, given)}
     return scenario.model_copy(update={"expect": {}, "invariants": stock})
+
+
+def _asks_more(name: str, given: Mapping[str, object] | None) -> bool:
+    """Whether naming this invariant asks for more than it judges everywhere; `off` asks for nothing."""
+    return find(name).asked or (given is not None and "asked" in find(name).parameters)
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Wanted:
     """What the command line asks for."""
 
     scenarios: tuple[str, ...] = ()
-    """Files, folders, stock names; empty: the stock incidents' core."""
+    """Files, folders, stock names; empty: the stock incidents' core, or for agents that are named the catalogue."""
     agents: tuple[str, ...] = ()
     """Spec files; empty: those of the incident folder that each scenario lies in."""
     everything: bool = False
@@ -79,31 +85,35 @@ def select(wanted: Wanted) -> list[Entry]:
     """
     found = [load_scenario(path, check_invariant) for path in _paths(wanted)]
     if not wanted.scenarios and not wanted.everything:
-        found = [file for file in found if file.core]
+        first = "starter" if wanted.agents else "core"
+        found = [file for file in found if first in file.scenario.tags]
     chosen = [file for file in found if _has_word(file, wanted.words)]
     if not chosen:
         raise BadUsage(f"no scenario matches {wanted.words!r}" if wanted.words else "no scenario to play")
     _unique(chosen)
-    entries = [entry for file in chosen for entry in _with_agents(file, wanted)]
+    entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
     if not entries:
         raise BadUsage("these scenarios expect nothing of any agent: name one with --agent SPEC")
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
 
 
 def _paths(wanted: Wanted) -> Iterator[Path]:
-    places = [place_of(name) for name in wanted.scenarios] or [stock_folder() / "incidents"]
-    for place in places:
-        yield from find_scenarios(place)
+    usual = stock_folder() / ("catalogue" if wanted.agents else "incidents")
+    places = [place_of(name) for name in wanted.scenarios] or [usual]
+    found = (path for place in places for path in find_scenarios(place))
+    yield from {path.resolve(): path for path in found}.values()
 
 
 def place_of(name: str) -> Path:
-    """A path that exists, else a stock incident or scenario of that name."""
+    """A path that exists, else a stock incident or scenario of that name, with or without a slash behind it."""
     path = Path(name)
+    name = name.rstrip("/")
     if path.exists():
         return path
-    incidents = stock_folder() / "incidents"
-    stock = {incident: incidents / incident for incident in stock_incidents()}
-    stock |= {path.stem: path for path in incidents.glob("*/scenarios/*.yaml")}
+    stock = {incident: stock_folder() / "incidents" / incident for incident in stock_incidents()}
+    stock |= {path.stem: path for path in stock_folder().glob("incidents/*/scenarios/*.yaml")}
+    stock |= {path.stem: path for path in stock_folder().glob("catalogue/*.yaml")}
+    stock |= {name: stock_folder() / name for name in ("incidents", "catalogue")}
     if name in stock:
         return stock[name]
     near = get_close_matches(name, stock, n=1)
@@ -134,10 +144,20 @@ def _unique(chosen: Sequence[ScenarioFile]) -> None:
             raise BadFile(file.path, None, f"the name {file.scenario.name!r} is taken by {other}")
 
 
+def _each_once(entries: Sequence[Entry]) -> list[Entry]:
+    """What was asked for twice is played once; two agents of one name would share a run's folder."""
+    found: dict[tuple[str, str], Entry] = {}
+    for entry in entries:
+        other = found.setdefault((entry.scenario.name, entry.agent.name), entry).agent.path
+        if other.resolve() != entry.agent.path.resolve():
+            raise BadFile(entry.agent.path, None, f"the name {entry.agent.name!r} is taken by {other}")
+    return list(found.values())
+
+
 def _with_agents(file: ScenarioFile, wanted: Wanted) -> Iterator[Entry]:
     if wanted.agents:
         for name in wanted.agents:
-            for agent in variants(_named(name)):
+            for agent in variants(named_agent(name)):
                 yield Entry(file, agent)
         return
     expected = file.scenario.expect
@@ -147,10 +167,12 @@ def _with_agents(file: ScenarioFile, wanted: Wanted) -> Iterator[Entry]:
     for family in families:
         if not any(agent.name in expected for agent in family):
             continue
+        known = {frozenset(agent.chosen) for agent in family if agent.name in expected}
         for agent in family:
             if agent.name in expected and (not core_only or agent.name.startswith(("buggy", "fixed"))):
                 yield Entry(file, agent)
-            elif wanted.everything and agent.name not in expected:
+            elif wanted.everything and agent.name not in expected and frozenset(agent.chosen) not in known:
+                # (Taking its one fix out of a set leaves the buggy one: that cell would say nothing new.)
                 yield Entry(file, agent, matrix_only=True)
 
 
@@ -167,8 +189,14 @@ def _specs(folder: Path | None) -> tuple[AgentSpec, ...]:
     return tuple(load_spec(path) for path in sorted(folder.glob("*.yaml"))) if folder else ()
 
 
-def _named(name: str) -> AgentSpec:
+def named_agent(name: str) -> AgentSpec:
+    """The spec in a file, or a known runtime that is installed. Errors: BadFile, BadUsage."""
     path = Path(name)
-    if not path.exists() and path.suffix not in (".yaml", ".yml"):
-        raise BadUsage(f"no agent spec {name!r}: expected a YAML file (see `wedgehog run --help`)")
-    return load_spec(path)
+    if path.exists() or path.suffix in (".yaml", ".yml"):
+        return load_spec(path)
+    if path.name != name:
+        raise BadUsage(f"no agent spec {name!r}: no such file")
+    try:
+        return ready(name)
+    except UnknownRuntime as wrong:
+        raise BadUsage(f"no agent spec {name!r}: expected a YAML file or a known runtime; {wrong}") from None

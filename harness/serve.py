@@ -1,6 +1,7 @@
 """The fake provider on its own, with a script file (`wedgehog serve`); wire faults are made by the relay before it."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -86,12 +87,16 @@ async def serve(path: Path, host: str, port: int, *, strict: bool, say: Callable
 
     Raises:
         BadFile: the script can't be read as one.
-        OSError: the port is taken.
+        OSError: nobody can listen there; its `strerror` names the address and says why.
     """
     clock = WallClock()
     script = HarmedScript(load(path), clock)
     async with FakeLLM(script, script, strict=strict) as llm, EmbeddedNetwork() as network:
-        link = await network.open_link("llm", (llm.host, llm.port), resets=True, listen=(host, port))
+        try:
+            link = await network.open_link("llm", (llm.host, llm.port), resets=True, listen=(host, port))
+        except OSError as wrong:
+            hint = " (--port 0 takes a free one)" if wrong.errno == errno.EADDRINUSE else ""
+            raise OSError(wrong.errno, f"can't listen at {host}:{port}: {wrong.strerror}{hint}") from None
         script.link = link
         say(f"wedgehog: the fake model answers at http://{link.address[0]}:{link.address[1]} (Ctrl-C ends it)")
         await asyncio.Event().wait()

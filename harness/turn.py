@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
@@ -29,6 +29,10 @@ AFTER_STOP_S = 2.0
 LONGEST_WATCH_S = 10.0
 TEXT_KEPT = 20_000
 END_WITHIN_S = 15.0
+
+
+async def nobody_looks(turn: int) -> None:
+    """What an agent waits for is nobody's business."""
 
 
 class NetworkBroke(Exception):  # noqa: N818  it is what happened, and the history holds why
@@ -75,9 +79,17 @@ class TurnPlayer:
     """Whether the agent lives on between messages (a service), so that it may go on spending after a stop."""
     look: Callable[[], None] = lambda: None
     """Called before the end of a turn is written down: what its tools have done by then comes first."""
+    hung: Callable[[int], Awaitable[None]] = nobody_looks
+    """Called with the turn that is over its time, before anything is ended."""
+    sessions: list[Session] = field(default_factory=list)
+    """Those that are open, for whoever must find the agent's processes."""
+    beside: "TurnPlayer | None" = None
+    """Who plays the turn in whose middle this one is given."""
+    at_work: bool = False
+    frozen_before_s: float = 0.0
 
-    async def play(self, message: Message, *, first: bool) -> None:
-        """Hand over one message, wait until its turn is over, heal.
+    async def play(self, message: Message, *, first: bool, during: Mapping[int, Message] | None = None) -> None:
+        """Hand over one message, wait until its turn is over, heal; `during` it others, when the nemesis says so.
 
         Raises:
             NetworkBroke: the harness's own network failed.
@@ -94,42 +106,60 @@ class TurnPlayer:
                 text=message.text,
             )
         )
-        outcome = await self._said(message, first)
-        self.look()
-        self.history.add(_ended(message.number, outcome))
-        if outcome.ended in ("aborted", "gave up"):
-            await self._watch_after_stop(message.number)
-        self.positions.end()
-        await self.nemesis.after_turn(message.number)
+        async with _Others(self, during or {}) as others:
+            outcome = await self._said(message, first, others)
+            self.look()
+            self.history.add(_ended(message.number, outcome))
+            if outcome.ended in ("aborted", "gave up"):
+                await self._watch_after_stop(message.number)
+            self.positions.end(message.number)
+            await self.nemesis.after_turn(message.number)
 
-    async def _said(self, message: Message, first: bool) -> Outcome:
+    async def _said(self, message: Message, first: bool, others: "_Others") -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
+        self.frozen_before_s = self.nemesis.frozen_s
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
         given_s = self.clock.now()
+        self.at_work = True
         try:
             while not saying.done():
-                await self._one_tick(saying, message.number, given_s)
+                if self._queues():
+                    given_s = self.clock.now()
+                await self._one_tick(saying, message.number, given_s, others)
             return await saying
         finally:
+            self.at_work = False
             if not saying.done():
                 saying.cancel()
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
 
-    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float) -> None:
-        demand = asyncio.create_task(self.nemesis.demands.get())
-        try:
-            await asyncio.wait({saying, demand}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
-            if demand.done():
-                await self._obey(*demand.result(), turn=turn)
-        finally:
-            demand.cancel()
+    def _queues(self) -> bool:
+        """Whether the agent may be at work on the turn before this one first: then its own time has not begun."""
+        return self.beside is not None and self.beside.at_work
+
+    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, others: "_Others") -> None:
+        if self.beside is not None:  # what people do is asked of whoever plays the first of the two
+            await asyncio.wait({saying}, timeout=TICK_S)
+        else:
+            demand = asyncio.create_task(self.nemesis.demands.get())
+            message = asyncio.create_task(self.nemesis.messages.get())
+            try:
+                await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+                if message.done():
+                    others.give(message.result())
+                if demand.done():
+                    await self._obey(*demand.result(), turn=turn)
+            finally:
+                demand.cancel()
+                message.cancel()
         if saying.done():
             return
         if self.nemesis.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBroke
         if self._overdue(turn, given_s):
+            await self.hung(turn)
             await self._end(saying)
 
     async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
@@ -141,7 +171,9 @@ class TurnPlayer:
             await self.session.give_up()
 
     def _overdue(self, turn: int, given_s: float) -> bool:
-        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s
+        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s + self.nemesis.frozen_s - self.frozen_before_s
+        if now < self.nemesis.dying_until_s:
+            return False
         first = self._first_request(turn)
         if first is None and not self.nemesis.keeps_requests_away:
             bound = self.bounds.start_s + slack
@@ -182,6 +214,42 @@ class TurnPlayer:
         mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
         return bool(self.nemesis.open_calls) or any(event.token not in done for event in mine)
+
+
+class _Others:
+    """Messages that are given while a turn is under way; on the way out they are waited for, or ended with it."""
+
+    def __init__(self, player: TurnPlayer, messages: Mapping[int, Message]) -> None:
+        self._player, self._messages = player, messages
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def give(self, number: int) -> None:
+        """Hand over the message of this turn, now."""
+        if number in self._messages:
+            self._tasks.append(asyncio.create_task(self._play(self._messages[number])))
+
+    async def _play(self, message: Message) -> None:
+        session = self._player.session.beside()
+        if session is None:
+            return
+        self._player.sessions.append(session)
+        try:
+            player = replace(self._player, session=session, beside=self._player, at_work=False)
+            await player.play(message, first=False)
+        finally:
+            self._player.sessions.remove(session)
+
+    async def __aenter__(self) -> "_Others":
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is not None:
+            for task in self._tasks:
+                task.cancel()
+        done = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for wrong in done:
+            if kind is None and isinstance(wrong, BaseException):
+                raise wrong
 
 
 def _ended(turn: int, outcome: Outcome) -> TurnEnded:

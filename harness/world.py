@@ -9,7 +9,7 @@ from wedgehog.fake_llm.script import Script
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.network.base import Link, Network
+from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.plan import FaultPlan
 from wedgehog.harness.tools.pages import Page, PageServer
 
@@ -39,20 +39,29 @@ async def open_world(
     time_scale: float,
     clock: Clock,
     page_asked: Callable[[str, int], None],
+    upstreams: Mapping[str, Address] | None = None,
 ) -> AsyncIterator[World]:
-    """Every link gets a proxy of its own; all is closed on the way out.
+    """Every link gets a proxy of its own, those to `upstreams` that stand already too; all is closed on the way out.
 
     Raises:
         NetworkError: a link could not be opened.
     """
-    resets = any(isinstance(planned.fault, Cut) and planned.fault.then == "rst" for planned in plan.faults)
     async with contextlib.AsyncExitStack() as stack:
         llm = await stack.enter_async_context(FakeLLM(script, observer))
         llm.waits_for_close = True
-        links = {"llm": await network.open_link("llm", (llm.host, llm.port), resets)}
+        links = {"llm": await network.open_link("llm", (llm.host, llm.port), _resets(plan, "llm"))}
         stack.push_async_callback(links["llm"].close)
         if pages:
             server = await stack.enter_async_context(PageServer(pages, time_scale, clock, page_asked))
             links["tool:web"] = await network.open_link("tool:web", server.address, False)
             stack.push_async_callback(links["tool:web"].close)
+        for name, upstream in (upstreams or {}).items():
+            links[name] = await network.open_link(name, upstream, _resets(plan, name))
+            stack.push_async_callback(links[name].close)
         yield World(llm, links)
+
+
+def _resets(plan: FaultPlan, link: str) -> bool:
+    """Whether an RST may be struck on this link."""
+    cuts = [it.fault for it in plan.faults if it.link == link and isinstance(it.fault, Cut)]
+    return any(cut.then == "rst" for cut in cuts)

@@ -1,7 +1,7 @@
 """One call, and one strike of a fault, in a few words."""
 
 from wedgehog.harness.event import FaultFired
-from wedgehog.harness.history import Call
+from wedgehog.harness.history import Call, Turn
 from wedgehog.reports.words import many, one_line
 
 
@@ -43,3 +43,10 @@ def strike(fired: FaultFired) -> str:
     """A fault's strike and its proof in one line."""
     where = f" after {many(fired.bytes, 'body byte')}" if fired.bytes is not None else ""
     return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"
+
+
+def stop_name(turn: Turn) -> str:
+    """What a turn's own end is called that did not come by itself."""
+    if turn.killed is not None:
+        return "kill"
+    return "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"

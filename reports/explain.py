@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from wedgehog.harness.event import RunStarted
+from wedgehog.harness.event import HangSeen, RunStarted
 from wedgehog.harness.history import Call, History, Turn
 from wedgehog.harness.invariants.scope import longest_run
 from wedgehog.harness.outcome import plain
-from wedgehog.reports.call_words import ending, place, size_down, took_s
+from wedgehog.reports.call_words import ending, place, size_down, stop_name, took_s
+from wedgehog.reports.database import database
 from wedgehog.reports.rows import books
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
@@ -37,14 +38,22 @@ def facts(history: History) -> list[str]:
         _background,
         _continuations,
         _stops,
+        _hangs,
         _after_the_stop,
         _stray,
         _tools,
+        _database,
         _answers,
         _context,
         _gaps_of_our_own,
     )
     return [sentence for fold in folds for sentence in fold(history)]
+
+
+def _database(history: History) -> Iterator[str]:
+    used = database(history)
+    if used is not None:
+        yield f"Our database was asked: {used}."
 
 
 def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
@@ -187,12 +196,17 @@ def _stops(history: History) -> Iterator[str]:
     )
 
 
+def _hangs(history: History) -> Iterator[str]:
+    for seen in history.of(HangSeen):
+        yield f"Over its time in turn {seen.turn}, {one_line(seen.says, 300)}."
+
+
 def _after_the_stop(history: History) -> Iterator[str]:
     for turn in history.turns:
-        stop = turn.stopped or turn.deadline
+        stop = turn.stopped or turn.deadline or turn.killed
         if stop is None:
             continue
-        what = "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"
+        what = stop_name(turn)
         after = [call for call in history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)]
         paid = sum(call.paid for call in after)
         made = f"{many(len(after), 'request')} came" if after else "no request came"

@@ -233,7 +233,7 @@ def _numbers(table: pd.DataFrame) -> Markup | None:
         "ours and not counted. Per minute: the dearest 60 s. Times as measured, never scaled."
     )
     title = tag("h2", "Calls, tokens, money, time")
-    return tag("section", title, _scrolled(heads, body), tag("p", note, class_="soft"))
+    return tag("section", title, _scrolled(heads, body, "numbers"), tag("p", note, class_="soft"))
 
 
 def _group(scenario: str, report_number: str) -> Markup:

@@ -11,6 +11,7 @@ from wedgehog.harness.ledger import Ledger, ledger_of
 from wedgehog.harness.outcome import TurnOutcome, outcome_of
 from wedgehog.harness.store import StoredRun
 from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.database import database
 from wedgehog.reports.standing import reads, standing
 
 COLUMNS = (
@@ -41,7 +42,7 @@ COLUMNS = (
 WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "peak_calls_per_min", "faults_fired")
 """Columns that count: whole numbers, or empty."""
 
-BESIDE = ("family", "repeat", "standing", "reads", "report_number")
+BESIDE = ("family", "repeat", "standing", "reads", "report_number", "queries", "queries_s", "queries_share")
 """What `table` holds beside them, for the folds."""
 
 
@@ -61,13 +62,16 @@ def write_csv(rows: pd.DataFrame, path: Path) -> None:
 
 
 def _whole_row(run: StoredRun, campaign: Campaign) -> dict[str, Any]:
-    judged = run.judgement
+    judged, used = run.judgement, database(run.history)
     beside = (
         campaign.family(judged.scenario),
         judged.repeat,
         standing(judged),
         reads(judged),
         judged.report_number,
+        used.queries if used else None,
+        used.took_s if used else None,
+        used.share if used else None,
     )
     return row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
 
@@ -146,4 +150,4 @@ def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
 
 def _owes_answer(turn: Turn, came: TurnOutcome) -> bool:
     wake_up = turn.stimulus is not None and turn.stimulus.stimulus == "wake_up"
-    return came.kind == "answered" or not (wake_up or came.kind == "stopped by its user")
+    return came.kind == "answered" or not (wake_up or came.kind in ("stopped by its user", "killed"))

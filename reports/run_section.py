@@ -3,15 +3,26 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.event import AgentStarted, Event, FaultArmed, FaultFired, Note, SessionKept, Trouble
+from wedgehog.harness.event import (
+    AgentStarted,
+    Event,
+    FaultArmed,
+    FaultFired,
+    HangSeen,
+    HostRefused,
+    Note,
+    SessionKept,
+    Trouble,
+)
 from wedgehog.harness.history import History, Turn
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
 from wedgehog.harness.verdict import WORST_FIRST
 from wedgehog.reports.call_table import call_table
-from wedgehog.reports.call_words import strike
+from wedgehog.reports.call_words import stop_name, strike
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.chip import run_chip, status_chip
+from wedgehog.reports.database import database
 from wedgehog.reports.explain import facts
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.plot import Mark, growth
@@ -76,7 +87,12 @@ def _stats(run: StoredRun, run_dir: str) -> Markup:
         ("first error", seconds(said["first_error_s"]), ""),
         ("recovery", seconds(said["recovery_s"]), ""),
     )
-    return tag("dl", [_stat(*part) for part in parts], class_="stats")
+    return tag("dl", [_stat(*part) for part in (*parts, *_database(run.history))], class_="stats")
+
+
+def _database(history: History) -> Iterator[tuple[str, str, str]]:
+    if used := database(history):
+        yield "database", many(used.queries, "query", "queries"), f"{used.share:.0%} of the turns' time"
 
 
 def _reported(run: StoredRun) -> Markup | None:
@@ -100,6 +116,7 @@ def _told(run: StoredRun) -> Markup | None:
     """What the history tells by itself, and what the judge and the harness remarked."""
     judged, history = run.judgement, run.history
     said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
+    said += [f"It asked for {event.host} and did not get it: {event.why}." for event in history.of(HostRefused)]
     known = [f"Known: {judged.known}"] if judged.known else []
     remarks = [one for one in judged.remarks if one not in {verdict.says for verdict in judged.verdicts}]
     sentences = [*known, *facts(history), *remarks, *said]
@@ -201,10 +218,9 @@ def _marks(history: History) -> Iterator[Mark]:
     for turn in history.turns:
         if turn.stimulus:
             yield Mark(turn.stimulus.at_s, "a message", "turn")
-        stop = turn.stopped or turn.deadline
+        stop = turn.stopped or turn.deadline or turn.killed
         if stop:
-            name = "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"
-            yield Mark(stop.at_s, name, "stop")
+            yield Mark(stop.at_s, stop_name(turn), "stop")
     for fired in history.of(FaultFired):
         yield Mark(fired.at_s, "a fault struck", "fault", small=True)
 
@@ -236,6 +252,7 @@ def _files(run: StoredRun, run_dir: str) -> Markup:
         for name in ("scenario.yaml", "agent.yaml", "history.jsonl", "verdicts.json", "agent.log")
         if (run.folder / name).is_file()
     ]
+    own += [event.file for event in run.history.of(HangSeen) if event.file]
     items = [tag("li", tag("code", f"{run_dir}/{name}")) for name in own]
     if kept:
         items += [

@@ -66,8 +66,12 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .chip.nothing, .chip.skipped { background: transparent; }
 a.chip:hover { box-shadow: 0 0 0 1.5px var(--accent); }
 
-.scroll { overflow: auto; max-width: 100%; border: 1px solid var(--line); border-radius: 8px; background: var(--card);
-  margin: .4rem 0; }
+.scroll { overflow: auto; max-width: 100%; border: 1px solid var(--line); border-radius: 8px; margin: .4rem 0;
+  --more: color-mix(in srgb, var(--ink) 26%, transparent);
+  background: linear-gradient(to right, var(--card) 55%, transparent) left / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, var(--card) 55%, transparent) right / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, var(--more), transparent) left / .8rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--more), transparent) right / .8rem 100% no-repeat scroll, var(--card); }
 .scroll.tall { max-height: 27rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; padding: .42rem .8rem; vertical-align: top; border-top: 1px solid var(--line); }
@@ -81,7 +85,10 @@ td.says { min-width: 14rem; overflow-wrap: anywhere; }
 td .chip + .chip { margin-left: .3rem; }
 tr.lost td { background: color-mix(in srgb, var(--fail-wash) 45%, transparent); }
 tr.left-out td { text-align: center; color: var(--soft); font-style: italic; }
-tr.group th { background: var(--wash); font-size: .88rem; }
+tr.group th { background: var(--wash); font-size: .88rem; white-space: normal; }
+table.numbers th.n, table.numbers td { padding-inline: .5rem; }
+table.numbers thead th { white-space: normal; vertical-align: bottom; }
+table.numbers td.keep { position: sticky; left: 0; background: var(--card); padding-left: .8rem; }
 tbody th[scope="row"] { position: sticky; left: 0; background: var(--card); }
 table.small { width: auto; }
 table.small th, table.small td { padding: .22rem .5rem; }
@@ -142,11 +149,15 @@ dl.stack > div { display: contents; }
 .stats dd small { font-weight: 400; color: var(--soft); font-size: .8rem; display: block; }
 footer { margin: 4rem auto 2rem; color: var(--soft); font-size: .85rem; }
 
+@media (max-width: 62rem) {
+  table.numbers { font-size: .86rem; }
+  table.numbers th.n, table.numbers td { padding-inline: .4rem; }
+}
 @media (max-width: 40rem) {
   body { font-size: 14.5px; }
   header.top { padding-top: 1.25rem; }
-  th, td { padding: .38rem .55rem; }
-  td .chip { flex-wrap: wrap; white-space: normal; row-gap: 0; }
+  th, td, table.numbers td.keep { padding: .38rem .55rem; }
+  td .chip:has(small) { flex-wrap: wrap; white-space: normal; row-gap: 0; min-width: 5rem; }
   .bar { grid-template-columns: 5.5rem 1fr 4.5rem; }
   details.run > .inside { padding: 0 .7rem 1rem; }
 }

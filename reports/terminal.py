@@ -41,6 +41,12 @@ STYLES: dict[Standing, str] = {
 
 ATTENTION = ("failed", "error", "inconclusive")
 
+DEAR_USD_PER_MIN = 1.0
+"""From here on what a minute costs is worth a line."""
+
+SKIPPED_NAMED = 4
+"""So many scenarios are named that were skipped for one reason; the rest is counted."""
+
 
 def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
     """Print the report of a campaign's folder; `verbose` adds each invariant's sentence.
@@ -62,6 +68,7 @@ class _Report:
     def show(self) -> None:
         for family, rows in self.rows.groupby("family", sort=False):
             self._family(str(family), rows)
+        self._skipped()
         self._reds()
         self._attention()
         self._closing()
@@ -79,6 +86,7 @@ class _Report:
             self.console.print(grid)
         else:
             self._stacked(records)
+        self._dearest_minutes(rows)
         self._fixes(rows)
 
     def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
@@ -120,6 +128,15 @@ class _Report:
             self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
             self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
+    def _dearest_minutes(self, rows: pd.DataFrame) -> None:
+        """What a minute costs, of every agent of a scenario in which it costs one of them enough to matter."""
+        counted = rows[rows["standing"] != "shown"]
+        for scenario, runs in counted.groupby("scenario", sort=False):
+            if (runs["peak_usd_per_min"] >= DEAR_USD_PER_MIN).any():
+                played = [row for row in runs.to_dict("records") if not missing(row["paid_calls"])]
+                said = ", ".join(f"{_agent(row)} {money(row['peak_usd_per_min'])}" for row in played)
+                self._say(f"dearest minute of {scenario}: {said}", "dim")
+
     def _fixes(self, rows: pd.DataFrame) -> None:
         cells = fixes(rows)
         if not len(cells):
@@ -139,6 +156,19 @@ class _Report:
 
     # ---- sentences
 
+    def _skipped(self) -> None:
+        """Why runs were skipped, each reason of each agent once."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for run in self.campaign.runs:
+            if run.judgement.skipped:
+                alike.setdefault((run.judgement.agent, run.judgement.skipped), []).append(run.judgement.scenario)
+        if alike:
+            self._heading("Skipped")
+        for (agent, reason), scenarios in alike.items():
+            names = list(dict.fromkeys(scenarios))
+            more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
+            self._say(f"{NONE} {agent}: {reason} ({', '.join(names[:SKIPPED_NAMED])}{more})", indent=2)
+
     def _reds(self) -> None:
         """Why the expected and the known reds are red."""
         runs = [
@@ -155,10 +185,10 @@ class _Report:
         runs = [run for run in self.campaign.runs if standing(run.judgement) in ATTENTION]
         if runs:
             self._heading("Not as expected")
-        for run in runs:
-            self._why([run])
-            if run.judgement.replay:
-                self._whole(f"    replay: {run.judgement.replay}", "cyan")
+        for alike in _never_played(runs):
+            self._why(alike)
+            if alike[0].judgement.replay:
+                self._whole(f"    replay: {alike[0].judgement.replay}", "cyan")
         if self.campaign.unfinished:
             self._heading("Unfinished")
         for lost in self.campaign.unfinished:
@@ -168,7 +198,9 @@ class _Report:
         """One sentence for runs of a scenario that came to the same."""
         judged = runs[0].judgement
         sign, style = SIGNS[standing(judged)], STYLES[standing(judged)]
-        names = ", ".join([judged.scenario, *dict.fromkeys(_name(run) for run in runs)])
+        scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
+        where = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
+        names = ", ".join([where, *dict.fromkeys(_name(run) for run in runs)])
         says = judged.says or ", ".join(judged.violated) or judged.verdict
         known = f" (known: {judged.known})" if standing(judged) == "known" else ""
         self._say(Text.assemble(self._text(f"{sign} {names}: ", style), self._text(f"{says}{known}")), indent=2)
@@ -220,6 +252,16 @@ def _alike(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
     for run in runs:
         judged = run.judgement
         groups.setdefault((judged.scenario, judged.says, judged.violated, judged.known), []).append(run)
+    return groups.values()
+
+
+def _never_played(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
+    """Each run by itself; those of an agent that could not be played at all, for one reason, together."""
+    groups: dict[tuple[object, ...], list[StoredRun]] = {}
+    for run in runs:
+        judged = run.judgement
+        played = bool(run.history.events)
+        groups.setdefault(("", run.folder) if played else (judged.agent, judged.says), []).append(run)
     return groups.values()
 
 

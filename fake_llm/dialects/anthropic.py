@@ -6,33 +6,62 @@ Events carry their name twice, in an `event:` line and as `type`; official clien
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.anthropic_history import refuse
-from wedgehog.fake_llm.dialects.base import Exchange, Refusal, Response, is_whole, stop_of
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, stop_of
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
+from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import blocks, listed, mapped, text_of
+from wedgehog.fake_llm.request import Request, blocks, counted, listed, mapped, text_of
 from wedgehog.fake_llm.sse import encode, event
-from wedgehog.fake_llm.usage import Meter, arguments, words
+from wedgehog.fake_llm.usage import Meter, arguments, input_tokens, words
 
-__all__ = ["ERROR_EVENT", "PATH", "PING", "REQUEST_ID", "WIRE", "error", "parse", "refuse", "render", "stream"]
+__all__ = [
+    "BROKE",
+    "MARKS",
+    "PATHS",
+    "REPLIES",
+    "WIRE",
+    "aside",
+    "error",
+    "error_event",
+    "framing",
+    "headers",
+    "parse",
+    "refuse",
+    "render",
+    "stream",
+]
 
 WIRE: Final = "anthropic"
-PATH: Final = "/v1/messages"
-REQUEST_ID: Final = "request-id"
-PING: Final = event(b'{"type":"ping"}', "ping")
-ERROR_EVENT: Final = "error"
+REPLIES: Final = re.compile("/v1/messages")
+PATHS: Final = re.compile("/v1/(messages|models)(/.*)?")
+MARKS: Final = ("anthropic-version", "x-api-key")
+BROKE: Final = Refusal(
+    400,
+    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase "
+    "credits.",
+)
+
+_COUNT: Final = "/v1/messages/count_tokens"
+_MODELS: Final = "/v1/models"
+_STOCK: Final = ("claude-sonnet-4-6",)
+_SINCE: Final = "2025-01-01T00:00:00Z"
+_PING: Final = event(b'{"type":"ping"}', "ping")
+_FRAMING: Final = Framing(SSE, _PING)
 
 _STOPS: Final = {"end": "end_turn", "tool": "tool_use", "max_tokens": "max_tokens", "refusal": "refusal"}
 _ERRORS: Final = {
     400: ("invalid_request_error", "Invalid request."),
     401: ("authentication_error", "invalid x-api-key"),
-    402: ("billing_error", "Your credit balance is too low to access the Anthropic API."),
+    402: ("billing_error", "There is an issue with your billing or payment information."),
     403: ("permission_error", "Your API key does not have permission to use the specified resource."),
     404: ("not_found_error", "Not Found"),
     413: ("request_too_large", "Request exceeds the maximum allowed number of bytes."),
@@ -44,8 +73,9 @@ _ERRORS: Final = {
 }
 
 
-def parse(document: dict[str, Any]) -> Conversation:
+def parse(request: Request) -> Conversation:
     """Read a request's body."""
+    document = request.document or {}
     wanted = mapped(mapped(document.get("output_config")).get("format") or document.get("output_format"))
     system = text_of(document.get("system"))
     messages = [said for message in listed(document.get("messages")) for said in _messages(mapped(message))]
@@ -55,7 +85,7 @@ def parse(document: dict[str, Any]) -> Conversation:
         stream=document.get("stream") is True,
         messages=(*([Message("system", system)] if system else []), *messages),
         tools=tuple(_tool(mapped(tool)) for tool in listed(document.get("tools"))),
-        max_tokens=document.get("max_tokens") if isinstance(document.get("max_tokens"), int) else None,
+        max_tokens=counted(document.get("max_tokens")),
         schema=mapped(wanted.get("schema")) if "schema" in wanted else None,
     )
 
@@ -73,12 +103,12 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
     started = _message(exchange) | {"usage": _usage(exchange, min(1, exchange.billed.output_tokens))}
     yield _frame("message_start", {"message": started})
     if not reply.items:
-        yield Frame(PING)
+        yield Frame(_PING)
     for index, item in enumerate(reply.items):
         block = _opening(item, index, exchange)
         yield _frame("content_block_start", {"index": index, "content_block": block}, meter)
         if index == 0:
-            yield Frame(PING)
+            yield Frame(_PING)
         pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
         for chars, delta in _deltas(item):
             meter.add(chars)
@@ -88,12 +118,61 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
     yield from _ending(reply, exchange)
 
 
-def error(refusal: Refusal, request_id: str) -> Response:
+def framing(exchange: Exchange) -> Framing:
+    """Say that pings are events too."""
+    return _FRAMING
+
+
+def error(refusal: Refusal, request: Request) -> Response:
     """Write `{"type": "error", "error": {"type", "message"}, "request_id"}`."""
     kind, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
     kind, message = refusal.kind or kind, refusal.message or message
-    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id}
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": _request_id(request)}
     return Response(refusal.status, encode(body), kind, message)
+
+
+def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+    """Write the same as an event called `error`."""
+    return event(error(refusal, exchange.request).body, "error")
+
+
+def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+    """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/messages/count_tokens`."""
+    if request.path == _COUNT and request.method == "POST":
+        return _counted(request, models)
+    name = model_asked(request, _MODELS)
+    if name is None:
+        return None
+    if not request.key:
+        return error(Refusal(401), request)
+    if name and not is_known(name, models):
+        return error(Refusal(404, f"model: {name}"), request)
+    if name:
+        return Response(200, encode(_model(name)))
+    known = models or _STOCK
+    found = {"data": [_model(one) for one in known], "has_more": False, "first_id": known[0], "last_id": known[-1]}
+    return Response(200, encode(found))
+
+
+def headers(request: Request) -> list[tuple[str, str]]:
+    """Name the reply."""
+    return [("request-id", _request_id(request))]
+
+
+def _request_id(request: Request) -> str:
+    return f"req_01{made_up('request', request.call, length=22)}"
+
+
+def _counted(request: Request, models: Sequence[str] | None) -> Response:
+    """Count what a message would cost; there need be no `max_tokens`."""
+    document = None if request.document is None else {"max_tokens": 1} | request.document
+    asked = replace(request, document=document)
+    refusal = refuse(asked, models)
+    return error(refusal, request) if refusal else Response(200, encode({"input_tokens": input_tokens(parse(asked))}))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"type": "model", "id": name, "display_name": name, "created_at": _SINCE}
 
 
 def _messages(message: dict[str, Any]) -> Iterator[Message]:

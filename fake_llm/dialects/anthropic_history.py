@@ -92,7 +92,7 @@ def _messages(messages: list[Any]) -> Iterator[Refusal]:
                 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
                 'not "system" as an input message role.'
             )
-        if role not in {"user", "assistant"}:
+        if role not in ("user", "assistant"):
             yield _bad(f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".')
         if not isinstance(content, str | list):
             yield _bad(f"messages.{index}.content: Field required")
@@ -142,8 +142,11 @@ def _shape(block: _Block) -> Iterator[Refusal]:
             yield _bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
         if not isinstance(data.get("input"), dict):
             yield _bad(f"{place}.input: Input should be a valid dictionary")
-    elif block.type == "tool_result" and "tool_use_id" not in data:
-        yield _bad(f"{place}.tool_use_id: Field required")
+    elif block.type == "tool_result":
+        if "tool_use_id" not in data:
+            yield _bad(f"{place}.tool_use_id: Field required")
+        if not isinstance(data["tool_use_id"], str):
+            yield _bad(f"{place}.tool_use_id: Input should be a valid string")
 
 
 def _duplicates(turns: list[_Turn]) -> Iterator[Refusal]:

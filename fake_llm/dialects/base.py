@@ -1,10 +1,11 @@
-"""What is common to all dialects: the five verbs, and the values that they pass."""
+"""What is common to all dialects: the verbs, and the values that they pass."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame
@@ -36,6 +37,7 @@ class Response:
     body: bytes
     kind: str = ""
     message: str = ""
+    content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +50,51 @@ class Exchange:
     created_s: int
 
 
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How a stream's events stand in its body: one by one, or (`opening`, `between`, `closing`) as parts of a whole.
+
+    `ping` keeps the stream alive and says nothing.
+    """
+
+    content_type: str
+    ping: bytes
+    opening: bytes = b""
+    between: bytes = b""
+    closing: bytes = b""
+
+
+SSE: Final = "text/event-stream; charset=utf-8"
+
+
 class Dialect(Protocol):
-    """A provider's wire format. Each is a module; the constants say what differs in framing alone."""
+    """A provider's wire format. Each is a module.
+
+    request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` wherever it goes wrong
+    """
 
     @property
     def WIRE(self) -> str:  # noqa: N802  a module's constant
         """Its name in scripts and facts."""
 
     @property
-    def PATH(self) -> str:  # noqa: N802
-        """Where replies are asked for."""
+    def REPLIES(self) -> re.Pattern[str]:  # noqa: N802
+        """The paths at which replies are asked for, with POST."""
 
     @property
-    def REQUEST_ID(self) -> str:  # noqa: N802
-        """The header that names a reply."""
+    def PATHS(self) -> re.Pattern[str]:  # noqa: N802
+        """All paths of its API; where two dialects share one, the headers decide."""
 
     @property
-    def PING(self) -> bytes:  # noqa: N802
-        """A keep-alive on a stream."""
+    def MARKS(self) -> tuple[str, ...]:  # noqa: N802
+        """Headers and query parameters that only its clients send."""
 
     @property
-    def ERROR_EVENT(self) -> str:  # noqa: N802
-        """The event name of an error inside a stream."""
+    def BROKE(self) -> Refusal:  # noqa: N802
+        """What it says when a prepaid balance is used up."""
 
-    def parse(self, document: dict[str, object]) -> Conversation:
-        """Read a request's body; what makes no sense is left out, `refuse` has words for it."""
+    def parse(self, request: Request) -> Conversation:
+        """Read a request for a reply, whose document is there; what makes no sense is left out."""
 
     def refuse(self, request: Request, models: Collection[str] | None) -> Refusal | None:
         """Say why the provider would not answer, or None. `models` that exist, None for any."""
@@ -83,8 +105,20 @@ class Dialect(Protocol):
     def stream(self, reply: Reply, exchange: Exchange) -> Iterator[Frame]:
         """Write a streamed reply, one frame per event."""
 
-    def error(self, refusal: Refusal, request_id: str) -> Response:
+    def framing(self, exchange: Exchange) -> Framing:
+        """Say how the events of `stream` stand in the body."""
+
+    def error(self, refusal: Refusal, request: Request) -> Response:
         """Write an error in the provider's shape."""
+
+    def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+        """Write an error as the event of a stream, after `number` other events."""
+
+    def aside(self, request: Request, models: Sequence[str] | None) -> Response | None:
+        """Answer what is none for a reply and costs nothing: models, token counts. None where there is no such path."""
+
+    def headers(self, request: Request) -> list[tuple[str, str]]:
+        """Name the reply and who made it, in headers."""
 
 
 def stop_of(reply: Reply) -> Stop:

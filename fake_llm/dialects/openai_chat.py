@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import Exchange, Refusal, Response, is_whole, stop_of
-from wedgehog.fake_llm.dialects.openai_chat_history import refuse
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, stop_of
+from wedgehog.fake_llm.dialects.openai import BROKE, NO_KEY, error, headers
+from wedgehog.fake_llm.dialects.openai_chat_history import MOST_COPIES, no_model, refuse
+from wedgehog.fake_llm.dialects.openai_embeddings import embeddings
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
+from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import copies, listed, mapped, text_of
+from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of
 from wedgehog.fake_llm.sse import encode, event
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in, words
 
-__all__ = ["ERROR_EVENT", "PATH", "PING", "REQUEST_ID", "WIRE", "error", "parse", "refuse", "render", "stream"]
+__all__ = [
+    "BROKE",
+    "MARKS",
+    "PATHS",
+    "REPLIES",
+    "WIRE",
+    "aside",
+    "error",
+    "error_event",
+    "framing",
+    "headers",
+    "parse",
+    "refuse",
+    "render",
+    "stream",
+]
 
 WIRE: Final = "openai-chat"
-PATH: Final = "/v1/chat/completions"
-REQUEST_ID: Final = "x-request-id"
-PING: Final = b": ping\n\n"
-ERROR_EVENT: Final = ""
+REPLIES: Final = re.compile("/v1/chat/completions")
+PATHS: Final = re.compile("/v1/(chat|models|embeddings)(/.*)?")
+MARKS: Final = ()
 
 _ROLES: Final = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
 _STOPS: Final = {"end": "stop", "tool": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
-_QUOTA: Final = "insufficient_quota"
-_ERRORS: Final[dict[int, tuple[str, str | None, str]]] = {
-    400: ("invalid_request_error", None, "Invalid request."),
-    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
-    403: ("invalid_request_error", "unsupported_country_region_territory", "Country or region not supported."),
-    404: ("invalid_request_error", None, "Not found."),
-    413: ("invalid_request_error", None, "Request body too large."),
-    429: ("requests", "rate_limit_exceeded", "Rate limit reached for requests. Please try again later."),
-    500: ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
-    503: ("service_unavailable", None, "The engine is currently overloaded, please try again later."),
-}
+_MODELS: Final = "/v1/models"
+_EMBEDDINGS: Final = "/v1/embeddings"
+_STOCK: Final = ("gpt-5",)
+_SINCE_S: Final = 1735689600
+_FRAMING: Final = Framing(SSE, b": ping\n\n")
 
 
-def parse(document: dict[str, Any]) -> Conversation:
+def parse(request: Request) -> Conversation:
     """Read a request's body."""
+    document = request.document or {}
     limit = document.get("max_completion_tokens", document.get("max_tokens"))
     return Conversation(
         wire=WIRE,
@@ -48,8 +61,9 @@ def parse(document: dict[str, Any]) -> Conversation:
         stream=document.get("stream") is True,
         messages=tuple(_seen(mapped(message)) for message in listed(document.get("messages"))),
         tools=tuple(_tool(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))),
-        max_tokens=limit if isinstance(limit, int) else None,
+        max_tokens=counted(limit),
         schema=_schema(mapped(document.get("response_format"))),
+        copies=min(max(1, counted(document.get("n")) or 1), MOST_COPIES),
     )
 
 
@@ -60,9 +74,9 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
             "index": choice,
             "message": _message(reply, choice, exchange),
             "logprobs": None,
-            "finish_reason": _STOPS[stop_of(reply)],
+            "finish_reason": _finish(reply),
         }
-        for choice in range(copies(exchange.request.document or {}))
+        for choice in range(exchange.conversation.copies)
     ]
     body = _envelope("chat.completion", exchange)
     return encode(body | {"choices": choices, "usage": _usage(reply, exchange)})
@@ -71,7 +85,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
     """Write chunks: the role, then pieces, the finish reason, the usage if asked for, and `[DONE]`."""
     document = exchange.request.document or {}
-    count = copies(document)
+    count = exchange.conversation.copies
     told = mapped(document.get("stream_options")).get("include_usage") is True
     extra = {"usage": None} if told else {}
     spent = exchange.billed.output_tokens
@@ -82,7 +96,7 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
             piece = {"index": choice, "delta": delta, "logprobs": None, "finish_reason": None}
             data = event(encode(body | {"choices": [piece]} | extra))
             yield Frame(data, frame.delay_s, frame.tokens, frame.completes)
-        last = {"index": choice, "delta": {}, "logprobs": None, "finish_reason": _STOPS[stop_of(reply)]}
+        last = {"index": choice, "delta": {}, "logprobs": None, "finish_reason": _finish(reply)}
         tokens = spent if choice == count - 1 else meter.now
         yield Frame(event(encode(body | {"choices": [last]} | extra)), tokens=tokens)
     if told:
@@ -90,16 +104,34 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
     yield Frame(event(b"[DONE]"), tokens=spent, terminal=True)
 
 
-def error(refusal: Refusal, request_id: str) -> Response:
-    """Write `{"error": {"message", "type", "param", "code"}}`."""
-    kind, code, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
-    if refusal.kind == _QUOTA:
-        code, message = _QUOTA, "You exceeded your current quota, please check your plan and billing details."
-    elif refusal.kind or refusal.param or refusal.code:
-        code = refusal.code
-    kind, message = refusal.kind or kind, refusal.message or message
-    body = {"error": {"message": message, "type": kind, "param": refusal.param, "code": code}}
-    return Response(refusal.status, encode(body), kind, message)
+def framing(exchange: Exchange) -> Framing:
+    """Say that pings are comments."""
+    return _FRAMING
+
+
+def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+    """Write the same as an event."""
+    return event(error(refusal, exchange.request).body)
+
+
+def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+    """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/embeddings`."""
+    if request.path == _EMBEDDINGS and request.method == "POST":
+        return embeddings(request)
+    name = model_asked(request, _MODELS)
+    if name is None:
+        return None
+    if not request.key:
+        return error(NO_KEY, request)
+    if name and not is_known(name, models):
+        return error(no_model(name), request)
+    if name:
+        return Response(200, encode(_model(name)))
+    return Response(200, encode({"object": "list", "data": [_model(one) for one in models or _STOCK]}))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _SINCE_S, "owned_by": "wedgehog"}
 
 
 def _seen(message: dict[str, Any]) -> Message:
@@ -148,7 +180,8 @@ def _message(reply: Reply, choice: int, exchange: Exchange) -> dict[str, Any]:
         if isinstance(item, ToolCall)
     ]
     content = "".join(texts) if texts or not calls else None
-    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None, "annotations": []}
+    said = {"content": None, "refusal": content} if _refuses(reply) else {"content": content, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", **said, "annotations": []}
     return message | ({"tool_calls": calls} if calls else {})
 
 
@@ -163,7 +196,8 @@ def _function(item: ToolCall) -> dict[str, Any]:
 
 def _deltas(reply: Reply, choice: int, exchange: Exchange, meter: Meter) -> Iterator[tuple[dict[str, Any], Frame]]:
     """Yield each delta of a choice, with a frame that says when it comes and what it delivers."""
-    opens_with_text = not reply.items or any(isinstance(item, Text) for item in reply.items)
+    opens_with_text = not reply.items or (_says(reply) and not _refuses(reply))
+    key = "refusal" if _refuses(reply) else "content"
     role = {"role": "assistant", "content": "" if opens_with_text else None, "refusal": None}
     yield role, Frame(b"", tokens=meter.now)
     place = 0
@@ -172,17 +206,17 @@ def _deltas(reply: Reply, choice: int, exchange: Exchange, meter: Meter) -> Iter
         if isinstance(item, Thinking):
             meter.add(len(item.text))
         elif isinstance(item, Text):
-            yield from _text(item, whole, meter)
+            yield from _text(item, key, whole, meter)
         else:
             yield from _tool_call(item, place, _called(item, index, choice, exchange), whole, meter)
             place += 1
 
 
-def _text(item: Text, whole: bool, meter: Meter) -> Iterator[tuple[dict[str, Any], Frame]]:
+def _text(item: Text, key: str, whole: bool, meter: Meter) -> Iterator[tuple[dict[str, Any], Frame]]:
     parts = pieces(item.text)
     for number, part in enumerate(parts, start=1):
         frame = Frame(b"", item.pace_ms / 1000, meter.add(len(part)), whole and number == len(parts))
-        yield {"content": part}, frame
+        yield {key: part}, frame
 
 
 def _tool_call(
@@ -194,6 +228,19 @@ def _tool_call(
     for number, part in enumerate(parts, start=1):
         delta = {"tool_calls": [{"index": place, "function": {"arguments": part}}]}
         yield delta, Frame(b"", 0, meter.add(len(part)), whole and number == len(parts))
+
+
+def _says(reply: Reply) -> bool:
+    return any(isinstance(item, Text) for item in reply.items)
+
+
+def _refuses(reply: Reply) -> bool:
+    """Tell if the words are the model's own refusal; without words it was a filter that stopped it."""
+    return stop_of(reply) == "refusal" and _says(reply)
+
+
+def _finish(reply: Reply) -> str:
+    return "stop" if _refuses(reply) else _STOPS[stop_of(reply)]
 
 
 def _usage(reply: Reply, exchange: Exchange) -> dict[str, Any]:

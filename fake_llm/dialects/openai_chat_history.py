@@ -9,19 +9,12 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.openai import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
-_BAD_REQUEST: Final = 400
+MOST_COPIES: Final = 128
+
 _ROLES: Final = ("system", "assistant", "user", "function", "tool", "developer")
-_NO_KEY: Final = (
-    "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth "
-    "(i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the "
-    "API from your browser and are prompted for a username and password."
-)
-_NO_JSON: Final = (
-    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library "
-    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
-)
 
 
 def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
@@ -29,18 +22,19 @@ def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
     return next(_refusals(request, models), None)
 
 
+def no_model(name: str) -> Refusal:
+    """Say that there is no such model."""
+    unknown = f"The model `{name}` does not exist or you do not have access to it."
+    return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
+
+
 def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
-    document = request.document
-    if not request.key:
-        yield Refusal(401, _NO_KEY, kind="invalid_request_error")
-    if document is None:
-        yield _bad(_NO_JSON)
-        return
+    yield from unreadable(request)
+    document = request.document or {}
     yield from _fields(document)
     model = document.get("model")
     if models is not None and model not in models:
-        unknown = f"The model `{model}` does not exist or you do not have access to it."
-        yield Refusal(404, unknown, code="model_not_found")
+        yield no_model(str(model))
     messages = [mapped(message) for message in listed(document.get("messages"))]
     for index, message in enumerate(messages):
         yield from _shape(index, message)
@@ -49,45 +43,41 @@ def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refu
 
 def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
     if not document.get("model"):
-        yield _bad("you must provide a model parameter")
+        yield bad("you must provide a model parameter")
     if "messages" not in document:
-        yield _bad("Missing required parameter: 'messages'.", "messages", "missing_required_parameter")
+        yield missing("messages")
     if not isinstance(document["messages"], list):
-        yield _bad("Invalid type for 'messages': expected an array of objects.", "messages", "invalid_type")
+        yield bad("Invalid type for 'messages': expected an array of objects.", "messages", "invalid_type")
     for name in ("messages", "tools"):
         if document.get(name) == []:
-            yield _empty(name)
+            yield empty(name)
+    yield from out_of_range(document.get("n"), "n", 1, MOST_COPIES)
 
 
 def _shape(index: int, message: dict[str, Any]) -> Iterator[Refusal]:
     role, place = message.get("role"), f"messages[{index}]"
     if role is None:
-        yield _bad(f"Missing required parameter: '{place}.role'.", f"{place}.role", "missing_required_parameter")
+        yield missing(f"{place}.role")
     if role not in _ROLES:
-        supported = ", ".join(f"'{name}'" for name in _ROLES[:-1]) + f", and '{_ROLES[-1]}'"
-        text = f"Invalid value: '{role}'. Supported values are: {supported}."
-        yield _bad(text, f"{place}.role", "invalid_value")
+        yield not_among(role, _ROLES, f"{place}.role")
     if message.get("tool_calls") == []:
-        yield _empty(f"{place}.tool_calls")
+        yield empty(f"{place}.tool_calls")
     for number, call in enumerate(listed(message.get("tool_calls"))):
         yield from _call(f"{place}.tool_calls[{number}]", mapped(call))
     speechless = role == "assistant" and (message.get("tool_calls") or message.get("function_call"))
     if message.get("content") is None and not speechless and not message.get("refusal"):
         text = "Invalid value for 'content': expected a string, got null."
-        yield _bad(text, f"messages.[{index}].content")
+        yield bad(text, f"messages.[{index}].content")
 
 
 def _call(place: str, call: dict[str, Any]) -> Iterator[Refusal]:
     for name in ("id", "type"):
         if name not in call:
-            yield _bad(
-                f"Missing required parameter: '{place}.{name}'.", f"{place}.{name}", "missing_required_parameter"
-            )
+            yield missing(f"{place}.{name}")
     function = mapped(call.get("function"))
     for name in ("name", "arguments"):
         if call.get("type") == "function" and not isinstance(function.get(name), str):
-            at = f"{place}.function.{name}"
-            yield _bad(f"Missing required parameter: '{at}'.", at, "missing_required_parameter")
+            yield missing(f"{place}.function.{name}")
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
@@ -114,42 +104,29 @@ def _result(index: int, message: dict[str, Any], called: list[str], answered: di
     id_, place = message.get("tool_call_id"), f"messages.[{index}].tool_call_id"
     if not called:
         text = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-        yield _unpaired(f"Invalid parameter: {text}", f"messages.[{index}].role")
+        yield unpaired(f"Invalid parameter: {text}", f"messages.[{index}].role")
     if id_ is None:
         text = "messages with role 'tool' must have a 'tool_call_id'."
-        yield _unpaired(f"Missing parameter 'tool_call_id': {text}", place)
+        yield unpaired(f"Missing parameter 'tool_call_id': {text}", place)
     if id_ not in called:
-        yield _unpaired(
+        yield unpaired(
             f"Invalid parameter: 'tool_call_id' of '{id_}' not found in 'tool_calls' of previous message.", place
         )
-    if id_ in answered:
+    if str(id_) in answered:
         text = f"'tool_call_id' of '{id_}', in messages[{answered[str(id_)]}] and messages[{index}]."
-        yield _unpaired(f"Invalid parameter: Duplicate value for {text}", place)
+        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place)
 
 
 def _twice(index: int, called: list[str]) -> Iterator[Refusal]:
     for number, id_ in enumerate(called):
         if id_ in called[:number]:
             text = f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id_}' in 'tool_calls'."
-            yield _unpaired(text, f"messages.[{index}].tool_calls")
+            yield unpaired(text, f"messages.[{index}].tool_calls")
 
 
 def _unanswered(waiting: list[str], index: int) -> Refusal:
-    return _unpaired(
+    return unpaired(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
         f"The following tool_call_ids did not have response messages: {', '.join(waiting)}",
         f"messages.[{index}].role",
     )
-
-
-def _empty(name: str) -> Refusal:
-    text = "empty array. Expected an array with minimum length 1, but got an empty array instead."
-    return _bad(f"Invalid '{name}': {text}", name, "empty_array")
-
-
-def _bad(message: str, param: str | None = None, code: str | None = None) -> Refusal:
-    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, code)
-
-
-def _unpaired(message: str, param: str) -> Refusal:
-    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, pairing=True)

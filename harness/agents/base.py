@@ -1,6 +1,7 @@
 """What every kind of agent offers the runner: open it, say something, stop it, close it with all its processes."""
 
-from collections.abc import AsyncIterator, Callable
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +9,38 @@ from typing import Literal, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.clock import Clock
-from wedgehog.harness.processes import Started
+from wedgehog.harness.processes import Owned, Started
+from wedgehog.harness.processes.disk import SmallDisk
+from wedgehog.harness.processes.netns import Enter
+from wedgehog.harness.tools.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
-Ended = Literal["by itself", "aborted", "gave up", "deadline"]
+Ended = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 
 class AgentError(Exception):
     """The agent cannot be run as its spec says; one line for a person. It is nobody's verdict."""
+
+
+class Enclosure(Protocol):
+    """A network of the agent's own, in which it is started."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """What its environment must hold for that."""
+        ...
+
+    async def open(self, mark: str, enter: Enter) -> None:
+        """Make it, where `enter` leads to. Errors: NoNetwork."""
+        ...
+
+    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
+        """What to start, so that it becomes `command` in it."""
+        ...
+
+    async def close(self) -> None:
+        """Take it away."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +58,25 @@ class Place:
     clock: Clock
     time_scale: float = 1.0
     tool_url: str | None = None
+    """MCP over streamable HTTP, whole: `http://127.0.0.1:4711/mcp`."""
+    tool_command: str | None = None
+    """An executable that serves MCP over stdio."""
+    store_url: str | None = None
+    """`tcp://127.0.0.1:4711`"""
     web_url: str | None = None
+    disk: SmallDisk | None = None
+    """On which its HOME and its session folder lie, where that is to be filled."""
+    hosts: Enclosure | None = None
+    """Where the agent believes to talk to hosts that it has hard-coded."""
+    chat: ChatService | None = None
+    """From which it gets its messages."""
+    chat_url: str | None = None
+    pipe: str = ""
+    """`host:port:secret` of the pipe server, which `wedgehog-pipe` calls; empty where there is none."""
+
+    def outside(self, path: Path) -> Path:
+        """Where a file of the agent's is for us."""
+        return self.disk.outside(path) if self.disk is not None else path
 
     @property
     def home(self) -> Path:
@@ -72,6 +115,18 @@ class Outcome:
     ended: Ended = "by itself"
 
 
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """A signal that was delivered to the agent's own process, and until when its end is put down to it."""
+
+    number: signal.Signals
+    until_s: float
+
+    def ended(self, exit_code: int, now_s: float) -> bool:
+        """Whether a process that ended so, at this time, ended by it."""
+        return exit_code == -signal.SIGKILL if self.number == signal.SIGKILL else now_s <= self.until_s
+
+
 class Session(Protocol):
     """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the `say` under way return."""
 
@@ -96,6 +151,19 @@ class Session(Protocol):
         """The deadline: SIGINT, `grace_s`, SIGKILL of the tree; or a service's connection is closed, and it stays."""
         ...
 
+    @property
+    def leader(self) -> Owned | None:
+        """The agent's own process as it runs now; None between the messages of a command, or where it is not ours."""
+        ...
+
+    def beside(self) -> "Session | None":
+        """The same agent and session, for a message while another is under way; None where it takes one at a time."""
+        ...
+
+    def struck(self, blow: Blow) -> None:
+        """A signal to end it was delivered to that process: if it ends by it, the turn under way was killed."""
+        ...
+
 
 class OpenableSession(Session, Protocol):
     """What `open_agent` needs besides, and keeps to itself."""
@@ -117,6 +185,7 @@ def open_agent(spec: AgentSpec, place: Place) -> AbstractAsyncContextManager[Ses
 @asynccontextmanager
 async def _open(spec: AgentSpec, place: Place) -> AsyncIterator[Session]:
     from wedgehog.harness.agents.callable import CallableSession
+    from wedgehog.harness.agents.chat import ChatSession
     from wedgehog.harness.agents.http import HttpSession
     from wedgehog.harness.agents.process import CommandSession
     from wedgehog.harness.agents.surroundings import prepare
@@ -126,10 +195,17 @@ async def _open(spec: AgentSpec, place: Place) -> AsyncIterator[Session]:
         "command": CommandSession,
         "http": HttpSession,
         "callable": CallableSession,
+        "chat": ChatSession,
     }
     surroundings = prepare(spec, place)
     tree = Tree(surroundings.mark)
     try:
+        if place.disk is not None:
+            await place.disk.open(surroundings.mark)
+            tree.enter = place.disk.argv
+        if place.hosts is not None:
+            await place.hosts.open(surroundings.mark, tree.enter)
+            tree.enter = place.hosts.argv
         session = kinds[spec.kind](spec, place, surroundings, tree)
         try:
             await session.open()
@@ -138,3 +214,7 @@ async def _open(spec: AgentSpec, place: Place) -> AsyncIterator[Session]:
             await session.close()
     finally:
         await tree.end()
+        if place.hosts is not None:
+            await place.hosts.close()
+        if place.disk is not None:
+            await place.disk.close()

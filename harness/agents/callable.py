@@ -8,10 +8,11 @@ import json
 import signal
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Ended, Outcome, Place, Stimulus
+from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
@@ -19,6 +20,8 @@ from wedgehog.harness.processes import Owned, Started, Tree, what_imports
 
 HOST = Path(__file__).with_name("host.py")
 LONGEST_LINE_BYTES = 64_000_000
+BURIAL_S = 0.5
+"""For the end of a process that was killed to be known, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class _Turn:
     host: _Host
     over: asyncio.Event
     ended: Ended = "by itself"
+    blow: Blow | None = None
 
 
 class CallableSession:
@@ -82,6 +86,8 @@ class CallableSession:
         try:
             reply = await turn.host.replied({"message": text, **asked})
             code = None if reply else await owned.finished()
+            if code is not None and turn.blow and turn.ended == "by itself":
+                turn.ended = "killed" if turn.blow.ended(code, self._place.clock.now()) else turn.ended
         except BaseException:
             owned.kill()
             self._drop()
@@ -103,6 +109,19 @@ class CallableSession:
         """SIGINT, `grace_s` for the call to return, SIGKILL of the tree."""
         await self._stop("deadline", grace_s)
 
+    @property
+    def leader(self) -> Owned | None:
+        """The host process; it lives between messages too."""
+        return self._host.owned if self._host is not None and self._host.owned.exit_code is None else None
+
+    def beside(self) -> None:
+        """The host makes one call at a time."""
+
+    def struck(self, blow: Blow) -> None:
+        """If the host ends by it instead of answering, the turn was killed; the next message starts another."""
+        if self._turn is not None:
+            self._turn.blow = blow
+
     async def _stop(self, ended: Ended, grace_s: float) -> None:
         turn = self._running(ended)
         if turn is None:
@@ -123,6 +142,10 @@ class CallableSession:
 
     async def _alive(self) -> _Host:
         """The host, with what it printed before forgotten."""
+        if self._host is not None and self._turn is not None and self._turn.blow is not None:
+            left_s = max(BURIAL_S, self._turn.blow.until_s - self._place.clock.now())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._host.owned.ended(), left_s)
         if self._host is not None and self._host.owned.exit_code is not None:
             self._drop()
         if self._host is None:

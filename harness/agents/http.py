@@ -2,19 +2,23 @@
 
 import asyncio
 import signal
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentError, Ended, Outcome, Place, Stimulus
+from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec, Http, Request
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.templates import expand_all
+from wedgehog.harness.ports import free_port, somebody_listens
 from wedgehog.harness.processes import Owned, Started, Tree, what_runs
 
 POLL_S = 0.05
+INHERITED_S = 1.0
+"""For whoever inherited a killed service's connection to answer on it, at least."""
 POLL_TIMEOUT_S = 2.0
 ABORT_TIMEOUT_S = 10.0
 LAST_LINES = 20
@@ -24,28 +28,38 @@ _PATIENT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, so
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class Reply:
+    """What came back."""
+
     status: int
     text: str
 
 
 @dataclass(slots=True)
 class _Turn:
-    asking: asyncio.Task[_Reply]
+    asking: asyncio.Task[Reply]
     ended: Ended = "by itself"
+    struck: asyncio.Event = field(default_factory=asyncio.Event)
+    """A signal to end the service was delivered."""
 
 
 class HttpSession:
     """Sends each message as its request; the turn's connection can be closed while the service works on."""
 
-    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns the service if we start it; who made it ends it."""
-        assert spec.http is not None  # noqa: S101  open_agent chose by it
+    def __init__(
+        self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree, http: Http | None = None
+    ) -> None:
+        """`tree` owns the service if we start it; who made it ends it. `http`: where it is not the spec's own."""
+        talks = http or spec.http
+        assert talks is not None  # noqa: S101  open_agent chose by it
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
-        self._http: Http = spec.http
+        self._http: Http = talks
         self._service: Owned | None = None
         self._turn: _Turn | None = None
-        self._base = (self._http.base or f"http://127.0.0.1:{surroundings.values['port']}").rstrip("/")
+        self._blow: Blow | None = None
+        self._down = False
+        self._alone = True
+        self._base = (self._http.base or f"http://127.0.0.1:{surroundings.values.get('port', '')}").rstrip("/")
         self._started = Started((self._base,), self._base)
 
     @property
@@ -55,6 +69,9 @@ class HttpSession:
 
     async def open(self) -> None:
         """Start the service, if it is ours to start, and wait until it is ready. Errors: AgentError."""
+        await self._open()
+
+    async def _open(self) -> None:
         if self._http.start:
             await self._start([self._around.fill(part) for part in self._http.start])
         until_s = self._place.clock.now() + self._spec.start_s
@@ -72,14 +89,68 @@ class HttpSession:
             await _close(self._turn.asking)
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Send the message and wait for the reply, for as long as it takes."""
+        """Send the message and wait for the reply, for as long as it takes. A service that was killed is started anew.
+
+        Where that fails, it is this turn's failure: what a crash leaves behind is the agent's business.
+        """
+        if await self._is_killed():
+            try:
+                await self._again()
+            except AgentError as bad:
+                return Outcome(raised=str(bad), error=str(bad))
         self._forget_output()
         turn = self._turn = _Turn(asyncio.create_task(self._ask(self._request(kind), text, _PATIENT)))
+        dead = asyncio.create_task(self._killed_under(turn))
         try:
-            await asyncio.wait({turn.asking})
+            await asyncio.wait({turn.asking, dead}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            dead.cancel()
             await _close(turn.asking)
         return await self._outcome(turn)
+
+    async def _killed_under(self, turn: _Turn) -> None:
+        """Return when the service was killed in this turn and whoever inherited its connection did not answer."""
+        await turn.struck.wait()
+        assert self._service is not None and self._blow is not None  # noqa: S101  it was struck
+        await self._service.ended()
+        await self._place.clock.sleep(max(INHERITED_S, self._blow.until_s - self._place.clock.now()))
+
+    @property
+    def leader(self) -> Owned | None:
+        """The service that we started; it lives between messages too."""
+        return self._service if self._service is not None and self._service.exit_code is None else None
+
+    def beside(self) -> "HttpSession | None":
+        """A second request to the same service; what the service prints is both turns'."""
+        twin = copy(self)
+        twin._turn, twin._alone = None, False
+        return twin
+
+    def struck(self, blow: Blow) -> None:
+        """If the service ends by it instead of answering, the turn was killed; the next message starts it again."""
+        self._blow = blow
+        if self._turn is not None:
+            self._turn.struck.set()
+
+    async def _is_killed(self) -> bool:
+        """Whether the service ended by the last blow; it gets the time that it has for that."""
+        if self._blow is None or self._service is None:
+            return self._down
+        if await self._ended_by_blow():
+            return True
+        self._blow = None  # it has survived, and whatever ends it later is its own
+        return False
+
+    async def _again(self) -> None:
+        """Start it as it was started first, on another port where somebody whom it left behind still listens."""
+        self._blow = None
+        values = self._around.values
+        if "port" in values and somebody_listens(int(values["port"])):
+            self._around = replace(self._around, values={**values, "port": str(free_port())})
+            self._base = f"http://127.0.0.1:{self._around.values['port']}"
+        self._down = True  # where it cannot start, the next message tries again
+        await self._open()
+        self._down = False
 
     async def abort(self) -> None:
         """The spec's own request for it; without one, its user closes the connection."""
@@ -139,7 +210,7 @@ class HttpSession:
             raise AgentError(f"{self._spec.path}: the spec has no http wake_up")
         return self._http.wake_up
 
-    async def _ask(self, request: Request | Http, text: str, patience: aiohttp.ClientTimeout) -> _Reply:
+    async def _ask(self, request: Request | Http, text: str, patience: aiohttp.ClientTimeout) -> Reply:
         """One request on a connection of its own, which closes with it. The HTTP client never repeats a POST."""
         values = {**self._around.values, "message": text}
         method = request.method if isinstance(request, Request) else "POST"
@@ -149,7 +220,7 @@ class HttpSession:
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=patience) as client,
             client.request(method, self._url(request.url), headers=headers, **given) as reply,
         ):
-            return _Reply(reply.status, await reply.text(errors="replace"))
+            return Reply(reply.status, await reply.text(errors="replace"))
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
@@ -157,9 +228,13 @@ class HttpSession:
     async def _outcome(self, turn: _Turn) -> Outcome:
         out, err = self._output()
         if turn.asking.cancelled():
+            if turn.ended == "by itself":
+                turn.ended = "killed"  # nobody else cancels it
             return Outcome(stdout=out, stderr=err, ended=turn.ended)
         broken = turn.asking.exception()
         if broken is not None:
+            if turn.ended == "by itself" and turn.struck.is_set() and await self._ended_by_blow():
+                turn.ended = "killed"
             raised = await self._why(broken)
             return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=turn.ended)
         reply = turn.asking.result()
@@ -168,6 +243,15 @@ class HttpSession:
         if reply.status >= 400:
             error, answer = error or reply.text, ""
         return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=turn.ended)
+
+    async def _ended_by_blow(self) -> bool:
+        assert self._service is not None and self._blow is not None  # noqa: S101  it was struck
+        left_s = max(0.5, self._blow.until_s - self._place.clock.now())
+        try:
+            code = await asyncio.wait_for(self._service.ended(), left_s)
+        except TimeoutError:
+            return False
+        return self._blow.ended(code, self._place.clock.now())
 
     async def _why(self, broken: BaseException) -> str:
         """What a broken connection means: with a service of ours, perhaps its end."""
@@ -197,7 +281,7 @@ class HttpSession:
         return self._service.stdout.text(), self._service.stderr.text()
 
     def _forget_output(self) -> None:
-        if self._service is not None and self._service.exit_code is None:
+        if self._alone and self._service is not None and self._service.exit_code is None:
             self._service.stdout.forget()
             self._service.stderr.forget()
 
@@ -206,7 +290,7 @@ class HttpSession:
             log.write(f"[{words}]\n")
 
 
-async def _close(asking: asyncio.Task[_Reply]) -> None:
+async def _close(asking: asyncio.Task[Reply]) -> None:
     """End a request: cancelling it closes its connection."""
     asking.cancel()
     await asyncio.wait({asking})

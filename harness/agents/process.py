@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Ended, Outcome, Place, Stimulus
+from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
@@ -20,6 +20,7 @@ class _Turn:
     owned: Owned
     before: dict[str, Signature]
     ended: Ended = field(default="by itself")
+    blow: Blow | None = None
 
 
 class CommandSession:
@@ -49,7 +50,10 @@ class CommandSession:
         turn = self._turn = _Turn(await self._start(argv), before)
         self._started = self._what(argv, turn.owned.pid)
         try:
-            code = await turn.owned.finished()
+            code = await turn.owned.ended()
+            if turn.blow and turn.ended == "by itself" and turn.blow.ended(code, self._place.clock.now()):
+                turn.ended = "killed"
+            await turn.owned.finished()
         except BaseException:
             turn.owned.kill()
             raise
@@ -69,6 +73,21 @@ class CommandSession:
         """SIGINT, `grace_s`, SIGKILL of the tree."""
         if turn := self._running("deadline"):
             await turn.owned.stop(signal.SIGINT, grace_s)
+
+    @property
+    def leader(self) -> Owned | None:
+        """The process of the message under way."""
+        turn = self._turn
+        return turn.owned if turn is not None and turn.owned.exit_code is None else None
+
+    def beside(self) -> "CommandSession":
+        """A second process on the same session."""
+        return CommandSession(self._spec, self._place, self._around, self._tree)
+
+    def struck(self, blow: Blow) -> None:
+        """If the process under way ends by it, the turn was killed."""
+        if self._turn is not None:
+            self._turn.blow = blow
 
     def _running(self, ended: Ended) -> _Turn | None:
         """The turn under way, which from here on ends as `ended`."""

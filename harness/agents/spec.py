@@ -15,11 +15,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from wedgehog.harness import document
+from wedgehog.harness.agents.runtime import Runtime, place_of
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
 from wedgehog.harness.document import BadValue
 
-Wire = Literal["openai-chat", "anthropic"]
+HostLink = Literal["llm", "chat"]
+"""The links that may stand behind a host."""
+Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NoSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
@@ -81,6 +84,14 @@ class Http(_Part):
         return self
 
 
+class Chat(_Part):
+    """An agent that polls a chat service for its messages, and sends its answers there."""
+
+    start: Argv
+    quiet_s: Seconds = 1
+    """It has finished when it has sent something, and then nothing for so long; real seconds."""
+
+
 class Timeout(_Part):
     """A timer that the agent claims to have, in its own unscaled seconds."""
 
@@ -110,6 +121,7 @@ class AgentSpec(_Part):
     command: Argv | None = None
     callable: str | None = None
     http: Http | None = None
+    chat: Chat | None = None
     resume: Argv | None = None
     wake_up: Argv | None = None
     env: dict[str, str] = {}
@@ -117,6 +129,7 @@ class AgentSpec(_Part):
     files: dict[str, str] = {}
     workdir: str | None = None
     session_files: tuple[str, ...] = ()
+    session_file: str | None = None
     answer: Annotated[str, AfterValidator(_source)] = "stdout"
     error: Annotated[str, AfterValidator(_source)] = "stderr"
     errors: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
@@ -127,7 +140,10 @@ class AgentSpec(_Part):
     recover_s: NoSeconds = 30
     price_as: str = "claude-sonnet-4-6"
     known: dict[str, str] = {}
+    hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
+    """Hard-coded https hosts, and the link behind each; the agent then has a network of its own, with no others."""
     tools: Literal["http", "stdio"] | None = None
+    runtime: Runtime | None = None
     fixes: dict[str, str] = {}
     fixed: tuple[str, ...] = ()
     suffix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._@+-]*$")] = ""
@@ -135,6 +151,7 @@ class AgentSpec(_Part):
     _path: Path = PrivateAttr(default_factory=lambda: Path("agent.yaml").absolute())
     _chosen: tuple[str, ...] = PrivateAttr(default=())
     _family: str = PrivateAttr(default="")
+    _version: str = PrivateAttr(default="")
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -153,9 +170,9 @@ class AgentSpec(_Part):
         return self._path.parent
 
     @property
-    def kind(self) -> Literal["command", "callable", "http"]:
-        """Which of the three ways it is talked to."""
-        return "command" if self.command else "callable" if self.callable else "http"
+    def kind(self) -> Literal["command", "callable", "http", "chat"]:
+        """Which of the four ways it is talked to."""
+        return "command" if self.command else "callable" if self.callable else "http" if self.http else "chat"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -168,6 +185,16 @@ class AgentSpec(_Part):
         return self._family or self.name
 
     @property
+    def version(self) -> str:
+        """Of a known runtime: the one that is meant; else empty."""
+        return self._version or (self.runtime.version if self.runtime else "")
+
+    @property
+    def install(self) -> Path | None:
+        """Of a known runtime: where this version is, or would be, installed."""
+        return place_of(self.family, self.version) if self.runtime else None
+
+    @property
     def error_at_path(self) -> bool:
         """Whether something at the place that `error` names is an error by itself, whatever it says."""
         said = (self.http.error or "text") if self.http else self.error
@@ -177,6 +204,11 @@ class AgentSpec(_Part):
     def wakes_up(self) -> bool:
         """Whether it says how its own timer is made to fire."""
         return bool(self.http.wake_up if self.http else self.wake_up)
+
+    @property
+    def uses_store(self) -> bool:
+        """Whether it takes `{store_url}`."""
+        return any(name == "store_url" for _, name in _templates(self))
 
     @property
     def scales_time(self) -> bool:
@@ -204,6 +236,13 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
     return [_variant(spec, f"{name}{spec.suffix}", chosen) for name, chosen in rows.items()]
 
 
+def at_version(spec: AgentSpec, version: str) -> AgentSpec:
+    """A known runtime at one version: `codex@0.169.0`."""
+    meant = _variant(spec, f"{spec.family}@{version}", ())
+    meant._version = version
+    return meant
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of a spec, for editors."""
     return AgentSpec.model_json_schema()
@@ -223,14 +262,16 @@ _SPOKEN = ("command", "resume", "wake_up", "http")
 
 
 def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
-    ways = [way for way in ("command", "callable", "http") if getattr(spec, way) is not None]
+    ways = [way for way in ("command", "callable", "http", "chat") if getattr(spec, way) is not None]
     if len(ways) != 1:
         found = " and ".join(ways) or "none"
-        yield tuple(ways[1:2]), f"expected exactly one of command, callable and http, found {found}"
+        yield tuple(ways[1:2]), f"expected exactly one of command, callable, http and chat, found {found}"
     yield from _misplaced(spec)
     yield from _callables(spec)
     yield from _timeouts(spec)
     yield from _fixes(spec)
+    yield from _tool_host(spec)
+    yield from _hosts(spec)
     yield from _bad_templates(spec)
 
 
@@ -240,6 +281,9 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
     if spec.http:
         for key in sorted(given & {"answer", "error", "abort", "wake_up"}):
             yield (key,), f"for a service, '{key}' stands inside 'http'"
+    if spec.chat:
+        for key in sorted(given & {"answer", "error", "abort"}):
+            yield (key,), f"what a chat agent sends is its answer; '{key}' goes with 'command'"
     for key in sorted(given & {"resume", "wake_up"}):
         if not spec.command:
             yield (key,), f"'{key}' goes with 'command'"
@@ -278,8 +322,37 @@ def _fixes(spec: AgentSpec) -> Iterator[_Problem]:
         yield ("fixes",), "no key holds {fixes}, so the switches reach nobody"
 
 
+_TOOL_TEMPLATES = {"http": "tool_url", "stdio": "tool_command"}
+"""Where each way of talking to our tool host finds it."""
+
+
+def _tool_host(spec: AgentSpec) -> Iterator[_Problem]:
+    """`tools:` says which way, and the template of that way must reach the agent; the other one has no value."""
+    used = {name: place for place, name in _templates(spec)}
+    for way, template in _TOOL_TEMPLATES.items():
+        if spec.tools == way and template not in used:
+            yield ("tools",), f"no key holds {{{template}}}, so the agent cannot find the tool host"
+        elif spec.tools != way and template in used:
+            yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
+
+
+def _hosts(spec: AgentSpec) -> Iterator[_Problem]:
+    """What does not reach into a network of the agent's own."""
+    if not spec.hosts:
+        return
+    for host, link in spec.hosts.items():
+        if link == "chat" and not spec.chat:
+            yield ("hosts", host), "there is a chat service only for agents with `chat: {start: …}`"
+    if spec.http:
+        yield ("hosts",), "an agent with hosts of its own has a network of its own: nobody could call its `http` port"
+    if spec.tools == "stdio" or any(name == "pipe" for _, name in _templates(spec)):
+        key = "tools" if spec.tools == "stdio" else "hosts"
+        yield (key,), "a pipe does not reach into the network of an agent with `hosts`; tools: http does"
+
+
 def _templates(spec: AgentSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    asked = {"command", "resume", "wake_up", "callable", "http", "env", "files", "workdir", "session_files", "answer"}
+    asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
+    asked |= {"session_files", "session_file"}
     return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
 
 

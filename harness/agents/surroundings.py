@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentError, Place
+from wedgehog.harness.agents.runtime import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.ports import free_port
+from wedgehog.harness.shim import ADDRESS_FILE, ADDRESS_VARIABLE
+from wedgehog.harness.shim.launch import write_launcher
 
 GIVEN = ("PATH", "LANG", "TERM")
 """What it gets of our own environment. Keys, proxies and everything else stay with us."""
@@ -37,16 +40,38 @@ def prepare(spec: AgentSpec, place: Place) -> Surroundings:
         folder.mkdir(parents=True, exist_ok=True)
     values = _values(spec, place)
     surroundings = Surroundings(values, _environment(spec, place, values), f"{place.run_id}/agent")
+    _tell_of_pipes(place, surroundings.mark)
     _copy_workdir(spec, place)
     for name, content in spec.files.items():
         _write(place, surroundings.fill(name), surroundings.fill(content))
     return surroundings
 
 
+def plant(spec: AgentSpec, place: Place, lines: bytes) -> Path:
+    """Append lines to the file in which the session lies, which may be new; that file. Errors: AgentError."""
+    file = _inside(place, expand(spec.session_file or "", _values(spec, place)), "session_file")
+    real = place.outside(file)
+    real.parent.mkdir(parents=True, exist_ok=True)
+    before = real.read_bytes() if real.exists() else b""
+    with real.open("ab") as session:
+        session.write(b"\n" * (before[-1:] not in (b"", b"\n")) + lines)
+    return file
+
+
 def session_files(spec: AgentSpec, place: Place) -> list[Path]:
     """The files that the spec calls its sessions, as they are now."""
+    return files_like(session_patterns(spec, place), place)
+
+
+def session_patterns(spec: AgentSpec, place: Place) -> list[Path]:
+    """Where its sessions are, wildcards and all."""
     values = _values(spec, place)
-    found = [file for pattern in spec.session_files for file in _glob(place.cwd / expand(pattern, values))]
+    return [place.cwd / expand(pattern, values) for pattern in spec.session_files]
+
+
+def files_like(patterns: Iterable[Path], place: Place) -> list[Path]:
+    """The files that fit, where they are for us."""
+    found = [file for pattern in patterns for file in _glob(place.outside(pattern))]
     return list(dict.fromkeys(file for file in found if file.is_file()))
 
 
@@ -64,24 +89,46 @@ def _values(spec: AgentSpec, place: Place) -> dict[str, str]:
         "session": place.session,
         "llm_url": place.llm_url,
         "tool_url": place.tool_url or "",
+        "tool_command": place.tool_command or "",
+        "store_url": place.store_url or "",
+        "pipe": str(place.folder.absolute() / "wedgehog-pipe"),
         "web_url": place.web_url or "",
+        "chat_url": place.chat_url or "",
         "key": place.key,
         "time_scale": f"{place.time_scale:g}",
         "fixes": ",".join(spec.chosen) or "none",
     }
     if spec.http and spec.http.start:
         values["port"] = str(free_port())
+    if spec.runtime and spec.install:
+        values |= {"bin": str(bin_of(spec.install, spec.runtime)), "install": str(spec.install)}
+        values["version"] = spec.version
     return values
 
 
 def _environment(spec: AgentSpec, place: Place, values: Mapping[str, str]) -> dict[str, str]:
     own = {"LANG": "C.UTF-8", "TERM": "dumb", **_ours(GIVEN), "HOME": str(place.home), "TMPDIR": str(place.tmp)}
     named = {name: expand(value, values) for name, value in spec.env.items()}
+    if spec.runtime and spec.install:
+        own["PATH"] = os.pathsep.join([*map(str, path_of(spec.install, spec.runtime)), own.get("PATH", os.defpath)])
+    if place.pipe:
+        own[ADDRESS_VARIABLE] = place.pipe
+    if place.hosts is not None:
+        own |= place.hosts.env
     return {**own, **_ours(spec.inherit_env), **named}
 
 
 def _ours(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _tell_of_pipes(place: Place, mark: str) -> None:
+    """Make `{pipe}`, and leave word in HOME for it: an MCP client passes HOME on to its servers, and little else."""
+    write_launcher(place.folder.absolute())
+    if place.pipe:
+        file = place.home / ADDRESS_FILE
+        file.touch(0o600)
+        file.write_text(f"{place.pipe}\n{mark}\n", encoding="utf-8")
 
 
 def _copy_workdir(spec: AgentSpec, place: Place) -> None:
@@ -93,9 +140,14 @@ def _copy_workdir(spec: AgentSpec, place: Place) -> None:
     shutil.copytree(template, place.cwd, symlinks=True, dirs_exist_ok=True)
 
 
-def _write(place: Place, name: str, content: str) -> None:
+def _inside(place: Place, name: str, key: str) -> Path:
     file = Path(os.path.normpath(place.cwd / name))
     if not file.is_relative_to(place.folder.absolute()):
-        raise AgentError(f"files: {name!r} lies outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
+        raise AgentError(f"{key}: {name!r} lies outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
+    return file
+
+
+def _write(place: Place, name: str, content: str) -> None:
+    file = _inside(place, name, "files")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content, encoding="utf-8")

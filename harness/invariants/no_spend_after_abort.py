@@ -22,11 +22,15 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
             if stop is None:
                 continue
             until = min((stimulus.id for stimulus in given if stimulus.id > stop.id), default=len(history.events))
-            since_s = stop.at_s + history.stretched(grace_s)
+            since_s = stop.at_s + history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
             late = [call for call in history.calls if call.arrived.id > stop.id and call.at_s > since_s]
             # After the next message, only what still works on the stopped turn.
+            beside = {other.number for other in history.beside(turn)}
             calls = [
-                call for call in late if call.arrived.id < until or (call.main and call.arrived.turn == turn.number)
+                call
+                for call in late
+                if (call.arrived.id < until and call.arrived.turn not in beside)
+                or (call.main and call.arrived.turn == turn.number)
             ]
             if calls:
                 last_s = calls[-1].at_s - stop.at_s

@@ -95,9 +95,15 @@ _REGISTRY: dict[str, Invariant] = {}
 def invariant(
     name: str, *, asked: bool = False, unscaled: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Verdict]], Callable[..., Verdict]]:
-    """Register a check; `unscaled` names durations that are real seconds in every run."""
+    """Register a check; `unscaled` names durations that are real seconds in every run.
+
+    Raises:
+        InvariantError: the name is taken, or a parameter is not as described above.
+    """
 
     def register(run: Callable[..., Verdict]) -> Callable[..., Verdict]:
+        if name in _REGISTRY:
+            raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
         _REGISTRY[name] = Invariant(name, doc, run, _parameters(run, unscaled), asked)
         return run
@@ -110,9 +116,11 @@ def _parameters(run: Callable[..., Verdict], unscaled: tuple[str, ...]) -> Mappi
     found = {}
     for name, given in inspect.signature(run).parameters.items():
         if name != "history":
-            hint = hints[name]
+            hint = hints.get(name)
             members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-            kind = next(it for it in (bool, float, int) if it in members)
+            kind = next((it for it in (bool, float, int) if it in members), None)
+            if kind is None or given.default is inspect.Parameter.empty:
+                raise InvariantError(f"parameter {name}: it needs a default, and int, float or bool as its type")
             scaled = name.endswith("_s") and name not in unscaled
             found[name] = Parameter(name, kind, given.default, NoneType in members, scaled)
     return found

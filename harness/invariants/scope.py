@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def over(turn: Turn) -> Event | None:
-    """The event after which the turn's calls are judged no more: its abort, its give-up or its deadline."""
-    stops = [event for event in (turn.aborted, turn.gave_up, turn.deadline) if event is not None]
+    """The event after which the turn's calls are judged no more: its abort, its give-up, its deadline or its kill."""
+    stops = [event for event in (turn.aborted, turn.gave_up, turn.deadline, turn.killed) if event is not None]
     return min(stops, key=lambda event: event.id, default=None)
 
 
@@ -69,6 +69,14 @@ def _acted_on(uses: Sequence[ToolUse]) -> ToolUse:
     acts = [event.id for event in (*uses[0].started, *uses[0].done, *uses[0].results)]
     before = [use for use in uses if acts and use.reply.id < min(acts)]
     return (before or uses)[-1]
+
+
+def after_deadline(history: History, event: Event) -> bool:
+    """Whether it lies between a turn's deadline and that turn's end: an agent that is being stopped may do anything."""
+    return any(
+        turn.deadline is not None and turn.deadline.id < event.id and (turn.end is None or event.id < turn.end.id)
+        for turn in history.turns
+    )
 
 
 def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:

@@ -1,5 +1,9 @@
 """After healing, the session works again."""
 
+from dataclasses import replace
+
+from wedgehog.harness.event import SessionPlanted
+from wedgehog.harness.fate import Fate, after_the_harm, fate_of, told
 from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, too_late
@@ -13,24 +17,31 @@ def session_recovers(history: History) -> Verdict:
 
     A recovery message that ends in an error which its user sees, and which is no refusal for pairing, is followed by
     one more, and that one counts: breakers cool down, pools hold dead connections. Said with it: whether the request
-    still carried the earlier turns.
+    still carried the earlier turns, and what became of the scenario's own messages after the harm that got neither an
+    answer nor an error in their turn (which is red under other names): answered late, never answered, or lost.
     """
     recoveries = [turn for turn in history.turns if turn.recovery]
     if not recoveries:
         return nothing("no message was sent after healing")
+    fates = [fate_of(turn, history) for turn in (*after_the_harm(history), *recoveries)]
+    found = _judge(history, recoveries, late=any(fate.unanswered for fate in fates))
+    return replace(found, says="; ".join(part for part in (found.says + _context(history, fates), told(fates)) if part))
+
+
+def _judge(history: History, recoveries: list[Turn], *, late: bool) -> Verdict:
     first = recoveries[0]
     outcome = outcome_of(first, history)
     if outcome.kind == "surfaced" and not _refused_for_pairing(first):
         if len(recoveries) == 1:
             return inconclusive(f"it ended in an error ({outcome.how}), and no second message was sent", ends(first))
-        return _judge(history, recoveries[-1], late=True)
-    return _judge(history, first, late=False)
+        return _one(history, recoveries[-1], "the second message after healing", late=True)
+    return _one(history, first, "the message after healing", late=late)
 
 
-def _judge(history: History, turn: Turn, *, late: bool) -> Verdict:
+def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
     outcome = outcome_of(turn, history)
     if outcome.kind == "answered":
-        return passed(f"recovered{' late' if late else ''}{_context(history, turn)}")
+        return passed(f"recovered{' late' if late else ''}")
     if outcome.kind == "unfinished":
         return inconclusive(outcome.how)
     ours = refused_by_us(main_calls_of(turn))
@@ -38,14 +49,13 @@ def _judge(history: History, turn: Turn, *, late: bool) -> Verdict:
         return inconclusive("our validator refused the recovery message, not for its pairs", ours.evidence)
     if _cannot_tell(history, turn, outcome):
         return inconclusive(f"whether it was answered can't be told: {outcome.how}", ends(turn))
-    which = "the second message after healing" if late else "the message after healing"
     says = f"{which} was not answered: {outcome.how}"
     evidence = (*requests(turn.main_calls), *ends(turn))
     return too_late(history, says, evidence) if outcome.kind == "silent" else fail(says, evidence)
 
 
 def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:
-    never_asked = turn.start_missed is not None and not history.calls
+    never_asked = turn.start_missed is not None and not history.calls and history.first(SessionPlanted) is None
     return never_asked or (outcome.kind == "stopped at its limit" and not history.run.carries_nonces)
 
 
@@ -53,12 +63,16 @@ def _refused_for_pairing(turn: Turn) -> bool:
     return any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
 
 
-def _context(history: History, turn: Turn) -> str:
-    """What the answered request still carried of the turns before."""
+def _context(history: History, fates: list[Fate]) -> str:
+    """What the first answered request after the harm still carried of the turns before."""
+    turn = next((fate.turn for fate in fates if fate.kind == "answered"), None)
+    if turn is None:
+        return ""
     earlier = {it.number for it in history.turns if it.number < turn.number and not it.recovery and it.main_calls}
     seen = {number for call in turn.main_calls for number in call.arrived.turns_seen} & earlier
+    its = "its request" if turn.recovery else f"the request of {turn}"
     if not earlier or seen == earlier:
         return ""
     if not seen:
-        return ", context lost: its request carried no earlier turn"
-    return f", its request carried {len(seen)} of {len(earlier)} earlier turns"
+        return f", context lost: {its} carried no earlier turn"
+    return f", {its} carried {len(seen)} of {len(earlier)} earlier turns"

@@ -56,7 +56,8 @@ def _measured(history: History, turn: Turn) -> Iterator[_Use]:
                 fault.link == "llm" and fault.call is None and use.reply.id < fault.id < end.id
                 for fault in history.of(FaultFired)
             )
-            yield _Use(use, end, max(0.0, end.at_s - use.reply.at_s), kept_away)
+            took_s = max(0.0, end.at_s - use.reply.at_s) - history.frozen_s(use.reply.at_s, end.at_s)
+            yield _Use(use, end, took_s, kept_away)
 
 
 def _end(turn: Turn, use: ToolUse) -> Event | None:

@@ -13,13 +13,14 @@ from wedgehog.harness.verdict import Verdict, fail, inconclusive, passed
 def turn_answered(history: History) -> Verdict:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
-    Silence until the deadline is told under `turn_deadline`; a turn that was stopped, or a wake-up, owes no answer.
+    Silence until the deadline is told under `turn_deadline`; a turn that was stopped or killed, or a wake-up,
+    owes no answer.
     """
 
     def each() -> Iterator[Verdict]:
         for turn in history.turns:
             outcome = outcome_of(turn, history)
-            if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "unfinished"):
+            if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
                 continue
             if outcome.kind == "answered":
                 yield passed()

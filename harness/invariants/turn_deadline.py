@@ -1,5 +1,6 @@
 """A turn ends in time, one way or another."""
 
+from wedgehog.harness.event import HangSeen, SessionPlanted
 from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together, too_late
@@ -34,6 +35,9 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     if turn.deadline is not None:
         return _deadline(history, turn, turn_s)
     took_s = turn.duration_s or 0.0
+    if turn.killed is not None:  # what it then took to end is no work of the turn
+        took_s = max(0.0, turn.killed.at_s - turn.start_s)
+    took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
     if took_s > history.stretched(turn_s):
         return too_late(history, f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed", (turn.end,))
     return passed()
@@ -51,19 +55,35 @@ def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:
 
 
 def _never_asked(history: History, turn: Turn) -> Verdict:
-    """An agent that asked the model before in this run can do so: then its silence is its own."""
+    """An agent that asked the model before can do so, and then its silence is its own.
+
+    In this run; or in its control, where all that is different is the session that it starts from.
+    """
     assert turn.start_missed is not None  # noqa: S101  the caller has asked
-    says = f"{turn}: it never asked the model within {turn.start_missed.bound_s:.1f} s"
-    if any(call.arrived.id < turn.start_missed.id for call in history.calls):
-        return too_late(history, says, (turn.start_missed,))
-    return inconclusive(says, (turn.start_missed,))
+    waited, seen = _hang(history, turn)
+    says = f"{turn}: it never asked the model within {turn.start_missed.bound_s:.1f} s{waited}"
+    evidence = (turn.start_missed, *seen)
+    if (
+        any(call.arrived.id < turn.start_missed.id for call in history.calls)
+        or history.first(SessionPlanted) is not None
+    ):
+        return too_late(history, says, evidence)
+    return inconclusive(says, evidence)
 
 
 def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
     assert turn.deadline is not None  # noqa: S101  the caller has asked
     bound_s = turn.deadline.bound_s
+    waited, seen = _hang(history, turn)
+    evidence = (turn.deadline, *seen)
     if bound_s < turn_s * (1 - AS_WRITTEN):
-        return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s", (turn.deadline,))
+        return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s{waited}", evidence)
     outcome = outcome_of(turn, history)
     how = "had answered, but did not end" if outcome.kind == "answered" else "gave no answer and no error"
-    return too_late(history, f"{turn} {how} within {bound_s:.1f} s", (turn.deadline,))
+    return too_late(history, f"{turn} {how} within {bound_s:.1f} s{waited}", evidence)
+
+
+def _hang(history: History, turn: Turn) -> tuple[str, tuple[HangSeen, ...]]:
+    """What the agent was seen to wait for, to be said with it."""
+    seen = next((hang for hang in history.of(HangSeen) if hang.turn == turn.number), None)
+    return (f": {seen.says}", (seen,)) if seen is not None else ("", ())

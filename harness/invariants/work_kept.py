@@ -60,8 +60,9 @@ def _after_the_turn(history: History, turn: Turn, siblings: _Siblings, asked: bo
 
 
 def _first_call_after(history: History, turn: Turn) -> Call | None:
+    ended = over(turn) or turn.end
     calls = (call for later in history.turns if later.number > turn.number for call in main_calls_of(later))
-    return next(calls, None)
+    return next((call for call in calls if ended is None or call.arrived.id > ended.id), None)
 
 
 def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:

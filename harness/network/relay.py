@@ -191,9 +191,14 @@ def _from(strike: RelayStrike) -> int:
 
 def _bound(address: Address) -> socket.socket:
     """A socket that holds the port without listening: connects to it are refused, and nobody else can take it."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind(address)
+    try:
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
     return sock
 
 

@@ -100,6 +100,8 @@ class Tree:
         self._owned: list[Owned] = []
         self._before = {child.pid for child in psutil.Process().children()}
         self._seen: set[int] = set()
+        self.enter: Callable[[Sequence[str], Path], Sequence[str]] = lambda argv, cwd: argv
+        """What to start so that it becomes a command line in a folder: where there is a disk to be started on."""
         _open_trees.add(self)
         _adopt_orphans()
         _let_children_hear(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -114,7 +116,7 @@ class Tree:
         stdout, stderr = Capture(log), Capture(log)
         try:
             process = await asyncio.create_subprocess_exec(
-                *argv,
+                *self.enter(argv, cwd),
                 env={**env, RUN_VARIABLE: self.mark},
                 cwd=cwd,
                 stdin=asyncio.subprocess.DEVNULL,

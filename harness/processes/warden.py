@@ -2,14 +2,16 @@
 
 It holds the read end of a pipe from us. A word on it means an orderly stop; its end without one means that we are gone.
 
-    with Warden("campaign"):
-        ...                                # whatever carries WEDGEHOG_RUN=campaign/… does not outlive us
+    with Warden("campaign", folder):
+        ...                       # whatever carries WEDGEHOG_RUN=campaign/… does not outlive us, nor does the folder
 """
 
 import os
+import stat
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -19,16 +21,31 @@ GOODBYE = b"done"
 ON_DUTY = b"on duty"
 
 
+def identity_of(folder: Path) -> tuple[int, int]:
+    """Device and inode of a folder of our own, which no other folder of its name has.
+
+    Errors: OSError, ValueError where it is somebody else's, or no real folder.
+    """
+    seen = folder.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid():
+        raise ValueError(f"{folder}: no folder of our own, so it is not ours to remove")
+    return seen.st_dev, seen.st_ino
+
+
 class Warden:
     """Watches over every process whose mark is `mark` or lies below it."""
 
-    def __init__(self, mark: str) -> None:
-        """Start it, and return when it is on duty. Errors: OSError, RuntimeError if it is not."""
+    def __init__(self, mark: str, folder: Path | None = None) -> None:
+        """Start it, and return when it is on duty; `folder` is one that we made, and all in it may go with us.
+
+        Errors: OSError, ValueError, RuntimeError if it is not on duty.
+        """
         if not mark:
             raise ValueError("a warden without a mark would watch over nothing")
+        kept = [] if folder is None else [str(folder.absolute()), *map(str, identity_of(folder))]
         # An empty mark of its own: it is nobody's orphan, and no sweep takes it.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "wedgehog.harness.processes.watch", mark, str(os.getpid())],
+            [sys.executable, "-P", "-m", "wedgehog.harness.processes.watch", mark, str(os.getpid()), *kept],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

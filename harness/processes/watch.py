@@ -1,20 +1,23 @@
-"""The warden's own process: `python -m wedgehog.harness.processes.watch MARK PARENT`, its stdin our pipe."""
+"""The warden's own process, its stdin our pipe: `python -m … MARK PARENT [FOLDER DEVICE INODE]`."""
 
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 from wedgehog.harness.processes.sweep import carrying, end_all
-from wedgehog.harness.processes.warden import GOODBYE, ON_DUTY
+from wedgehog.harness.processes.warden import GOODBYE, ON_DUTY, identity_of
 
 LOOK_AT_PARENT_S = 1.0
 SWEEP_S = 5.0
 
 
-def watch(mark: str, parent: int) -> None:
-    """Wait for the pipe to end; without a goodbye on it, end all that carries `mark`.
+def watch(mark: str, parent: int) -> bool:
+    """Wait for the pipe to end; without a goodbye on it, end all that carries `mark`. Whether that had to be done.
 
     A forked child of the parent may hold the pipe open, hence the look now and then at who our parent is.
     """
@@ -26,9 +29,19 @@ def watch(mark: str, parent: int) -> None:
             break
     else:
         if os.read(0, len(GOODBYE)) == GOODBYE:
-            return
+            return False
     end_all(lambda: carrying(mark), threading.Event().wait, SWEEP_S)
+    return True
+
+
+def remove(folder: Path, device: int, inode: int) -> None:
+    """Remove this very folder and no other that has come into its place; links in it are removed, never followed."""
+    with suppress(OSError, ValueError):
+        if identity_of(folder) == (device, inode):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    watch(sys.argv[1], int(sys.argv[2]))
+    mark, parent, *kept = sys.argv[1:]
+    if watch(mark, int(parent)) and kept:
+        remove(Path(kept[0]), int(kept[1]), int(kept[2]))

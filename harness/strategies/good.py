@@ -178,6 +178,67 @@ def calls_without_a_stimulus(play: Play) -> None:
         play.tell.reply(play.tell.ask(1, turn=0, background=play.draw(st.sampled_from(["", "memory"]))), "Noted.")
 
 
+def works_in_the_background(play: Play) -> None:
+    """A command ends in `&`: its result comes at once, and its job runs on, or is over before anyone could wait."""
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token, background=True)
+    outlives = play.draw(st.booleans())
+    play.tell.wait(play.draw(st.sampled_from([0.1, 1.0])))
+    if not outlives:
+        play.tell.done(token)
+    call = play.ask(2, [result(token)])
+    play.tell.wait(play.draw(st.sampled_from([0.1, 30.0])))
+    if outlives and play.draw(st.booleans()):
+        play.tell.done(token)
+    play.tell.reply(call, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def killed(play: Play) -> None:
+    """The agent is killed in mid tool; what it had sent or saved is there again, what was lost is called lost."""
+    step, results = play.work(most_rounds=1)
+    (token,) = play.tell.reply(play.ask(step, results), tools=[True])
+    so_far = play.draw(st.sampled_from(["offered", "started", "done", "saved", "sent"]))
+    if so_far != "offered":
+        play.tell.starts(token)
+    if so_far in ("done", "saved", "sent"):
+        play.tell.done(token)
+    held = so_far in ("saved", "sent")
+    if so_far == "sent":
+        play.ask(step + 1, (*results, result(token)))
+    play.tell.kill(saved=[it.token for it in results] + ([token] if held else [])).message()
+    lost = play.draw(st.sampled_from([(), (result(token, is_error=True, printed=False),)]))
+    play.tell.answer_step(1, (*results, result(token)) if held else (*results, *lost))
+    play.tell.end()
+
+
+def stands_still(play: Play) -> None:
+    """The agent is stopped and goes on, for longer than any bound: no second of that is its own."""
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.frozen(play.draw(st.sampled_from([1.0, 60.0, 600.0])), play.draw(st.sampled_from(["tree", "leader"])))
+    play.tell.done(token)
+    play.tell.answer_step(2, [result(token)])
+    play.tell.end()
+
+
+def two_at_once(play: Play) -> None:
+    """A second message comes in the middle of a tool call; whichever is answered first, both are."""
+    first = play.tell.turn
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    second = play.tell.message()
+    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}")
+    second_first = play.draw(st.booleans())
+    if second_first:
+        play.tell.end()
+    play.tell.goes_on(first).done(token)
+    play.tell.answer_step(2, [result(token)])
+    play.tell.end()
+    if not second_first:
+        play.tell.goes_on(second).end()
+
+
 SHAPES = (
     answered,
     gives_in,
@@ -186,6 +247,10 @@ SHAPES = (
     front_end_gives_up,
     cannot_connect_at_first,
     calls_without_a_stimulus,
+    works_in_the_background,
+    killed,
+    stands_still,
+    two_at_once,
 )
 
 

@@ -8,41 +8,38 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal
 
 from wedgehog.harness.event import (
     AbortSent,
+    AgentKilled,
     BeaconSeen,
     DeadlineHit,
-    Event,
-    FaultFired,
+    EndedHow,
+    Frozen,
     GaveUp,
-    HungUp,
+    HangSeen,
+    HostRefused,
     LagSeen,
-    ReplyEnded,
-    ReplyStarted,
-    RequestArrived,
-    RequestRefused,
     RunStarted,
+    SessionPlanted,
+    SessionSaved,
     StartMissed,
     StimulusGiven,
     StimulusKind,
-    ToolCallOffered,
+    StoreAsked,
+    Thawed,
     ToolResult,
     TurnEnded,
 )
 from wedgehog.harness.history import History
+from wedgehog.harness.strategies.telling_calls import CallTelling
 
-How = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 MODEL = "claude-sonnet-4-6"
-TICK_S = 0.01
-"""What passes between two events that nobody waits between."""
 CUT_TEXT = "The lighthouse keeper counted seventeen"
 """A reply's text up to its cut: long enough to be known again."""
 
 
-class Telling:
+class Telling(CallTelling):
     """Appends what happened, one sentence of the story per method, and keeps the time."""
 
     def __init__(
@@ -56,15 +53,7 @@ class Telling:
         started: str = "2026-06-01T12:00:00+00:00",
     ) -> None:
         """A run that has just begun."""
-        self._history = History()
-        self._now_s = 0.0
-        self._model, self._stream = model, stream
-        self._calls: dict[int, tuple[int, int]] = {}
-        self._attempts: dict[tuple[int, int], int] = {}
-        self._turns: list[int] = []
-        self.turn = 0
-        """The turn that is under way; 0 where none is."""
-        self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
+        super().__init__(stream=stream, model=model)
         self._add(
             RunStarted(
                 scenario="told",
@@ -77,20 +66,6 @@ class Telling:
                 start_up_s=0.5,
             )
         )
-
-    def _add(self, event: Event) -> Event:
-        self._now_s += TICK_S
-        return self._history.add(replace(event, at_s=self._now_s))
-
-    @property
-    def nonce(self) -> str:
-        """The word that the answer to the turn under way must hold."""
-        return self._given.nonce
-
-    def wait(self, seconds: float) -> "Telling":
-        """Time passes."""
-        self._now_s += seconds
-        return self
 
     def lag(self, worst_s: float) -> "Telling":
         """The harness itself was slow."""
@@ -114,11 +89,24 @@ class Telling:
         self._add(self._given)
         return number
 
+    def goes_on(self, turn: int) -> "Telling":
+        """Of two turns that are under way at once, this one is told of from here on."""
+        self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
+        self.turn = turn
+        return self
+
+    def frozen(self, for_s: float, whom: str = "tree") -> "Telling":
+        """Processes stand still for so long."""
+        self._add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        self.wait(for_s)
+        self._add(Thawed(turn=self.turn, whom=whom, after_s=for_s))
+        return self
+
     def end(
         self,
         answer: str | None = None,
         *,
-        ended: Literal["by itself", "aborted", "gave up", "deadline"] = "by itself",
+        ended: EndedHow = "by itself",
         error: str = "",
         exit_code: int | None = 0,
         status: int | None = None,
@@ -157,9 +145,36 @@ class Telling:
         self._add(GaveUp(turn=self.turn, after_s=after_s))
         return self
 
+    def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "Telling":
+        """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
+        self._add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        return self.end("", ended="killed", exit_code=-9)
+
     def deadline(self, bound_s: float = 120.0) -> "Telling":
         """The turn is over its time."""
         self._add(DeadlineHit(turn=self.turn, bound_s=bound_s))
+        return self
+
+    def sees_hang(self, says: str) -> "Telling":
+        """An agent that is over its time is looked at."""
+        self._add(HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
+        return self
+
+    def planted(self) -> "Telling":
+        """The agent starts from a session of the scenario's."""
+        self._add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
+        return self
+
+    def host_refused(self, host: str, why: str) -> "Telling":
+        """An agent with hosts of its own asks for one that it does not get."""
+        self._add(HostRefused(host=host, why=why))
+        return self
+
+    def stores(self, rows: int, verb: str = "INSERT") -> "Telling":
+        """Our database answers a query."""
+        number = sum(isinstance(event, StoreAsked) for event in self._history.events) + 1
+        self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
     def start_missed(self, bound_s: float = 60.0) -> "Telling":
@@ -167,142 +182,11 @@ class Telling:
         self._add(StartMissed(turn=self.turn, bound_s=bound_s))
         return self
 
-    # ---- calls
-
-    def ask(
-        self,
-        step: int = 1,
-        *,
-        background: str = "",
-        body: str | None = None,
-        key: str = "key-1",
-        results: Sequence[ToolResult] = (),
-        sees: Sequence[int] | None = None,
-        turn: int | None = None,
-    ) -> int:
-        """A request arrives; its number. The body of a repeated step is the same unless `body` says otherwise."""
-        of = self.turn if turn is None else turn
-        call = len(self._calls) + 1
-        self._calls[call] = (of, step)
-        self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
-        self._add(
-            RequestArrived(
-                call=call,
-                conn=call,
-                wire="anthropic",
-                path="/v1/messages",
-                model=self._model,
-                stream=self._stream,
-                turn=of,
-                step=step,
-                attempt=max(1, self._attempts[of, step]),
-                background=background,
-                key=key,
-                body_hash=body if body is not None else f"{background}body{of}.{step}",
-                results=tuple(results),
-                turns_seen=tuple(self._turns if sees is None else sees),
-            )
-        )
-        return call
-
-    def refuse(
-        self,
-        call: int,
-        status: int = 503,
-        *,
-        pairing: bool = False,
-        scripted: bool = True,
-        retry_after_s: float | None = None,
-        is_date: bool = False,
-    ) -> None:
-        """The provider refuses a request."""
-        why = "tool_use without tool_result" if pairing else f"status {status}"
-        self._add(
-            RequestRefused(
-                call=call,
-                status=status,
-                error="error",
-                message=why,
-                pairing=pairing,
-                scripted=scripted,
-                retry_after_s=retry_after_s,
-                retry_after_is_date=is_date,
-            )
-        )
-
-    def reply(
-        self,
-        call: int,
-        text: str = "",
-        *,
-        tools: Sequence[bool] = (),
-        how: How = "complete",
-        stop: str = "",
-        tokens: int = 20,
-        delivered: int | None = None,
-        input_tokens: int = 1000,
-        took_s: float = 0.1,
-    ) -> tuple[str, ...]:
-        """A reply is generated and, whole or not, delivered; `tools` says of each tool call whether it came whole.
-
-        The tool calls' tokens.
-        """
-        turn, step = self._calls[call]
-        offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
-        got = delivered if delivered is not None else tokens
-        blocks = sum(tools) + (1 if text and how == "complete" else 0)
-        self._add(ReplyStarted(call=call, input_tokens=input_tokens))
-        self.wait(took_s)
-        self._add(
-            ReplyEnded(
-                call=call,
-                how=how,
-                stop=stop or ("tool" if tools else "end"),
-                output_tokens=tokens,
-                tokens_delivered=got,
-                body_bytes=tokens * 10,
-                bytes_delivered=got * 10,
-                blocks_delivered=blocks,
-                text_delivered=text,
-                tool_calls=tuple(
-                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
-                ),
-            )
-        )
-        return offered
-
-    def stall(self, call: int, *, waits_s: float = 5.0, delivered: int = 0) -> None:
-        """The reply falls silent, and after a while the agent hangs up."""
-        self._strike("stall", call)
-        self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
-        self._add(HungUp(call=call))
-
-    def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
-        """The network ends the reply before it is whole."""
-        self._strike("cut", call)
-        return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
-
-    def _strike(self, name: str, call: int | None) -> None:
-        turn, step = self._calls[call] if call is not None else (self.turn, 1)
-        self._add(
-            FaultFired(
-                fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="told", bytes=None
-            )
-        )
-
-    def connection_refused(self, fault: str = "refuse") -> None:
-        """A request never reaches the provider."""
-        self._strike(fault, None)
-
-    def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
-        """The model's last words of a turn, at the first attempt."""
-        self.reply(self.ask(step, results=results), f"Done {self._given.nonce}")
-
     # ---- tools
 
-    def starts(self, token: str) -> None:
-        """A command begins."""
-        self._add(BeaconSeen(token=token, phase="started"))
+    def starts(self, token: str, *, background: bool = False) -> None:
+        """A command begins; with `background` it ends in `&`."""
+        self._add(BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""

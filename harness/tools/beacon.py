@@ -21,15 +21,38 @@ Phase = Literal["started", "done"]
 def wrapped(command: str, token: str, file: Path) -> str:
     """`command` with its trace around it; output, exit status and a trailing `&` keep their meaning.
 
-    `token` is printed last, so that the result is known again; its name in the file is turn.step.call.
+    `token` is printed last, so that the result is known again; its name in the file is turn.step.call. A command that
+    ends in `&` is done when its job is, while the shell goes on at once.
     """
     name, trace = dotted(token), shlex.quote(str(file))
+    last = f"printf '%s\\n' {token}; (exit $wedgehog_status)"
+    if ends_in_background(command):
+        return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
     return (
         f"printf '{name} started\\n' >> {trace}\n"
         f"{{ {command}\n}}\n"
-        f"wedgehog_status=$?; printf '{name} done %s\\n' $wedgehog_status >> {trace}; "
-        f"printf '%s\\n' {token}; (exit $wedgehog_status)"
+        f"wedgehog_status=$?; printf '{name} done %s\\n' $wedgehog_status >> {trace}; {last}"
     )
+
+
+def _in_background(command: str, name: str, trace: str) -> str:
+    """Whoever runs in the background holds the end of a pipe that nobody writes to; when all have gone, it is done.
+
+    No `wait` would do: the shell that may wait for the job has gone by then. The watcher holds nobody's output, and is
+    no shell that runs the command.
+    """
+    return (
+        f"printf '{name} started &\\n' >> {trace}\n"
+        f'wedgehog_job={trace}.{name}.$$; mkfifo "$wedgehog_job"\n'
+        f'sh -c \'cat; echo "$1 done" >> "$2"\' wedgehog-beacon {name} {trace} < "$wedgehog_job" > /dev/null 2>&1 &\n'
+        f'{{ rm -f "$wedgehog_job"; {command}\n}} 9> "$wedgehog_job"\n'
+    )
+
+
+def ends_in_background(command: str) -> bool:
+    """Whether the command's last word is `&`; a comment behind it does not count."""
+    last = re.sub(r"(^|\s)#[^'\"]*$", "", command.rstrip().rpartition("\n")[2]).rstrip()
+    return re.search(r"(?<![&\\])&$", last) is not None
 
 
 def dotted(token: str) -> str:
@@ -47,6 +70,8 @@ class Trace:
     token: str
     phase: Phase
     exit_code: int | None = None
+    background: bool = False
+    """Of a command that has started: it ends in `&`."""
 
 
 def read_new(file: Path, offset: int) -> tuple[list[Trace], int]:
@@ -63,10 +88,10 @@ def read_new(file: Path, offset: int) -> tuple[list[Trace], int]:
 
 def _lines(data: bytes) -> Iterator[Trace]:
     for line in data.decode("utf-8", "replace").splitlines():
-        found = re.fullmatch(r"(\d+\.\d+\.\d+) (started|done)(?: (\d+))?", line)
+        found = re.fullmatch(r"(\d+\.\d+\.\d+) (started|done)(?: (\d+)| (&))?", line)
         if found:
-            token, phase, code = found.groups()
-            yield Trace(token, cast(Phase, phase), None if code is None else int(code))
+            token, phase, code, background = found.groups()
+            yield Trace(token, cast(Phase, phase), None if code is None else int(code), background is not None)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Protocol, Self
 from aiohttp import web
 
 from wedgehog.harness.clock import Clock
+from wedgehog.harness.tools.filler import padded
 
 
 class Page(Protocol):
@@ -77,10 +78,3 @@ class PageServer:
         if page.redirect:
             return web.Response(status=302, headers={"Location": page.redirect})
         return web.Response(status=page.status, text=padded(page.text, page.bytes))
-
-
-def padded(text: str, size: int) -> str:
-    """`text`, repeated up to `size` bytes where that is more (ASCII words are assumed for the padding)."""
-    missing = size - len(text.encode())
-    filler = "All work and no play makes a long page. "
-    return text if missing <= 0 else text + (filler * (missing // len(filler) + 1))[:missing]

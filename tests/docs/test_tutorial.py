@@ -1,9 +1,12 @@
 """What the tutorial and the pages about specs promise is what happens: their files run as they stand."""
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,9 @@ def folder(docs: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(docs / "examples" / "tutorial", tmp_path / "tutorial"))
 
 
-def played(scenario: Path, agent: Path, out: Path) -> tuple[int, dict[str, Any], str]:
+def played(scenario: Path, agent: Path, out: Path, *more: str) -> tuple[int, dict[str, Any], str]:
     """Run the command; its exit code, the one row of its summary, and what it printed."""
-    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(scenario), "--agent", str(agent)]
+    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(scenario), "--agent", str(agent), *more]
     done = subprocess.run(
         [*command, "--network", "embedded", "--out", str(out)], capture_output=True, text=True, timeout=120, check=False
     )
@@ -58,6 +61,24 @@ def test_the_example_specs_talk_to_their_agents(docs: Path, tmp_path: Path, spec
     examples = docs / "examples"
     code, row, said = played(examples / "overloaded.yaml", examples / spec, tmp_path / "runs")
     assert (code, row["verdict"], row["refused_calls"]) == (0, "pass", 1), said
+
+
+def test_the_example_plugins_are_used_by_a_scenario_and_by_its_replay(docs: Path, tmp_path: Path):
+    """A fault and an invariant from two files; without them the scenario can't be read, and says so."""
+    examples, out = docs / "examples", tmp_path / "runs"
+    spec = Path(str(files("wedgehog.scenarios"))) / "incidents" / "dangling-call" / "agents" / "both.yaml"
+    plugins = [f"--plugin={examples / name}.py" for name in ("renamed_tool", "one_answer_per_turn")]
+    code, row, said = played(examples / "renamed-tool.yaml", spec, out, *plugins)
+    assert (code, row["verdict"], row["faults_fired"]) == (0, "pass", 1), said
+    kept = json.loads((out / "latest" / row["run_dir"] / "verdicts.json").read_text())
+    assert "one_answer_per_turn" in [verdict["name"] for verdict in kept["verdicts"]]
+    for again in (["check", str(out / "latest"), *plugins], [*shlex.split(row["replay"])[1:], "--network=embedded"]):
+        command = [sys.executable, "-m", "wedgehog.harness.cli", *again]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stderr
+    command = [sys.executable, "-m", "wedgehog.harness.cli", "check", str(out / "latest")]
+    bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (bare.returncode, bare.stdout) == (2, "") and "no fault is called 'renamed_tool'" in bare.stderr
 
 
 @pytest.mark.parametrize("page", ["tutorial.md", "write-an-invariant.md", "write-a-fault.md", "agents.md", "script.md"])

@@ -113,10 +113,17 @@ class Received:
         return json.loads(self.body)
 
     @property
+    def error(self) -> tuple[str, str]:
+        """Kind and words of an error, wherever the provider puts them."""
+        return told_error(self.json)
+
+    @property
     def events(self) -> list[tuple[str, Any]]:
         """Each event's name and data; `[DONE]` and comments stay text."""
         found = []
-        for block in self.body.decode().split("\n\n"):
+        if "ndjson" in self.headers["content-type"]:
+            return [("", json.loads(line)) for line in self.body.decode().splitlines()]
+        for block in self.body.decode().replace("\r\n", "\n").split("\n\n"):
             lines = dict(line.split(": ", 1) for line in block.splitlines())
             if "" in lines:
                 found.append(("", ":" + lines[""]))
@@ -124,6 +131,13 @@ class Received:
                 data = lines["data"]
                 found.append((lines.get("event", ""), data if data == "[DONE]" else json.loads(data)))
         return found
+
+
+def told_error(document: Any) -> tuple[str, str]:
+    error = document["error"]
+    if isinstance(error, str):
+        return "", error
+    return error.get("type") or error["status"], error["message"]
 
 
 class Wire:
@@ -147,6 +161,7 @@ class Wire:
         version: str = "1.1",
     ) -> None:
         """Send one request; a document of bytes goes as it is."""
+        path, document = Gemini.addressed(path, document)
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
         lines = {"Host": "fake", "Content-Length": str(len(body)), **(headers or {})}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
@@ -205,10 +220,19 @@ class Anthropic:
     wire = "anthropic"
     path = "/v1/messages"
     headers: ClassVar = {"x-api-key": "sk-canary", "anthropic-version": "2023-06-01"}
+    keyless: ClassVar = {"anthropic-version": "2023-06-01"}
+    orphan: ClassVar = {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "z"}]}]}
+    error_event = "error"
+    model_missing = 404
 
     @staticmethod
     def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
         return {"model": "m", "max_tokens": 64, "messages": [{"role": "user", "content": text}], **more}
+
+    @staticmethod
+    def delta(data: dict[str, Any]) -> Any:
+        """The words that an event of a stream delivers, if it does."""
+        return data.get("delta", {}).get("text")
 
 
 class OpenAI:
@@ -217,20 +241,103 @@ class OpenAI:
     wire = "openai-chat"
     path = "/v1/chat/completions"
     headers: ClassVar = {"Authorization": "Bearer sk-canary"}
+    keyless: ClassVar[dict[str, str]] = {}
+    orphan: ClassVar = {"messages": [{"role": "tool", "tool_call_id": "z", "content": "x"}]}
+    error_event = ""
+    model_missing = 404
 
     @staticmethod
     def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
         return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
 
+    @staticmethod
+    def delta(data: dict[str, Any]) -> Any:
+        return data["choices"][0]["delta"].get("content") if data.get("choices") else None
 
-Provider = type[Anthropic] | type[OpenAI]
+
+class Responses:
+    """How a client of the Responses API talks."""
+
+    wire = "openai-responses"
+    path = "/v1/responses"
+    headers: ClassVar = {"Authorization": "Bearer sk-canary"}
+    keyless: ClassVar[dict[str, str]] = {}
+    orphan: ClassVar = {"input": [{"type": "function_call_output", "call_id": "z", "output": "x"}]}
+    error_event = "error"
+    model_missing = 400
+
+    @staticmethod
+    def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
+        return {"model": "m", "input": text, **more}
+
+    @staticmethod
+    def delta(data: dict[str, Any]) -> Any:
+        return data["delta"] if data["type"] == "response.output_text.delta" else None
+
+
+class Gemini:
+    """How a client of Gemini talks: the model stands in the path, and `Wire` puts there if it wants a stream."""
+
+    wire = "gemini"
+    path = "/v1beta/models/m:generateContent"
+    headers: ClassVar = {"x-goog-api-key": "sk-canary"}
+    keyless: ClassVar[dict[str, str]] = {"x-goog-api-client": "any"}
+    orphan: ClassVar = {"contents": [{"parts": [{"functionResponse": {"name": "z", "response": {}}}]}]}
+    error_event = ""
+    model_missing = 404
+
+    @staticmethod
+    def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
+        return {"contents": [{"role": "user", "parts": [{"text": text}]}], **more}
+
+    @staticmethod
+    def delta(data: dict[str, Any]) -> Any:
+        return "".join(part.get("text", "") for part in data["candidates"][0]["content"]["parts"])
+
+    @staticmethod
+    def addressed(path: str, document: Any) -> tuple[str, Any]:
+        """Move what other providers say in the body to the path."""
+        if not (isinstance(document, dict) and ":generateContent" in path):
+            return path, document
+        rest = {name: value for name, value in document.items() if name not in ("model", "stream")}
+        verb = ":streamGenerateContent?alt=sse" if document.get("stream") else ":generateContent"
+        return path.replace(":generateContent", verb).replace("/m:", f"/{document.get('model', 'm')}:"), rest
+
+
+class Ollama:
+    """How a client of Ollama talks."""
+
+    wire = "ollama"
+    path = "/api/chat"
+    headers: ClassVar = {"Authorization": "Bearer sk-canary"}
+    orphan: ClassVar = {"top_logprobs": 21}
+    """No history is refused for its pairs; this is."""
+    error_event = ""
+    model_missing = 404
+
+    @staticmethod
+    def request(text: str = "Hi", **more: Any) -> dict[str, Any]:
+        return {"model": "m", "messages": [{"role": "user", "content": text}], "stream": False, **more}
+
+    @staticmethod
+    def delta(data: dict[str, Any]) -> Any:
+        return data["message"]["content"]
+
+
+Provider = type[Anthropic] | type[OpenAI] | type[Responses] | type[Gemini] | type[Ollama]
 OpenLLM = Callable[..., Awaitable[FakeLLM]]
 OpenWire = Callable[[FakeLLM], Awaitable[Wire]]
 
 
-@pytest.fixture(params=[Anthropic, OpenAI], ids=lambda provider: provider.wire)
+@pytest.fixture(params=[Anthropic, OpenAI, Responses, Gemini, Ollama], ids=lambda provider: provider.wire)
 def provider(request: pytest.FixtureRequest) -> Provider:
     """Each dialect in turn."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=[Anthropic, OpenAI, Responses], ids=lambda provider: provider.wire)
+def neighbour(request: pytest.FixtureRequest) -> Provider:
+    """Each of those who share `/v1/models` and want a bearer's key for it."""
     return request.param  # type: ignore[no-any-return]
 
 
@@ -242,6 +349,11 @@ def anthropic() -> type[Anthropic]:
 @pytest.fixture
 def openai() -> type[OpenAI]:
     return OpenAI
+
+
+@pytest.fixture
+def responses() -> type[Responses]:
+    return Responses
 
 
 @pytest.fixture

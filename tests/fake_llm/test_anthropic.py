@@ -200,6 +200,18 @@ BAD = {
         {"model": "m", "max_tokens": 1, "messages": [{"role": "tool", "content": "x"}]},
         'messages: Unexpected role "tool". Allowed roles are "user" or "assistant".',
     ),
+    "a list as role": (
+        {"model": "m", "max_tokens": 1, "messages": [{"role": ["user"], "content": "x"}]},
+        "messages: Unexpected role \"['user']\".",
+    ),
+    "a list as id": (
+        {
+            "model": "m",
+            "max_tokens": 1,
+            "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": []}]}],
+        },
+        "messages.0.content.0.tool_result.tool_use_id: Input should be a valid string",
+    ),
     "empty user": (
         {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": ""}]},
         "messages.0: user messages must have non-empty content",

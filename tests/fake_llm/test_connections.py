@@ -111,6 +111,26 @@ async def test_a_client_that_wants_to_close_may_be_left_to_do_it(
     assert not closed.by_us
 
 
+async def test_what_only_a_close_can_end_is_closed_by_the_fake_all_the_same(
+    open_llm: Any, open_wire: Any, recorder: Any, provider: Any
+) -> None:
+    """With `waits_for_close`: a body without a length, a reply of `close_after`, a connection that lost its framing."""
+    llm = await open_llm()
+    llm.waits_for_close = True
+    llm.close_after = lambda call: call == 2
+    close, broken = {"Connection": "close"}, {"Content-Encoding": "gzip"}
+    for version, document, more in (
+        ("1.0", provider.request(stream=True), close),
+        ("1.1", provider.request(), close),
+        ("1.1", b"no gzip at all", broken),
+    ):
+        wire = await open_wire(llm)
+        await wire.ask(provider.path, document, {**provider.headers, **more}, version=version)
+        assert await wire.rest()
+    closed = await recorder.wait_for(ConnectionClosed, 3)
+    assert [fact.by_us for fact in closed] == [True] * 3
+
+
 async def test_who_closed_is_told(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
     """A connection that the fake ends after its reply was not hung up by the client."""
     wire = await open_wire(await open_llm())

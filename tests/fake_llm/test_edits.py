@@ -1,14 +1,38 @@
-"""Reply faults: streams that end early, ping for ever, or fail in the middle."""
+"""Reply faults: streams that end early, ping for ever, fail in the middle, or say nonsense."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.observer import ReplyEnded, ReplyStarted
-from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, PingsOnly, Reply, Text
+from tests.fake_llm.conftest import told_error
+from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted
+from wedgehog.fake_llm.reply import (
+    BALANCE,
+    Duplicated,
+    EarlyEnd,
+    ErrorEvent,
+    Failure,
+    Malformed,
+    NoUsage,
+    PingsOnly,
+    Reordered,
+    Reply,
+    Text,
+    ToolCall,
+)
 
+_SILENCE = b'"created_at":"2026-01-02T03:04:05Z","message":{"role":"assistant","content":""},"done":false'
+PINGS = {
+    "anthropic": b'event: ping\ndata: {"type":"ping"}\n\n',
+    "openai-chat": b": ping\n\n",
+    "openai-responses": b": ping\n\n",
+    "gemini": b"\r\n",
+    "ollama": b'{"model":"m",%b}\n' % _SILENCE,
+}
 WORDS = (Text("Hello, how are you today?"),)
 
 
@@ -30,8 +54,8 @@ async def test_an_error_event_comes_inside_the_stream(open_llm: Any, ask: Any, r
     received = await ask(await open_llm(Reply(WORDS, edits=edits)), provider, stream=True)
     assert (received.status, len(received.events)) == (200, 4)
     name, data = received.events[-1]
-    assert data["error"]["message"] == "Overloaded"
-    assert name == ("error" if provider.wire == "anthropic" else "")
+    assert told_error(data)[1] == "Overloaded"
+    assert name == provider.error_event
     assert recorder.all(ReplyStarted)[0].edited == ("error_event",)
 
 
@@ -42,12 +66,13 @@ async def test_pings_only_never_ends(open_llm: Any, open_wire: Any, recorder: An
     await wire.ask(provider.path, provider.request(stream=True), provider.headers)
     await recorder.until(lambda: len(recorder.points) > 5)
     point = recorder.points[0]
-    raw = await wire.exactly(point.head + point.frame_ends[-1] + 60)
+    pings = 2 * (b"%x\r\n%b\r\n" % (len(PINGS[provider.wire]), PINGS[provider.wire]))
+    raw = await wire.exactly(point.head + point.frame_ends[-1] + len(pings))
     await wire.hang_up()
     (ended,) = await recorder.wait_for(ReplyEnded)
     assert set(clock.slept) == {15}
     assert (point.body, len(point.frame_ends)) == (-1, 4)
-    assert raw[-60:].count(b"ping") >= 2
+    assert raw.endswith(pings)
     assert ended.how == "hung_up"
     assert ended.output_tokens == ended.frames[-1].tokens < 7
     assert ended.body_bytes > ended.frames[-1].end
@@ -71,3 +96,126 @@ async def test_a_reply_that_is_not_streamed_is_not_edited(
     received = await ask(await open_llm(Reply(WORDS, edits=(ErrorEvent(1),))), provider)
     assert "how are you today?" in received.body.decode()
     assert recorder.all(ReplyStarted)[0].edited == ()
+
+
+def delivering(provider: Any, received: Any) -> list[Any]:
+    """The words that the events of a stream deliver, in the order of arrival."""
+    deltas = [provider.delta(data) for _, data in received.events if isinstance(data, dict)]
+    return [delta for delta in deltas if delta]
+
+
+def first_delivery(provider: Any, received: Any) -> int:
+    """The number of the first event that delivers words."""
+    numbered = enumerate(received.events, start=1)
+    return next(number for number, (_, data) in numbered if isinstance(data, dict) and provider.delta(data))
+
+
+@pytest.fixture
+async def whole(open_llm: Any, ask: Any, provider: Any) -> Any:
+    """The stream as it is without an edit."""
+    return await ask(await open_llm(Reply(WORDS)), provider, stream=True)
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_duplicated_event_comes_twice(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any, named: bool
+) -> None:
+    """The event named, else the first that delivers: one more, the same to the byte, and not billed again."""
+    first = first_delivery(provider, whole)
+    received = await ask(await open_llm(Reply(WORDS, edits=(Duplicated(first * named),))), provider, stream=True)
+    assert received.events == [*whole.events[:first], *whole.events[first - 1 :]]
+    assert recorder.all(ReplyStarted)[-1].edited == ("duplicated_event",)
+    before, after = await recorder.wait_for(ReplyEnded, 2)
+    assert before.output_tokens == after.output_tokens
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_reordered_events_change_places(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any, named: bool
+) -> None:
+    """Two neighbours come in the other order and nothing is lost; what is delivered only ever grows."""
+    first = first_delivery(provider, whole)
+    received = await ask(await open_llm(Reply(WORDS, edits=(Reordered(first * named),))), provider, stream=True)
+    one, two = whole.events[first - 1 : first + 1]
+    assert received.events == [*whole.events[: first - 1], two, one, *whole.events[first + 1 :]]
+    assert recorder.all(ReplyStarted)[-1].edited == ("reordered_events",)
+    before, after = ([mark.tokens for mark in ended.frames] for ended in await recorder.wait_for(ReplyEnded, 2))
+    assert before == after
+
+
+async def test_the_last_event_has_nothing_to_change_places_with(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any
+) -> None:
+    """The stream stays whole, and says so; the same event can be doubled."""
+    last = len(whole.events)
+    await ask(await open_llm(Reply(WORDS, edits=(Reordered(last), Duplicated(last)))), provider, stream=True)
+    assert recorder.all(ReplyStarted)[-1].edited == ("duplicated_event",)
+
+
+async def test_malformed_json_breaks_off_inside_one_event(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any
+) -> None:
+    """The event keeps its frame, its JSON is half of what it was, and the stream goes on to its end."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(Malformed(4),))), provider, stream=True)
+    between = {"ollama": b"\n", "gemini": b"\r\n\r\n"}.get(provider.wire, b"\n\n")
+    blocks, sound = received.body.split(between), whole.body.split(between)
+    changed = [number for number, block in enumerate(blocks, start=1) if block != sound[number - 1]]
+    assert (changed, len(blocks)) == ([4], len(sound))
+    assert sound[3].startswith(blocks[3])
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(blocks[3].rpartition(b"data: ")[2])
+    assert recorder.all(ReplyStarted)[-1].edited == ("malformed_json",)
+
+
+async def test_a_reply_in_one_piece_can_be_malformed_too(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """The length that was announced is the length of what is sent."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(Malformed(),))), provider)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(received.body)
+    assert received.status == 200
+    assert recorder.all(ReplyStarted)[0].edited == ("malformed_json",)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_without_usage_the_reply_is_billed_all_the_same(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, stream: bool
+) -> None:
+    """No event and no body tells tokens, also where they were asked for; a tool's own argument of that name stays."""
+    items = (*WORDS, ToolCall("count", {"usage": {"usage": 1}}))
+    asked = {"stream_options": {"include_usage": True}} if provider.wire == "openai-chat" else {}
+    llm = await open_llm(Reply(items, edits=(NoUsage(),)))
+    received = await ask(llm, provider, stream=stream, **(asked if stream else {}))
+    text = received.body.decode()
+    assert '_tokens":' not in text.replace("max_output_tokens", "")
+    if not stream:
+        assert re.search(r"usage\W+usage\W+1", text)
+    assert recorder.all(ReplyStarted)[0].edited == ("no_usage",)
+    assert recorder.all(ReplyStarted)[0].input_tokens > 0
+    assert (await recorder.wait_for(ReplyEnded))[0].output_tokens > 0
+
+
+async def test_a_page_stands_where_json_was_expected(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """A gateway's page has any status, says that it is HTML, and is neither accepted nor billed."""
+    for status in (200, 502):
+        received = await ask(await open_llm(Failure(status, html=True)), provider, stream=True)
+        assert (received.status, received.headers["content-type"]) == (status, "text/html")
+        assert received.body.startswith(b"<!DOCTYPE html>")
+    assert [fact.status for fact in recorder.all(Refused)] == [200, 502]
+    assert recorder.all(ReplyStarted) == []
+
+
+async def test_a_used_up_balance_is_refused_in_each_providers_words(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any
+) -> None:
+    """The script knows one kind; status, type and message are the provider's."""
+    received = await ask(await open_llm(Failure(402, kind=BALANCE)), provider)
+    words = {
+        "anthropic": (400, "invalid_request_error", "Your credit balance is too low"),
+        "gemini": (429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted"),
+        "ollama": (402, "", "you have used up your prepaid balance"),
+    }
+    status, kind, message = words.get(provider.wire, (429, "insufficient_quota", "You exceeded your current quota"))
+    assert received.status == status
+    assert received.error[0] == kind
+    assert received.error[1].startswith(message)
+    assert recorder.all(Refused)[0].scripted

@@ -59,9 +59,10 @@ async def test_the_gate_is_asked_before_each_paced_piece(
 ) -> None:
     """A paced text sleeps and asks before each of its pieces, at the piece's first byte."""
     received = await ask(await open_llm(Reply((Text("12345678", pace_ms=200),))), provider, stream=True)
-    pieces = [number for number, event in enumerate(received.events) if "1234" in str(event) or "5678" in str(event)]
+    events = [data for _, data in received.events]
+    pieces = [number for number, data in enumerate(events) if isinstance(data, dict) and provider.delta(data)]
     assert clock.slept == [0.2, 0.2]
-    assert [point.at for point in recorder.points] == [-1, *(received.ends[number - 1] for number in pieces)]
+    assert [point.at for point in recorder.points] == [-1, *((0, *received.ends)[number] for number in pieces)]
 
 
 async def test_a_delay_passes_before_the_gate_is_asked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -72,6 +73,46 @@ async def test_several_choices_are_written_and_billed(open_llm: Any, ask: Any, o
     assert two.json["usage"]["completion_tokens"] == 2 * one.json["usage"]["completion_tokens"]
     assert len(set(ids)) == 4
     assert set(indexes) == {0, 1}
+
+
+@pytest.mark.parametrize(("asked", "words"), [(0, "below minimum value"), (129, "above maximum value")])
+async def test_there_are_between_1_and_128_choices(
+    open_llm: Any, ask: Any, openai: Any, asked: int, words: str
+) -> None:
+    """Other numbers are refused; a lenient provider writes no more than it would."""
+    received = await ask(await open_llm(), openai, n=asked)
+    assert received.status == 400
+    assert words in received.json["error"]["message"]
+    lenient = await ask(await open_llm(strict=False), openai, n=asked)
+    assert len(lenient.json["choices"]) == min(max(1, asked), 128)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_refusal_is_no_content(open_llm: Any, ask: Any, openai: Any, stream: bool) -> None:
+    """Its words stand in a field of their own; without words it was a filter that stopped the model."""
+    received = await ask(await open_llm(Reply((Text("I can't."),), stop="refusal")), openai, stream=stream)
+    filtered = await ask(await open_llm(Reply(stop="refusal")), openai, stream=stream)
+    if stream:
+        deltas = [data["choices"][0]["delta"] for _, data in received.events[:-1]]
+        said = "".join(delta.get("refusal") or "" for delta in deltas), "".join(d.get("content") or "" for d in deltas)
+        stops = [told.events[-2][1]["choices"][0]["finish_reason"] for told in (received, filtered)]
+    else:
+        message = received.json["choices"][0]["message"]
+        said = message["refusal"], message["content"] or ""
+        stops = [told.json["choices"][0]["finish_reason"] for told in (received, filtered)]
+    assert (said, stops) == (("I can't.", ""), ["stop", "content_filter"])
+
+
+async def test_texts_have_vectors_of_their_own(open_llm: Any, ask: Any, openai: Any) -> None:
+    """The same text the same one, in the size and the form asked for; it costs no call of a model."""
+    llm, path = await open_llm(), "/v1/embeddings"
+    several = await ask(llm, openai, {"model": "m", "input": ["a", "b", "a"], "dimensions": 8}, path=path)
+    packed = await ask(llm, openai, {"model": "m", "input": "a", "encoding_format": "base64"}, path=path)
+    refused = await ask(llm, openai, {"model": "m"}, path=path)
+    one, two, again = (vector["embedding"] for vector in several.json["data"])
+    assert (len(one), one == again, one == two) == (8, True, False)
+    assert len(base64.b64decode(packed.json["data"][0]["embedding"])) == 4 * 1536
+    assert refused.json["error"]["message"] == "Missing required parameter: 'input'."
 
 
 async def test_a_stop_at_max_tokens_is_a_length(open_llm: Any, ask: Any, openai: Any) -> None:

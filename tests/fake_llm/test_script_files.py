@@ -115,6 +115,7 @@ def test_an_error_line_is_a_failure() -> None:
     """Status and Retry-After come as they are written."""
     lines = script({"error": {"status": 429, "retry_after": 2}})
     assert lines.answer(1, talk(user("x"))) == Failure(429, retry_after=2)
+    assert script({"error": {"status": 502, "html": True}}).answer(1, talk(user("x"))) == Failure(502, html=True)
 
 
 def test_nothing_that_fits_is_said_with_the_reason() -> None:

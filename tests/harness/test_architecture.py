@@ -12,10 +12,22 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("fake_llm", "harness", "reports", "scenarios")
 
 LEVELS = (
-    ("harness.cli",),
-    ("harness.campaign", "harness.selection", "harness.doctor", "harness.serve", "harness.reference", "reports"),
+    ("harness.cli", "harness.cli_agents"),
+    (
+        "harness.agents_check",
+        "harness.campaign",
+        "harness.cli_words",
+        "harness.selection",
+        "harness.plugins",
+        "harness.doctor",
+        "harness.serve",
+        "harness.reference",
+        "harness.first_spec",
+        "reports",
+    ),
     (
         "harness.runner",
+        "harness.run_tools",
         "harness.world",
         "harness.recorder",
         "harness.judge",
@@ -23,17 +35,26 @@ LEVELS = (
         "harness.play",
         "harness.turn",
         "harness.watchdog",
+        "harness.aim",
         "harness.progress",
     ),
-    ("harness.nemesis", "harness.store", "harness.invariants", "harness.strategies", "harness.outcome"),
+    (
+        "harness.nemesis",
+        "harness.store",
+        "harness.invariants",
+        "harness.strategies",
+        "harness.outcome",
+        "harness.fate",
+        "harness.forensics",
+    ),
     ("harness.network", "harness.agents", "harness.tools", "harness.ledger", "harness.scenario"),
-    ("harness.plan", "harness.spot"),
+    ("harness.plan", "harness.spot", "harness.session_record"),
     ("harness.faults",),
     ("harness.history", "harness.verdict"),
     ("harness.event", "harness.clock"),
 )
 """Each line imports the lines below it, and what stands beside it."""
-LEAVES = ("harness.document", "harness.processes", "harness.ports")
+LEAVES = ("harness.document", "harness.processes", "harness.ports", "harness.shim")
 """They import nothing of ours, and anybody may import them."""
 VALUES = tuple(
     f"fake_llm.{name}"
@@ -48,7 +69,10 @@ SCRIPTS = {"harness.serve", "harness.reference"}
 def sources() -> list[Path]:
     """Our own modules."""
     return sorted(
-        path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "incidents" not in path.parts
+        path
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if not {"incidents", "drivers"} & set(path.parts)  # programs of their own
     )
 
 

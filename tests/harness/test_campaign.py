@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from wedgehog.fake_llm.position import MainShape
+from wedgehog.harness import control
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.campaign import Campaign, Options, exit_code, judge_again, read_inputs, stored_agent
 from wedgehog.harness.control import ControlFacts
@@ -152,6 +154,14 @@ async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(ent
     )
 
 
+async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):
+    """Whatever its place in the list: alone at the end it would cost its whole length."""
+    entries = [entry(), entry(name="long", tags=["slow"])]
+    _, progress = await played(tmp_path / "runs", *entries, jobs=1)
+    begun = [what for word, what in progress.lines if word == "begins"]
+    assert begun.index("long x mine") < begun.index("well x mine")
+
+
 async def test_a_stored_run_is_judged_again_to_the_same_verdict_also_where_its_files_are_gone(
     entry: Any, tmp_path: Path
 ):
@@ -220,7 +230,7 @@ async def test_a_failed_control_is_an_error_with_its_reason_and_is_not_judged_ag
     (judgement,) = campaign.judgements
     assert (judgement.verdict, judgement.as_expected, exit_code([judgement])) == ("error", False, 3)
     assert judgement.says.startswith("its control run failed: no request for the model arrived")
-    assert "cannot find my hat" in judgement.says
+    assert judgement.says.endswith("the agent ended with exit code 1. Its last words: cannot find my hat")
     (folder,) = run_folders(campaign.store.folder)
     assert judge_again(folder) == judgement
 
@@ -237,12 +247,28 @@ async def test_a_scenario_that_does_not_apply_is_skipped_with_its_reason(entry: 
     assert judge_again(folder) == judgement
 
 
+async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_started(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its control run is not its failure either; the verdict can be read again elsewhere."""
+    monkeypatch.setattr(control, "why_no_hosts", lambda: "user namespaces do not work here")
+    given = entry(expect={"mine": "pass"})
+    given = replace(given, agent=given.agent.model_copy(update={"hosts": {"api.example.com": "llm"}}))
+    campaign, _ = await played(tmp_path / "runs", given)
+    (judgement,) = campaign.judgements
+    assert judgement.skipped == "user namespaces do not work here"
+    assert (judgement.verdict, exit_code([judgement])) == ("nothing", 0)
+    assert not (campaign.store.folder / "control").exists()
+
+
 async def test_a_fault_without_a_spot_in_the_reply_makes_its_run_inconclusive(entry: Any, tmp_path: Path):
     """Sabotage of the fault alone must never look like a pass."""
     given = entry(faults=[{"at": {"byte": 10**6}, "do": "cut"}])
     campaign, _ = await played(tmp_path / "runs", given)
     assert campaign.judgements[0].verdict == "inconclusive"
-    assert campaign.judgements[0].says == "the fault never fired: cut on llm at 1.1"
+    assert campaign.judgements[0].says.startswith(
+        "the fault never fired: cut on llm at 1.1; it waits for byte 1,000,000, and "
+    )
 
 
 async def test_a_crash_of_ours_is_an_error_and_its_trace_is_kept(
@@ -278,13 +304,26 @@ async def test_a_campaign_that_is_stopped_keeps_what_was_finished(entry: Any, tm
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_a_campaign_leaves_nothing_in_the_temporary_folder(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither the agents' folders nor the one that they lie in."""
+    made = tmp_path / "temporary"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    code = AGENT + f"\nopen({str(tmp_path / 'cwd')!r}, 'w').write(__import__('os').getcwd())"
+    await played(tmp_path / "runs", entry(code=code))
+    assert Path((tmp_path / "cwd").read_text()).is_relative_to(made)
+    assert list(made.iterdir()) == []
+
+
 # ---- damaged folders
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"x"'])
 def test_inputs_that_cannot_be_read_are_one_line(tmp_path: Path, text: str):
     """Missing, torn or something else."""
-    with pytest.raises(ValueError, match=r"inputs\.json: can't be read"):
+    with pytest.raises(ValueError, match=r"no run's folder \(it has no inputs\.json\)"):
         read_inputs(tmp_path)
     (tmp_path / "inputs.json").write_text(text)
     with pytest.raises(ValueError, match=r"inputs\.json: can't be read"):

@@ -1,6 +1,8 @@
 """The command: options in, words on stderr, tables on stdout, one line for a user's mistake."""
 
 import json
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,14 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["run", "silent-stall", "-k", "zzzz"], "no scenario matches 'zzzz'"),
         (["check", "."], "no finished run in here"),
         (["check", "nowhere"], "no finished run in here"),
-        (["replay", "."], "inputs.json: can't be read"),
+        (["replay", "."], "no run's folder (it has no inputs.json)"),
+        (["replay", "nope"], "nope: no such folder; expected that of one run"),
+        (["run", "well.yaml", "--plugin", "gone.py"], "plugin gone.py: no such file"),
+        (["check", ".", "--plugin", "gone.checks"], "plugin gone.checks: no such module"),
+        (["scenarios", "--plugin", "well.yaml"], "plugin well.yaml: no such module"),
+        (["schema", "scenario", "--plugin", "gone/"], "plugin gone/: no such file"),
         (["scenarios", "nowhere"], "no scenario file, folder or stock name 'nowhere'"),
-        (["agents", "empty"], "empty: no agent spec (*.yaml) in here"),
+        (["agents", "list", "empty"], "empty: no agent spec (*.yaml) in here"),
         (["serve", "--script", "gone.yaml"], "gone.yaml: no such file"),
     ],
 )
@@ -120,7 +127,30 @@ def test_options_reach_the_campaign(wedgehog: Wedgehog, tmp_path: Path, monkeypa
         return []
 
     monkeypatch.setattr(Campaign, "play", play)
+    monkeypatch.setattr(sys, "argv", ["wedgehog", "run", "well.yaml", "-k", "two words"])
     words = ["--out", "here", "--network", "embedded", "--jobs", "7", "--seed", "9", "--repeat", "3"]
     assert wedgehog("run", "well.yaml", "-a", "mine.yaml", *words).exit_code == 0
     ((options, entries),) = seen
     assert (str(options.out), options.network, options.jobs, options.seed, entries) == ("here", "embedded", 7, 9, 3)
+    assert options.command_line == "wedgehog run well.yaml -k 'two words'"
+
+
+def test_a_port_that_is_taken_is_named(wedgehog: Wedgehog, tmp_path: Path):
+    """With its address, and how to get another one."""
+    (tmp_path / "script.yaml").write_text("replies: [{reply: [{text: Hi}]}]")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = wedgehog("serve", "--script", "script.yaml", "--port", str(port))
+    assert ran.exit_code == 2
+    assert (
+        ran.stderr
+        == f"wedgehog: can't listen at 127.0.0.1:{port}: Address already in use (--port 0 takes a free one)\n"
+    )
+
+
+def test_a_campaign_is_no_run_to_replay(wedgehog: Wedgehog):
+    """One of its runs is named instead."""
+    wedgehog("run", "well.yaml", "--agent", "mine.yaml", "--network", "embedded")
+    ran = wedgehog("replay", "runs/latest")
+    assert ran.exit_code == 2
+    assert "a campaign's folder; expected that of one of its runs, such as runs/latest/well/mine" in ran.stderr

@@ -45,7 +45,7 @@ def read(history: History, answered_by: int | None = 1, shell: bool = True) -> C
 def test_the_control_is_a_text_message_and_a_tool_round():
     """And it harms nothing."""
     control = control_scenario()
-    assert (len(control.turns), control.faults, control.tools) == (2, [], {"shell"})
+    assert (len(control.turns), control.faults, control.tools_called) == (2, [], {"shell"})
 
 
 def test_what_it_shows_is_read_from_the_call_that_was_answered():
@@ -120,13 +120,77 @@ def test_trouble_of_ours_is_said_before_all_else():
 
 
 def test_an_agent_that_never_calls_the_model_is_asked_about_its_address():
-    """With what it said."""
+    """Once it ended well, or never within its time; what it said last is repeated."""
     tell = Telling()
     tell.message()
-    history = tell.end("", error="ModuleNotFoundError: no module", exit_code=1).seal()
-    facts = read(history, None)
-    assert "no request for the model arrived: does the agent use {llm_url}?" in facts.says
-    assert "ModuleNotFoundError" in facts.says
+    ended_well = read(tell.end("Hello", exit_code=0).seal(), None).says
+    assert ended_well.startswith(
+        "no request for the model arrived, and the agent ended with exit code 0: does the agent use {llm_url}?"
+    )
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    late = read(tell.end("", error="waiting for localhost:1234", exit_code=-2, ended="deadline").seal(), None).says
+    asked = "no request for the model arrived within 60 s: does the agent use {llm_url}? Its last words: "
+    assert late == asked + "waiting for localhost:1234"
+
+
+TRACE = "Traceback (most recent call last):\n" + "  File 'x.py', line 1, in <module>\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ({"exit_code": 3, "error": "no config"}, ", and the agent ended with exit code 3. Its last words: no config"),
+        ({"exit_code": 2, "error": ""}, ", and the agent ended with exit code 2. It said nothing."),
+        ({"exit_code": -11, "error": ""}, ", and the agent was ended by SIGSEGV. It said nothing."),
+        ({"exit_code": -99, "error": ""}, ", and the agent was ended by signal 99. It said nothing."),
+        ({"exit_code": None, "status": 500, "error": "oops"}, "replied with HTTP 500. Its last words: oops"),
+        (
+            {"exit_code": None, "raised": "ImportError: hat", "error": "ImportError: hat"},
+            "and talking to the agent failed. Its last words: ImportError: hat",
+        ),
+    ],
+)
+def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
+    """Its exit code, or its signal, and its last words: it is not its address that is wrong."""
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", **end).seal(), None).says
+    assert says.startswith("no request for the model arrived, and ") and says.endswith(said)
+    assert "{llm_url}" not in says
+
+
+def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
+    """The spec's author may have forgotten it, or the agent does not take our certificate."""
+    tell = Telling()
+    tell.message()
+    tell.host_refused("api.example.com", "not among the spec's hosts")
+    said = read(tell.end("", error="fetch failed", exit_code=1).seal(), None).says
+    expected = ", but it asked for api.example.com (not among the spec's hosts). Its last words: fetch failed"
+    assert said.endswith(f"exit code 1{expected}")
+
+
+def test_of_a_trace_the_exception_is_quoted():
+    """It stands behind it; of very long words the end is told."""
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", error=TRACE + "ModuleNotFoundError: no module 'hat'", exit_code=1).seal(), None).says
+    assert says.endswith("Its last words: ModuleNotFoundError: no module 'hat'")
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", error="chatter " * 100 + "the end", exit_code=1).seal(), None).says
+    assert "Its last words: … chatter" in says and says.endswith("chatter the end") and len(says) < 450
+
+
+def test_the_trace_of_our_own_stop_is_not_quoted():
+    """An agent that never asked is interrupted: what it said before that is what helps."""
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    error = f"waiting for the moon\n{TRACE}KeyboardInterrupt"
+    says = read(tell.end("", error=error, exit_code=-2, ended="deadline").seal(), None).says
+    assert says.endswith("Its last words: waiting for the moon")
 
 
 def test_a_request_that_the_provider_refuses_is_said_with_its_words():
@@ -188,6 +252,9 @@ def test_a_control_that_never_began_says_so_too():
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         ({"faults": [{"at": {"on": "main"}, "do": "cut"}]}, SHOWN, {}, ""),
+        ({"session": "planted/a.jsonl"}, SHOWN, {}, "the spec does not say where a session lies (session_file)"),
+        ({"turns": [{"user": "a", "append": "planted/a.jsonl"}]}, SHOWN, {}, "(session_file)"),
+        ({"session": "planted/a.jsonl"}, SHOWN, {"session_file": "{session_dir}/a.jsonl"}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
     ],

@@ -119,6 +119,25 @@ def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     assert (judgement.verdict, judgement.says) == ("inconclusive", "the fault never fired: cut on llm at 1.1")
 
 
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ({"byte": 10**6}, "; it waits for byte 1,000,000, and the reply's body had 200"),
+        ({"byte": 199}, ""),
+        ({"step": 3}, "; no request of step 1.3 arrived"),
+        ({"attempt": 2}, "; that step was asked once, and the fault waits for attempt 2"),
+        ({"turn": 2}, ""),
+        ({"byte": 10**6, "on": "background"}, ""),
+    ],
+)
+def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str):
+    """Beyond the reply's end, in a step or an attempt that never came: its author can move it."""
+    turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
+    judgement = judged(well(Telling()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
+    where = f"{at.get('turn', 1)}.{at.get('step', 1)}"
+    assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
+
+
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     """Proof is all that is asked."""
     assert judged(with_event(well(Telling()).seal(), FIRED), **CUT).verdict == "pass"

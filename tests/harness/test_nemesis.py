@@ -567,6 +567,19 @@ async def test_an_edit_of_the_stream_has_fired_only_where_the_fake_says_it_appli
     assert [fired.call for fired in it.fired] == [call]
 
 
+async def test_a_fault_that_finds_nothing_to_harm_has_not_fired(rig: Any):
+    """Arguments cannot be garbage where no tool is called; where one is, they are, and the fault is proved."""
+    it = rig({"do": "garbage_arguments", "times": 2})
+    await it.nemesis.before_turn(1)
+    words = Reply((Text("Hi"),))
+    assert it.answer(it.arrives(), words) == words
+    assert not it.fired
+    call = it.arrives()
+    harmed = it.answer(call, Reply((ToolCall("shell", {"command": "ls"}),)))
+    assert harmed.items[0].raw_args
+    assert [fired.call for fired in it.fired] == [call]
+
+
 async def test_endless_tools_go_on_in_every_later_step(rig: Any):
     """From the trigger's step to the end of the turn, whatever the script says there."""
     it = rig({"at": {"step": 2}, "do": "endless_tools"})

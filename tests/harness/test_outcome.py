@@ -315,3 +315,33 @@ def test_an_apology_after_a_continuation_that_never_reached_the_provider_is_hidd
     tell.reply(tell.ask(1), tools=[True])
     tell.connection_refused()
     assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
+
+
+TRACE = """INFO: retrying in 0.8 s
+Traceback (most recent call last):
+  File "/home/me/venv/lib/python3.11/site-packages/httpx/_transports/default.py", line 101, in map_httpcore_exceptions
+    yield
+httpcore.ReadTimeout
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/home/me/agent.py", line 12, in <module>
+    print(client.ask(message))
+openai.APITimeoutError: Request timed out.
+while asking for the third time
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (TRACE, "openai.APITimeoutError: Request timed out. while asking for the third time"),
+        ("it broke\nbadly", "it broke badly"),
+        ("Traceback (most recent call last):\n  torn off", "Traceback (most recent call last): torn off"),
+    ],
+)
+def test_of_a_trace_the_exception_is_told(said: str, told: str):
+    """It stands last; where the trace has no end, or there is none, the words themselves are told."""
+    outcome = _down(answer="Sorry", stderr=said, exit_code=1)
+    assert (outcome.kind, outcome.how) == ("surfaced", f"exit code 1: {told}")

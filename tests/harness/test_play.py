@@ -126,6 +126,13 @@ def test_endless_tools_go_on_behind_the_last_line_of_the_script(play: Any):
     assert third.items[0].args == {"command": "ls # 3"} and third.items[0].id == "wbcdf1x3x1a1"
 
 
+def test_a_script_that_ends_with_a_tool_call_has_some_last_words(play: Any):
+    """What its author expects never to come (the tool outlasts the turn) comes from an agent of another patience."""
+    it = play(turns={1: ScriptedTurn((LOOK,), "NONCE")})
+    it.answer(1, talk())
+    assert it.answer(2, talk(done="toolu_wbcdf1x1x1a1")).items == (Text("That is all. NONCE"),)
+
+
 def test_a_step_beyond_the_script_is_unscripted(play: Any):
     """While its turn is under way."""
     it = play()

@@ -20,6 +20,7 @@ from wedgehog.harness.event import (
     PageAsked,
     RunStarted,
     SessionKept,
+    SessionPlanted,
     Trouble,
     TurnEnded,
 )
@@ -96,7 +97,8 @@ def playing(tmp_path: Path) -> Any:
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({**words, "recover_s": 0, **more}))
         store = RunStore(tmp_path / "run", tmp_path / "bodies")
         agent = load_spec(tmp_path / "agent.yaml")
-        job = Job(story or control_scenario(), agent, CONTROL if story else None, 0, f"{tmp_path.name}/r", "embedded")
+        control, mark = CONTROL if story else None, f"{tmp_path.name}/r"
+        job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path)
         if network is not None:
             history, facts = await run(job, network, store, WallClock())
         else:
@@ -291,3 +293,23 @@ async def test_a_link_that_closes_in_mid_stream_is_open_for_the_next_message(pla
     assert (fired.call, ended.how, history.calls[0].hung_up) == (1, "cut", None)
     assert fired.bytes == ended.bytes_delivered > 0
     assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
+
+
+# ---- planted sessions
+
+
+async def test_a_planted_session_is_taken_up_and_a_later_line_is_found_by_its_turn(playing: Any, tmp_path: Path):
+    """The first message goes to a session that exists, so it is resumed; the history says what was planted."""
+    resumed = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}", "resumed {message}"]
+    (tmp_path / "start.json").write_text('[{"role": "user", "content": "long ago"}')
+    (tmp_path / "rest.json").write_text("]")
+    turns = [{**SAID, "append": "rest.json"}, SAID]
+    history, _ = await playing(
+        scenario(*turns, session="start.json"), resume=resumed, session_file="{session_dir}/session.json"
+    )
+    planted = [(event.turn, event.path, event.lines) for event in history.of(SessionPlanted)]
+    assert planted == [(0, "session/session.json", 1), (1, "session/session.json", 1)]
+    assert [outcome_of(turn, history).kind for turn in history.turns] == ["answered"] * 3
+    first = json.loads((tmp_path / "bodies" / history.calls[0].arrived.body_hash).read_text())["messages"]
+    assert first[0]["content"] == "long ago"
+    assert first[1]["content"].startswith("resumed ")

@@ -66,7 +66,7 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - link: tool:web\n    do: {status: 429}\n", "a-story.yaml:8: status is something the model says"),
         ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse strikes connections"),
         ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: a trigger has either event or byte"),
-        ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there are only 1 turns"),
+        ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
         ("faults:\n  - do: cut\n    at: {step: 0}\n", "a-story.yaml:9: "),
         ("faults:\n  - do: cut\n    times: 0\n", "a-story.yaml:9: "),
         (
@@ -84,6 +84,9 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("expect:\n  buggy: fail\n", "a-story.yaml:8: "),
         ("expect:\n  buggy: {fail: []}\n", "a-story.yaml:8: "),
         ("web:\n  /a: {status: 99}\n", "a-story.yaml:8: "),
+        ("session: planted/none.jsonl\n", "a-story.yaml:7: no such file beside the scenario: planted/none.jsonl"),
+        ("session: /etc/passwd\n", "a-story.yaml:7: expected a file beside the scenario, such as planted/passwd"),
+        ("session: ../up.jsonl\n", "a-story.yaml:7: expected a file beside the scenario, such as planted/up.jsonl"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place_and_what_was_expected(file: Any, rest: str, said: str):
@@ -113,6 +116,18 @@ def test_a_turn_that_is_none_is_told_by_its_line(file: Any, turns: str, said: st
     assert complaint(file(turns=turns)).startswith(said)
 
 
+def test_planted_files_lie_beside_the_scenario(file: Any, tmp_path: Path):
+    """A session to start from, and lines for a later turn, each told by the place where it is named."""
+    (tmp_path / "planted").mkdir()
+    for name in ("start", "line"):
+        (tmp_path / "planted" / f"{name}.jsonl").write_text("{}\n")
+    turns = TURNS + "  - user: And now?\n    append: planted/line.jsonl\n    model: [{text: 'Yes {nonce}'}]\n"
+    scenario = load_scenario(file("session: planted/start.jsonl\n", turns=turns), check_invariant).scenario
+    assert scenario.planted == {("session",): "planted/start.jsonl", ("turns", 1, "append"): "planted/line.jsonl"}
+    (tmp_path / "planted" / "line.jsonl").unlink()
+    assert complaint(file(turns=turns)).startswith("a-story.yaml:8: no such file beside the scenario")
+
+
 @pytest.mark.parametrize("name", ["Story", "a_story", "-a", "a/b"])
 def test_a_name_is_one_that_a_folder_can_have(file: Any, name: str):
     """Small letters, digits and dashes."""
@@ -140,9 +155,14 @@ def test_what_a_scenario_needs_of_an_agent_is_read_from_it():
         return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **more})
 
     plain = told()
-    assert (plain.tools, plain.uses_wake_up, plain.needs_channel, plain.needs_stream) == (set(), False, False, False)
+    assert (plain.tools_called, plain.uses_wake_up, plain.needs_channel, plain.needs_stream) == (
+        set(),
+        False,
+        False,
+        False,
+    )
     model = [[{"tool": "shell"}, {"tool": "fetch"}], {"text": "ok"}]
-    assert told(turns=[{"user": "x", "model": model}]).tools == {"shell", "fetch"}
+    assert told(turns=[{"user": "x", "model": model}]).tools_called == {"shell", "fetch"}
     assert told(turns=[{"wake_up": {}}]).uses_wake_up
     assert told(faults=[{"link": "channel", "do": "give_up"}]).needs_channel
     assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs_stream

@@ -45,9 +45,9 @@ def test_a_folder_plays_its_own_agents_that_are_expected_something(incident: Any
 
 
 def test_everything_adds_the_rest_of_the_fix_matrix(incident: Any):
-    """Cells of which nothing is expected are shown and never counted."""
+    """Cells of which nothing is expected are shown and never counted; the same fixes are not played again."""
     folder = incident(a={"expect": {"buggy": "pass", "only-one": "pass"}})
-    rest = ["only-two*", "without-one*", "without-two*", "fixed*"]
+    rest = ["only-two*", "without-one*", "fixed*"]  # without-two is only-one
     found = chosen(scenarios=(str(folder),), everything=True)
     assert sorted(found) == sorted(f"a x {name}" for name in ["buggy", "only-one", *rest])
 
@@ -76,6 +76,23 @@ def test_what_an_incident_expects_is_said_of_its_own_agents_only(incident: Any, 
     assert (theirs.own, ours.own, named.own) == (True, False, True)
     assert list(theirs.scenario.expect) == list(named.scenario.expect) == ["buggy"]
     assert ours.scenario.expect == {} and ours.scenario.turns == theirs.scenario.turns
+
+
+def test_only_what_every_agent_owes_is_asked_of_a_strange_one(incident: Any, tmp_path: Path):
+    """An answer in spite of a stall, and work that outlives its turn, are what some fixes promise; `off` stays off."""
+    asked = {
+        "turn_answered": None,
+        "work_kept": {},
+        "tool_round_bound": {"tool_rounds": 5},
+        "retry_discipline": "off: x",
+    }
+    folder = incident(a={"expect": {"buggy": "pass"}, "invariants": asked})
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (theirs,) = select(Wanted(scenarios=(str(folder),)))
+    (ours,) = select(Wanted(scenarios=(str(folder),), agents=(str(mine),)))
+    assert set(theirs.scenario.invariants) == set(asked)
+    assert ours.scenario.invariants == {"tool_round_bound": {"tool_rounds": 5}, "retry_discipline": None}
 
 
 def test_a_scenario_of_no_incident_speaks_of_whom_it_names(incident: Any, tmp_path: Path):
@@ -118,6 +135,7 @@ def test_without_a_name_the_core_of_the_stock_incidents_is_played():
 def test_stock_names_stand_for_an_incident_or_a_scenario():
     """And a name that is nearly one is asked back."""
     assert place_of("silent-stall").is_dir()
+    assert place_of("silent-stall/") == place_of("silent-stall")
     assert place_of("continuation-stalls-mid-body").is_file()
     with pytest.raises(BadUsage, match=r"did you mean 'silent-stall'\?"):
         place_of("silent-stal")
@@ -132,6 +150,31 @@ def test_two_scenarios_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
     other.write_text((folder / "scenarios" / "a.yaml").read_text())
     with pytest.raises(BadFile, match="the name 'a' is taken by"):
         chosen(scenarios=(str(folder), str(other)))
+
+
+def spec_file(path: Path, name: str) -> str:
+    """A spec in a file."""
+    path.write_text(yaml.safe_dump({"name": name, "wire": "anthropic", "command": ["x", "{message}"]}))
+    return str(path)
+
+
+def test_what_is_named_twice_is_played_once(incident: Any, tmp_path: Path):
+    """A folder and a file in it, a spec by two ways of writing its path; they would write into one folder."""
+    folder = incident(a={}, b={})
+    mine = spec_file(tmp_path / "mine.yaml", "mine")
+    scenarios = (str(folder / "scenarios" / "a.yaml"), str(folder), str(folder / "scenarios" / ".." / "scenarios"))
+    again = str(tmp_path / "incident" / ".." / "mine.yaml")
+    assert chosen(scenarios=scenarios, agents=(mine, mine, again), repeat=2) == [
+        f"{name} x mine{number}" for name in "ab" for number in ("", " 2")
+    ]
+
+
+def test_two_agents_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
+    """They would write into one folder."""
+    folder = incident(a={})
+    mine, other = (spec_file(tmp_path / f"{name}.yaml", "mine") for name in ("mine", "other"))
+    with pytest.raises(BadFile, match=r"other\.yaml: the name 'mine' is taken by .*mine\.yaml"):
+        select(Wanted((str(folder),), (mine, other)))
 
 
 def test_an_expectation_of_an_agent_that_does_not_exist_is_a_mistake(incident: Any):

@@ -143,6 +143,25 @@ async def test_a_turn_over_its_deadline_is_stopped(rig: Rig, manual_clock: Any):
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
 
 
+@pytest.mark.parametrize("asked", [True, False])
+async def test_an_agent_over_its_time_is_looked_at_before_anything_is_ended(rig: Rig, manual_clock: Any, asked: bool):
+    """At a deadline, and where it never asked the model; when it is known to be over its time."""
+    seen: list[tuple[int, list[Any], str]] = []
+
+    async def look(turn: int) -> None:
+        seen.append((turn, rig.session.told[1:], rig.kinds()[-1]))
+
+    rig.player.hung = look
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    if asked:
+        rig.request()
+    await manual_clock.advance(62)
+    await playing
+    assert seen == [(1, [], "deadline_hit" if asked else "start_missed")]
+    assert rig.session.told[1:] == ["end_turn"]
+
+
 async def test_our_own_lag_stretches_the_deadline(rig: Rig, manual_clock: Any):
     """Three seconds that we lost are not the agent's."""
     rig.watchdog.worst_s = 3
@@ -174,7 +193,16 @@ async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_us
     """Start-up as the control measured it: 2 s, then 10, then ours."""
     type(rig.nemesis).keeps_requests_away  # noqa: B018  it is a property of the class
     rig.player.nemesis = away = type("Away", (), {"keeps_requests_away": True})()
-    for name in ("before_turn", "after_turn", "demands", "broken", "open_calls"):
+    for name in (
+        "before_turn",
+        "after_turn",
+        "demands",
+        "broken",
+        "open_calls",
+        "dying_until_s",
+        "frozen_s",
+        "messages",
+    ):
         setattr(away, name, getattr(rig.nemesis, name))
     playing = rig.plays()
     await until(lambda: rig.session.told)

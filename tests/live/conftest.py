@@ -1,5 +1,7 @@
 """The command as its user runs it: a process of its own, real agents, real Toxiproxy, real signals."""
 
+import csv
+import json
 import os
 import re
 import subprocess
@@ -14,7 +16,9 @@ import psutil
 import pytest
 import yaml
 
+from wedgehog.harness.history import History, read
 from wedgehog.harness.network.server import locate
+from wedgehog.harness.outcome import outcome_of
 
 PATIENCE_S = 60.0
 AGENT = '''\
@@ -126,7 +130,7 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
 def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs `wedgehog …` to its end."""
 
-    def ran(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "wedgehog.harness.cli", *words],
             cwd=tmp_path,
@@ -134,7 +138,7 @@ def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subp
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=timeout,
         )
 
     return ran
@@ -146,7 +150,7 @@ def told(tmp_path: Path) -> Callable[..., str]:
 
     def write(name: str, *model: Any, user: str = "Go on.", **words: Any) -> str:
         turns = [{"user": user, "model": list(model) or [{"text": "Done {nonce}"}]}]
-        story = {"name": name, "why": "It is a test.", "turns": turns, **words}
+        story = {"name": name, "why": "It is a test.", "turns": turns} | words
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(story))
         return f"{name}.yaml"
 
@@ -166,6 +170,86 @@ def agent(tmp_path: Path) -> Callable[..., str]:
         return f"{name}.yaml"
 
     return write
+
+
+SOUND = Path(__file__).with_name("sound.py")
+WAYS: dict[str, dict[str, Any]] = {
+    "command": {"command": ["{python}", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]},
+    "http": {
+        "http": {
+            "start": ["{python}", "{here}/sound.py", "{llm_url}", "{session_dir}", "--serve", "{port}"],
+            "url": "/",
+            "body": {"message": "{message}"},
+        }
+    },
+    "callable": {"callable": "{here}/sound.py:call"},
+}
+"""The sound agent, as its user may talk to it."""
+
+
+@pytest.fixture
+def ways() -> dict[str, dict[str, Any]]:
+    """The sound agent's spec, for each way of talking to it."""
+    return WAYS
+
+
+class Played:
+    """One run that is over."""
+
+    def __init__(self, folder: Path, row: dict[str, str]) -> None:
+        self.row, self.folder = row, folder / row["run_dir"]
+        self.history: History = read(self.folder / "history.jsonl") if row["run_dir"] else History()
+
+    @property
+    def verdict(self) -> str:
+        return self.row["verdict"]
+
+    @property
+    def says(self) -> str:
+        return str(json.loads((self.folder / "verdicts.json").read_text())["says"])
+
+    @property
+    def kinds(self) -> list[str]:
+        return [outcome_of(turn, self.history).kind for turn in self.history.turns]
+
+
+@pytest.fixture
+def unsound() -> dict[str, str]:
+    """What is written otherwise in the sound agent, by its words: empty unless a test puts something in."""
+    return {}
+
+
+@pytest.fixture
+def sound_spec(tmp_path: Path, unsound: dict[str, str]) -> Callable[..., str]:
+    """Writes the sound agent and a spec of it; the spec's name."""
+
+    def write(**words: Any) -> str:
+        code = SOUND.read_text()
+        for right, wrong in unsound.items():
+            assert right in code
+            code = code.replace(right, wrong)
+        (tmp_path / "sound.py").write_text(code)
+        spec = {"name": "sound", "wire": "anthropic", "recover_s": 0, "session_files": ["{session_dir}/*.jsonl"]}
+        (tmp_path / "sound.yaml").write_text(yaml.safe_dump(spec | words))
+        return "sound.yaml"
+
+    return write
+
+
+@pytest.fixture
+def sound(wedgehog: Any, told: Any, sound_spec: Any, tmp_path: Path) -> Callable[..., dict[str, Played]]:
+    """Plays stories against the sound agent, all in one campaign: name to what came of it."""
+
+    def played(way: str, *options: str, **stories: dict[str, Any]) -> dict[str, Played]:
+        sound_spec(**WAYS[way])
+        names = [told(name.replace("_", "-"), **words) for name, words in stories.items()]
+        ran = wedgehog("run", *names, "--agent", "sound.yaml", *options)
+        assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
+        folder = (tmp_path / "runs" / "latest").resolve()
+        with (folder / "summary.csv").open(newline="") as file:
+            return {row["scenario"].replace("-", "_"): Played(folder, row) for row in csv.DictReader(file)}
+
+    return played
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +124,8 @@ def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, t
     )
     said = {path.parent.name: json.loads(path.read_text())["says"] for path in folder.rglob("verdicts.json")}
     assert "no-such-program-here" in said["missing"]
-    assert "no request for the model arrived: does the agent use {llm_url}?" in said["idle"]
+    assert "no request for the model arrived, and the agent ended with exit code 0" in said["idle"]
+    assert "does the agent use {llm_url}?" in said["idle"]
     assert "I would rather not." in said["idle"]
     assert "my hat is gone" in said["crashes"]
     assert "Traceback (most recent call last)" not in ran.stderr
@@ -179,3 +182,20 @@ def test_a_stalled_client_that_asked_for_a_close_waits_for_its_own_timer(
     assert (first.ended.how, first.ended.bytes_delivered) == ("stalled", 10)
     assert first.hung_up.at_s - first.at_s >= 1.3
     assert "TimeoutError: timed out after 1." in history.turns[0].end.stderr
+
+
+def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: dict[str, str], told: Any, agent: Any):
+    """`wedgehog run … | head -1` with pipefail: the run passed."""
+    words = ["run", told("well"), "--agent", agent(), "--network=embedded"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wedgehog.harness.cli", *words],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, "Error" in said) == (0, False), said

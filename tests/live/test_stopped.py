@@ -2,6 +2,7 @@
 
 import csv
 import signal
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -49,9 +50,13 @@ def test_a_signal_ends_everything_and_what_was_finished_is_reported(
 def test_a_harness_that_is_killed_takes_everything_with_it(under_way: Any, toxiproxy: str, patience: Any):
     """SIGKILL leaves it no time: its warden ends what it owned, and the folder can be read."""
     running = under_way(toxiproxy)
+    homes = {Path(process.environ()["HOME"]) for process in running.marked("/") if "HOME" in process.environ()}
+    mine = {home.parents[1] for home in homes if home.name == "home"}
+    assert mine and all(folder.name.startswith("wedgehog-") and folder.is_dir() for folder in mine)
     running.process.kill()
     running.ends()
     assert patience(lambda: not running.marked(), 5), running.marked()
+    assert patience(lambda: not any(folder.exists() for folder in mine), 5), "the agent's folders stay behind"
     history = read(running.folder / "slow" / "mine" / "history.jsonl")
     assert "request_arrived" in [event.kind for event in history.events]
     campaign = load(running.folder)

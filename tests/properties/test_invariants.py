@@ -35,6 +35,13 @@ def test_a_good_run_is_red_for_no_invariant(history: History):
     assert not seen, seen
 
 
+@given(good_histories())
+@settings(parent=few, max_examples=100)
+def test_what_was_sent_or_saved_before_a_kill_is_not_missed_where_it_is_there_again(history: History):
+    """Results that were lost with the agent, or trimmed away before, are nobody's promise."""
+    assert check("result_durable", history).status in ("pass", "nothing")
+
+
 @given(answered_histories())
 @few
 def test_a_run_with_all_messages_answered_passes_where_answers_are_asked(history: History):

@@ -183,3 +183,13 @@ def test_a_borrowed_or_missing_price_is_said(model, price_as, part):
         telling.answered(1)
 
     assert told(tell).says(part)
+
+
+def test_what_an_agent_over_its_time_was_seen_to_wait_for_is_told():
+    """Also where nobody judges its time."""
+
+    @started
+    def tell(telling):
+        telling.history.add(e.HangSeen(turn=1, says="it waited for the reply to call 2 on llm, open since 61 s"))
+
+    assert told(tell).says("Over its time in turn 1, it waited for the reply to call 2 on llm, open since 61 s.")

@@ -105,6 +105,41 @@ def test_what_an_agent_said_cannot_steer_the_terminal(campaign):
     assert "it said [bold red]hi[/] \\x1b[2J\\x1b]0;owned\\x07 and \\u202egnp.exe, on two lines" in said
 
 
+def test_a_skipped_run_says_why_and_each_reason_once(campaign):
+    """An agent's runs that were skipped for the same reason share a line; beyond four they are counted."""
+    for n in range(6):
+        campaign.run(judgement(f"s{n}", "mine", "nothing", skipped="the agent does not stream"))
+    campaign.run(judgement("s6", "mine", "nothing", skipped="the agent advertises no tool shell"))
+    said = _printed(campaign.folder, 200)
+    streams = "mine: the agent does not stream (s0, s1, s2, s3 and 2 more)\n"
+    assert said.count("the agent does not stream") == 1
+    assert f"Skipped\n  \N{EN DASH} {streams}" in said
+    assert "  \N{EN DASH} mine: the agent advertises no tool shell (s6)\n" in said
+
+
+def test_an_agent_that_failed_its_control_is_told_once(campaign):
+    """Not once for each of its scenarios: nothing of them was played. Errors of played runs are told one by one."""
+    for n in range(3):
+        campaign.run(judgement(f"s{n}", "mine", "error", says="its control run failed: no such program"))
+        campaign.run(judgement(f"s{n}", "other", "error", says="the network failed"), plain_run)
+    said = _printed(campaign.folder, 200)
+    assert said.count("no such program") == 1 and "! 3 scenarios, mine: its control run failed" in said
+    assert said.count("the network failed") == 3 and said.count("replay: ") == 4
+
+
+def test_nothing_skipped_says_nothing_of_it(campaign):
+    """No empty heading."""
+    campaign.run(judgement("plain", "fixed"), plain_run)
+    assert "Skipped" not in _printed(campaign.folder)
+
+
+def test_a_minute_that_costs_much_is_told_for_every_agent_of_its_scenario(sample):
+    """The storm's beside its fix's; a scenario without a storm has no such line, nor have cells of the matrix."""
+    said = _printed(sample, 200)
+    (line,) = re.findall("dearest minute of .*", said)
+    assert re.fullmatch(r"dearest minute of stall-after-headers: buggy \$3\.9\d, fixed \$0\.1\d+", line)
+
+
 def test_verbose_adds_the_sentence_of_each_invariant(campaign):
     """Remarks and verdicts that passed are for those who ask."""
     campaign.run(storm_judgement(), storm(3, "buggy"))

@@ -146,6 +146,18 @@ def test_a_very_long_list_of_calls_is_cut_in_its_middle(campaign):
     assert "1.1.400 " not in words
 
 
+def test_a_long_title_pushes_no_column_out_of_sight(campaign):
+    """The line above a scenario's agents holds what the report says, and wraps; all columns stay within the page."""
+    long = storm_judgement()
+    campaign.run(long, storm(3, "buggy"))
+    page = _page(campaign.folder)
+    style = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    assert ("table", {"class": "numbers"}) in page.elements and ("tr", {"class": "group"}) in page.elements
+    kept = [rule for rule in re.findall(r"([^{}]+)\{([^}]*)\}", style) if "white-space: nowrap" in rule[1]]
+    later = style[style.index("tr.group th {") :].partition("}")[0]
+    assert not any("tr.group" in selector for selector, _ in kept) and "white-space: normal" in later
+
+
 def test_markup_escapes_unless_told_that_it_is_markup():
     """Text, attributes and nested lists alike."""
     assert tag("p", "<b>", class_='"x"') == '<p class="&quot;x&quot;">&lt;b&gt;</p>'

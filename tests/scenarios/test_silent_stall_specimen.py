@@ -330,3 +330,17 @@ async def test_an_abort_keeps_the_conversation(phone: Phone, fake: Fake):
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert (process.returncode, err.decode().strip()) == (130, "Aborted")
     assert phone.kept() == [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize(("fixes", "stripped"), [("none", True), (FIXED, True), ("pair-aware-trimming", False)])
+async def test_a_full_history_is_cut_between_a_call_and_its_result_unless_trimming_knows_of_pairs(
+    phone: Phone, fake: Fake, fixes: str, stripped: bool
+):
+    """A lost turn of three messages, then plain ones: the seventh message finds 14 where 12 have a place."""
+    fake.replies += [says(use("shell_exec", command="true")), (http(400, b"no"), whole)]
+    await phone.say("look", fixes)
+    for number in range(6):
+        fake.replies += [says(text("plain"))]
+        _, out, err = await phone.say(f"message {number}", fixes)
+        assert out == "plain"
+        assert ("[Sanitize]" in err) == (stripped and number == 5)

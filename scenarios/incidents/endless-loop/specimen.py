@@ -13,6 +13,7 @@ and nobody tells the service that the front end has left. The fixes:
     budget-per-call        the 75 s begin with the message, and each call gets what is left of them
     cancel-with-front-end  when the connection closes, the work on its message is cancelled
     say-so                 an error for what went wrong, was cut or was left undone
+    one-at-a-time          a message that comes while the one before it is worked on is turned away
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ RESULT_CHARS = 4000
 CANNED = "I'm sorry, I had trouble with that request. Please try again in a moment."
 FIXES = {
     *("five-rounds", "budget-75", "cut-results", "client-timeout-120", "multi-row-insert"),
-    *("streaming", "budget-per-call", "cancel-with-front-end", "say-so"),
+    *("streaming", "budget-per-call", "cancel-with-front-end", "say-so", "one-at-a-time"),
 }
 
 
@@ -52,12 +53,14 @@ class Options:
     time_scale: float
     fixes: frozenset[str]
     sdk_retries: int
+    store: str = ""
 
 
 class Thread:
     """One conversation: what its user wrote and read. Tool rounds are not kept."""
 
     def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
         self._file = folder / f"thread-{re.sub(r'[^A-Za-z0-9]+', '-', name)}.jsonl"
 
     def add(self, role: str, text: str) -> None:
@@ -76,8 +79,18 @@ class Landscaper:
         self._fixes = options.fixes
         self._model = model
         self._units = units
+        self._busy: set[str] = set()
 
     async def respond(self, thread: Thread, text: str) -> web.Response:
+        if "one-at-a-time" in self._fixes and thread.name in self._busy:
+            return web.json_response({"error": "I am still working on your last message"}, status=409)
+        self._busy.add(thread.name)
+        try:
+            return await self._answer(thread, text)
+        finally:
+            self._busy.discard(thread.name)
+
+    async def _answer(self, thread: Thread, text: str) -> web.Response:
         thread.add("user", text)
         try:
             answer = await self._loop(thread.messages)
@@ -138,7 +151,7 @@ class Landscaper:
 
 def application(options: Options) -> web.Application:
     options.session.mkdir(parents=True, exist_ok=True)
-    units = Units(options.session, options.time_scale, "multi-row-insert" in options.fixes)
+    units = Units(options.session, options.time_scale, "multi-row-insert" in options.fixes, options.store)
     landscaper = web.AppKey("landscaper", Landscaper)
 
     async def client(app: web.Application) -> AsyncIterator[None]:
@@ -169,6 +182,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--key", default="")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--sdk-retries", type=int, default=0, help="what an SDK adds by itself when a call times out")
+    parser.add_argument("--store", default="", help="tcp://host:port of the database; else a file, as far away")
     return parser.parse_args()
 
 
@@ -177,7 +191,7 @@ def main() -> None:
     fixes = frozenset(args.fixes.split(",")) - {"none", ""}
     if fixes - FIXES:
         sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
-    options = Options(args.session, args.url, args.key, args.time_scale, fixes, args.sdk_retries)
+    options = Options(args.session, args.url, args.key, args.time_scale, fixes, args.sdk_retries, args.store)
     web.run_app(
         application(options),
         host="127.0.0.1",

@@ -12,6 +12,7 @@ from web import NETWORK_ERRORS, Http
 MODEL = "claude-sonnet-4-6"
 SYSTEM = "You are a personal assistant on a phone. Use your tools; answer briefly."
 TOOL_ROUNDS = 5
+HISTORY = 12
 CALL_S = 120.0
 BACK_OFF_S = (1.0, 2.0)
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
@@ -52,10 +53,12 @@ class Claude:
         self._thrown_results = (Exception,) if "push-results-on-throw" in fixes else ()
         self._call_s = CALL_S if "total-deadline" in fixes else math.inf
         self._sanitizes_each_call = "sanitize-each-call" in fixes
+        self._may_begin = begins_a_turn if "pair-aware-trimming" in fixes else begins_anywhere
 
     def chat(self, text: str) -> str:
         """One turn. Whatever a call or a tool throws ends it."""
         self.messages.append({"role": "user", "content": text})
+        trim(self.messages, self._may_begin)
         self._sanitize()
         for _round in range(TOOL_ROUNDS):
             if self._sanitizes_each_call:
@@ -122,6 +125,24 @@ class Claude:
             time.sleep(wait_s)
             attempt += 1
         raise TimeoutError("Timeout")
+
+
+def trim(messages: list[Json], may_begin: Callable[[Json], bool]) -> None:
+    """Forget the oldest beyond `HISTORY` messages, and as many more as it takes to begin with one that may."""
+    cut = max(0, len(messages) - HISTORY)
+    while cut and not may_begin(messages[cut]):
+        cut += 1
+    del messages[:cut]
+
+
+def begins_anywhere(_message: Json) -> bool:
+    """Blind to pairs: a result may stay whose call is gone."""
+    return True
+
+
+def begins_a_turn(message: Json) -> bool:
+    """Only what the user wrote, so that calls go together with their results."""
+    return message["role"] == "user" and isinstance(message["content"], str)
 
 
 def sanitize(messages: list[Json]) -> int:

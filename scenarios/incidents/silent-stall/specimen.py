@@ -4,6 +4,8 @@ One message per process, the conversation in the session folder:
 
     python specimen.py --fixes none --time-scale 30 --session DIR --url http://127.0.0.1:8000 --key K "Hello"
 
+With ``--chat URL`` instead of a message it polls a chat service for its messages until it is ended, as the original does.
+
 The answer goes to stdout. On failure stderr says ``Error: …`` and the exit code is 1; Ctrl-C is the user's abort (130).
 Each fix moves one timer, or one place where an exception is caught. Durations are divided by ``--time-scale``.
 """
@@ -16,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from chat import Chat
 from claude import Claude
 from web import Http, Pace, web_fetch
 
@@ -25,6 +28,7 @@ FIXES = (
     "total-deadline",
     "push-results-on-throw",
     "sanitize-each-call",
+    "pair-aware-trimming",
 )
 SHELL_S = 30.0
 
@@ -84,12 +88,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", required=True)
-    parser.add_argument("message")
+    speaks = parser.add_mutually_exclusive_group(required=True)
+    speaks.add_argument("--chat", metavar="URL")
+    speaks.add_argument("message", nargs="?")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play one turn. The conversation is kept however the turn ends, short of a kill."""
+    """Play one turn, or those of the chat. The conversation is kept however a turn ends, short of a kill."""
     options = parse(argv)
     log = options.session / "conversation.json"
     messages = json.loads(log.read_text()) if log.exists() else []
@@ -103,8 +109,18 @@ def main(argv: Sequence[str]) -> int:
         tools=tools(web),
         schemas=SCHEMAS,
     )
+
+    def talk(text: str) -> str:
+        try:
+            return claude.chat(text)
+        finally:
+            options.session.mkdir(parents=True, exist_ok=True)
+            log.write_text(json.dumps(messages))
+
     try:
-        print(claude.chat(options.message))
+        if options.chat:
+            Chat(web, options.fixes, url=options.chat, key=options.key).serve(talk)
+        print(talk(options.message))
     except KeyboardInterrupt:
         print("Aborted", file=sys.stderr)
         return 130
@@ -112,9 +128,6 @@ def main(argv: Sequence[str]) -> int:
         # The original's one handler: whatever was thrown becomes a chat message.
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    finally:
-        options.session.mkdir(parents=True, exist_ok=True)
-        log.write_text(json.dumps(messages))
     return 0
 
 

@@ -91,7 +91,8 @@ class Http:
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], inactivity_s: float
     ) -> Response:
         parts = urlsplit(url)
-        link = http.client.HTTPConnection(parts.hostname or "", parts.port)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        link = kind(parts.hostname or "", parts.port)
         try:
             link.connect()
             # Armed only now, as a socket's inactivity timer is: connecting may take for ever,

@@ -72,10 +72,10 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ("", "a.yaml:1: expected exactly one of command, callable and http, found none"),
+        ("", "a.yaml:1: expected exactly one of command, callable, http and chat, found none"),
         (
             "command: [x]\ncallable: a:b\n",
-            "a.yaml:4: expected exactly one of command, callable and http, found command and",
+            "a.yaml:4: expected exactly one of command, callable, http and chat, found command and",
         ),
         ("comand: [x]\n", "a.yaml:3: unknown key 'comand' (did you mean 'command'?)"),
         ("command: []\n", "a.yaml:3: 'command': expected at least 1, found an empty list"),
@@ -111,6 +111,11 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("command: [x]\nenv: {A: '{message}'}\n", "a.yaml:4: {message} has no value here"),
         ("command: ['{port}']\n", "a.yaml:3: {port} is for a service that we start"),
         ("command: [x]\nworkdir: '{home}/t'\n", "a.yaml:4: expected a folder named by {here}"),
+        ("command: [x]\nhosts: {API.example.com: llm}\n", "a.yaml:4: "),
+        ("command: [x]\nhosts: {api.example.com: lm}\n", "a.yaml:4: "),
+        ("http: {base: 'http://h:1', url: /m}\nhosts: {a.b: llm}\n", "a.yaml:4: an agent with hosts of its own has a"),
+        ("command: ['{tool_command}']\ntools: stdio\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not reach into"),
+        ("command: ['{pipe}']\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not reach into"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, more: str, expected: str):

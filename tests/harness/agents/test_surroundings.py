@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, open_agent
-from wedgehog.harness.agents.surroundings import prepare, session_files
+from wedgehog.harness.agents.surroundings import plant, prepare, session_files
 
 SHOW = """
     import json, os, sys
@@ -92,3 +92,18 @@ async def test_a_run_folder_given_by_a_relative_path_works(spec_of, place, tmp_p
     monkeypatch.chdir(tmp_path)
     env = (await shown(spec_of(SHOW), replace(place, folder=Path("run"))))["env"]
     assert env["HOME"] == str(tmp_path / "run" / "home")
+
+
+def test_a_session_is_planted_where_the_spec_says_and_what_is_appended_begins_a_line(spec_of, place):
+    """Also behind a line that a crash has torn."""
+    spec = spec_of(SHOW, session_file="{session_dir}/deep/{session}.jsonl")
+    file = plant(spec, place, b"one\nhalf a li")
+    assert file == place.session_dir / "deep" / f"{place.session}.jsonl"
+    assert plant(spec, place, b"two\n") == file
+    assert file.read_text() == "one\nhalf a li\ntwo\n"
+
+
+def test_a_session_is_not_planted_outside_the_runs_own_folder(spec_of, place):
+    """The user's own sessions stay as they are."""
+    with pytest.raises(AgentError, match="session_file: '/somewhere/else' lies outside the run's own folder"):
+        plant(spec_of(SHOW, session_file="/somewhere/else"), place, b"")

@@ -6,7 +6,21 @@ from datetime import UTC, datetime
 
 import pytest
 
-from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import (
+    BALANCE,
+    Duplicated,
+    EarlyEnd,
+    ErrorEvent,
+    Failure,
+    Malformed,
+    NoUsage,
+    PingsOnly,
+    Reordered,
+    Reply,
+    Text,
+    ToolCall,
+    Usage,
+)
 from wedgehog.harness.faults.answering import Context
 from wedgehog.harness.faults.base import parse_fault
 
@@ -96,3 +110,80 @@ def test_max_tokens_cuts_the_text_where_there_is_no_call():
     assert harmed({"max_tokens": 3}, two).items == (Text("Hel"),)
     assert harmed({"max_tokens": 99}, two).items == (Text("Hello "), Text("worl"))
     assert harmed("max_tokens", Failure(500)) == Failure(500)
+
+
+TWO = Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}, id="8")))
+
+
+@pytest.mark.parametrize(
+    ("do", "edit"),
+    [
+        ("duplicated_event", Duplicated(3)),
+        ("reordered_events", Reordered(3)),
+        ("malformed_json", Malformed(3)),
+        ("no_usage", NoUsage()),
+    ],
+)
+def test_other_edits_need_no_event(do, edit):
+    """With one they strike there; without, at the first event that delivers something."""
+    assert harmed(do).edits == (edit,)
+    assert getattr(harmed(do, context=replace(CONTEXT, event=None)).edits[0], "event", 0) == 0
+    assert harmed(do, Failure(500)) == Failure(500)
+
+
+def test_a_page_and_a_used_up_balance_replace_the_answer():
+    """What the page says and how the provider refuses is the fake's to know."""
+    assert harmed("html_body") == Failure(200, html=True)
+    assert harmed({"html_body": {"code": 502, "message": "Down"}}) == Failure(502, message="Down", html=True)
+    assert harmed("balance") == Failure(402, kind=BALANCE)
+
+
+def test_an_empty_reply_and_a_refusal_keep_nothing_of_what_was_to_be_said():
+    """Both are complete replies; what they cost stays as scripted."""
+    told = replace(REPLY, usage=Usage(7, 8))
+    assert harmed("empty_reply", told) == Reply(usage=Usage(7, 8), stop="end")
+    assert harmed({"refusal": "No."}, told) == Reply((Text("No."),), usage=Usage(7, 8), stop="refusal")
+    assert harmed("empty_reply", Failure(500)) == harmed("refusal", Failure(500)) == Failure(500)
+
+
+def test_duplicate_ids_take_two_calls():
+    """All calls bear the first one's id, made up where it has none; a single call stays as it is."""
+    assert [call.id for call in harmed("duplicate_ids", TWO).items[1:]] == ["7", "7"]
+    nameless = Reply((replace(LIST, id=""), LIST))
+    first, second = harmed("duplicate_ids", nameless).items
+    assert first.id == second.id != ""
+    assert harmed("duplicate_ids") == REPLY
+
+
+@pytest.mark.parametrize(
+    ("do", "tools", "name"),
+    [
+        ("near_miss_tool", ("Bash",), "Bah"),
+        ({"near_miss_tool": "case"}, ("Bash",), "bASH"),
+        ({"near_miss_tool": "suffix"}, ("Bash",), "Bash_tool"),
+        ("near_miss_tool", ("Bash", "Bah"), "Bash_tool"),
+        ("near_miss_tool", (), "x_tool"),
+    ],
+)
+def test_a_near_miss_is_no_tool_that_was_advertised(do, tools, name):
+    """By a letter, by case or by a suffix; where that is a tool too, or no other name, by a suffix."""
+    called = "Bash" if tools else "x"
+    answer = Reply((ToolCall(called, {"command": "ls"}, id="7"),))
+    missed = harmed(do, answer, replace(CONTEXT, tools=tools)).items[0]
+    assert missed == ToolCall(name, {"command": "ls"}, id="7")
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        ("prose", "I will call it with command as you asked."),
+        ("fenced", '```json\n{"command": "ls"}\n```'),
+        ("unclosed", '{"command": "ls"'),
+        ("list", '[{"command": "ls"}]'),
+        ("wrong_types", '{"command": 7}'),
+        ("none", ""),
+    ],
+)
+def test_garbage_arguments_are_sent_verbatim(kind, raw):
+    """The call keeps its name and its id; only its arguments make no sense."""
+    assert harmed({"garbage_arguments": kind}).items == (LOOK, replace(LIST, raw_args=raw))

@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
 from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import TICK_S
+from wedgehog.harness.strategies.telling_calls import TICK_S
 
 
 def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = "") -> History:

@@ -43,15 +43,16 @@ def test_parameters_are_known_with_type_default_and_unit():
 def test_those_without_a_stock_number_are_told_apart():
     """Without a spec's limit they can only report."""
     assert {name for name, it in known().items() if it.reported_only} == {
+        "rows_bound",
         "spend_bound",
         "tool_deadline",
         "tool_result_bound",
     }
 
 
-def test_only_turn_answered_waits_to_be_asked():
+def test_only_what_no_agent_promises_waits_to_be_asked():
     """All others are judged on every run."""
-    assert [name for name, it in known().items() if it.asked] == ["turn_answered"]
+    assert [name for name, it in known().items() if it.asked] == ["result_durable", "rows_bound", "turn_answered"]
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,107 @@ def test_where_answers_never_carry_the_models_words_it_cannot_be_told():
     tell.message("recovery")
     tell.reply(tell.ask(1), "Done")
     assert check("session_recovers", tell.end("All is well.").seal()).status == "inconclusive"
+
+
+def _killed() -> Telling:
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    return tell.kill()
+
+
+def _unheard(tell: Telling) -> None:
+    """A message that nobody reacts to, until its time is over."""
+    tell.message()
+    tell.wait(121).deadline()
+    tell.end("", ended="deadline", exit_code=-9)
+
+
+def test_three_messages_after_a_kill_that_nobody_answers_are_lost():
+    """A stuck session: the recovery message is not answered either."""
+    tell = _killed()
+    for _ in range(3):
+        _unheard(tell)
+    tell.message("recovery")
+    tell.wait(121).deadline()
+    verdict = check("session_recovers", tell.end("", ended="deadline", exit_code=-9).seal())
+    assert (verdict.status, verdict.says) == (
+        "fail",
+        "the message after healing was not answered: no answer and no error by the deadline; of 4 messages 4 "
+        "unanswered in time: turn 2 lost, turn 3 lost, turn 4 lost, the recovery message lost",
+    )
+
+
+def test_messages_that_waited_are_answered_late_never_or_lost_and_it_is_said_which():
+    """After the release: one answer comes with another's, one to nobody, one message is only carried along."""
+    tell = _killed()
+    first = tell.message()
+    nonce = tell.nonce
+    tell.wait(121).deadline().end("", ended="deadline", exit_code=None)
+    second = tell.message()
+    tell.wait(121).deadline().end("", ended="deadline", exit_code=None)
+    third = tell.message()
+    tell.wait(121).deadline().end("", ended="deadline", exit_code=None)
+    fourth = tell.message()
+    tell.wait(121).deadline().end("", ended="deadline", exit_code=None)
+    tell.reply(tell.ask(1, turn=second, sees=[1, second]), "Done at last")
+    tell.message("recovery")
+    tell.reply(tell.ask(1, sees=[1, first, second, third]), f"Done {tell.nonce}")
+    verdict = check("session_recovers", tell.end(f"{nonce} and {tell.nonce}").seal())
+    assert (verdict.status, verdict.says) == (
+        "pass",
+        "recovered late; of 5 messages 4 unanswered in time: turn 2 answered late (in the recovery message), "
+        "turn 3 answered late (to nobody), turn 4 never answered, though still in the conversation, turn 5 lost",
+    )
+    assert fourth == 5
+
+
+def test_the_context_is_that_of_the_first_message_that_is_answered_after_a_kill():
+    """What comes after it carries it, and hides what was lost."""
+    tell = _killed()
+    second = tell.message()
+    tell.reply(tell.ask(1, sees=[second]), f"Done {tell.nonce}")
+    tell.end().message("recovery")
+    tell.reply(tell.ask(1, sees=[second, 3]), f"Done {tell.nonce}")
+    verdict = check("session_recovers", tell.end().seal())
+    assert (verdict.status, verdict.says) == (
+        "pass",
+        "recovered, context lost: the request of turn 2 carried no earlier turn",
+    )
+
+
+def test_messages_before_the_last_harm_and_those_that_owe_nothing_are_none_that_waited():
+    """A later fault has an excuse of its own."""
+    tell = Telling()
+    tell.message()
+    tell.wait(121).deadline()
+    tell.end("", ended="deadline", exit_code=-9).message()
+    tell.ask(1)
+    tell.kill().message("wake_up")
+    tell.reply(tell.ask(1), "Nothing to do.")
+    tell.end("").message("recovery")
+    tell.answer_step(1)
+    assert check("session_recovers", tell.end().seal()).says == "recovered"
+
+
+def test_an_agent_that_never_asks_from_a_planted_session_has_not_recovered():
+    """Its control had asked, from a session of its own."""
+    tell = Telling().planted()
+    tell.message("recovery")
+    tell.wait(61).start_missed()
+    assert check("session_recovers", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
+
+
+def test_a_message_that_reached_the_model_and_is_in_no_later_request_is_lost():
+    """Its own turn's request does not keep it."""
+    tell = _killed()
+    tell.message()
+    tell.ask(1)
+    tell.wait(121).deadline()
+    tell.end("", ended="deadline", exit_code=-9).message("recovery")
+    tell.reply(tell.ask(1, sees=[1, 3]), f"Done {tell.nonce}")
+    verdict = check("session_recovers", tell.end().seal())
+    assert verdict.says == (
+        "recovered late, its request carried 1 of 2 earlier turns; of 2 messages 1 unanswered in time: turn 2 lost"
+    )

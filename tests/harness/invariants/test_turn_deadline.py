@@ -111,3 +111,30 @@ def test_an_agent_that_never_asked_at_all_is_inconclusive():
     tell.message()
     tell.wait(61).start_missed()
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"
+
+
+def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
+    """Its control had asked, from a session of its own."""
+    tell = Telling().planted()
+    tell.message()
+    tell.wait(61).start_missed()
+    assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
+
+
+def test_what_the_agent_was_seen_to_wait_for_is_said_and_is_evidence():
+    """A deadline, or a message to which it never asked the model."""
+    for missed in (False, True):
+        tell = Telling()
+        tell.message()
+        tell.answer_step(1)
+        tell.end().message()
+        if missed:
+            tell.wait(62).start_missed(60)
+        else:
+            tell.ask(1)
+            tell.wait(122).deadline()
+        tell.sees_hang("it waited for Godot")
+        history = tell.end("", ended="deadline", exit_code=-9).seal()
+        verdict = check("turn_deadline", history)
+        assert verdict.status == "fail" and verdict.says.endswith(".0 s: it waited for Godot")
+        assert history.events[verdict.evidence[-1]].kind == "hang_seen"

@@ -1,6 +1,7 @@
 """A run that is stopped twice still ends its processes."""
 
 import asyncio
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -23,9 +24,10 @@ async def test_a_cancelled_end_ends_everything_first(tmp_path: Path):
         for _ in range(2):
             ending.cancel()
             await asyncio.sleep(0)
-        (outcome,) = await asyncio.gather(ending, return_exceptions=True)
-        assert isinstance(outcome, asyncio.CancelledError)
+        done, _ = await asyncio.wait({ending}, timeout=10)
+        assert done and ending.cancelled(), "it waits for threads that others keep"
         assert not psutil.pid_exists(owned.pid)
+        assert owned.exit_code == -signal.SIGKILL, "it was not waited for"
     finally:
         go_on.set()
         await asyncio.gather(*busy)

@@ -1,0 +1,1 @@
+"""What things cost: run with `nox -s bench`."""

@@ -1,0 +1,100 @@
+"""A client that costs the server nothing but its requests: raw bytes over connections that stay open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import cast
+
+PATIENCE_S = 60
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+def request(word: str, *, stream: bool) -> bytes:
+    """Write a request for a chat completion whose last message is `word`."""
+    messages = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": word}]
+    body = json.dumps({"model": "gpt-4o", "messages": messages, "stream": stream}).encode()
+    head = (
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer sk-bench\r\n"
+        "User-Agent: bench/1\r\nAccept: application/json\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class Connection(asyncio.Protocol):
+    """Asks one request again and again, and counts what comes back."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, asked: bytes, times: int, *, stream: bool) -> None:
+        """`times` requests are sent, one after the other."""
+        self.done = asyncio.get_running_loop().create_future()
+        self.last = b""
+        self._asked, self._left, self._stream = asked, times, stream
+        self._got = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for the first time."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(self._asked)
+
+    def data_received(self, data: bytes) -> None:
+        """Ask again when a reply is whole."""
+        self._got += data
+        if not self._is_whole():
+            return
+        self.last = bytes(self._got)
+        self._got.clear()
+        self._left -= 1
+        if self._left:
+            self._transport.write(self._asked)
+        else:
+            self._transport.close()
+            self.done.set_result(self.last)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell of an end that came too early."""
+        if not self.done.done():
+            self.done.set_exception(exc or ConnectionError(f"closed after {bytes(self._got[:300])!r}"))
+
+    def _is_whole(self) -> bool:
+        if self._stream:
+            return self._got.endswith(LAST_CHUNK)
+        head = self._got.find(b"\r\n\r\n")
+        if head < 0:
+            return False
+        if b"chunked" in self._got[:head].lower():
+            return self._got.endswith(LAST_CHUNK)
+        length = self._got[:head].lower().split(b"content-length: ")[1].split(b"\r")[0]
+        return len(self._got) >= head + 4 + int(length)
+
+
+async def ask(port: int, word: str, count: int, *, stream: bool, connections: int = 8) -> bytes:
+    """Send `count` requests over a few connections; return the last reply, head and all."""
+    loop = asyncio.get_running_loop()
+    asked, times = request(word, stream=stream), count // connections
+    opened = [
+        await loop.create_connection(lambda: Connection(asked, times, stream=stream), "127.0.0.1", port)
+        for _ in range(connections)
+    ]
+    async with asyncio.timeout(PATIENCE_S):
+        replies = await asyncio.gather(*(protocol.done for _, protocol in opened))
+    return replies[0]
+
+
+async def hold(port: int, count: int) -> list[asyncio.StreamWriter]:
+    """Open `count` streams that stall after their first event; each is there when this returns."""
+    asked = request("hold", stream=True)
+    held: list[asyncio.StreamWriter] = []
+    for start in range(0, count, 200):
+        held += await asyncio.gather(*(_held(port, asked) for _ in range(min(200, count - start))))
+    return held
+
+
+async def _held(port: int, asked: bytes) -> asyncio.StreamWriter:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(asked)
+    async with asyncio.timeout(PATIENCE_S):
+        await reader.readuntil(b"data: ")
+    return writer

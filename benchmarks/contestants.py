@@ -1,0 +1,72 @@
+"""The servers that are measured, each as a process of its own that says its port on its first line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+EVENTS: Final = 53
+PIECE: Final = 4
+WORDS: Final = "abcd" * (EVENTS - 3)
+"""Streamed in pieces of four characters, this is 50 events; the role, the reason and `[DONE]` make 53."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A server: how it is started, with `{port}`, and what its name is in the table."""
+
+    name: str
+    command: tuple[str, ...]
+
+    @contextmanager
+    def running(self, port: int) -> Iterator[subprocess.Popen[bytes]]:
+        """Run it, and end it; how far it is with starting is not waited for."""
+        command = [word.format(port=port) for word in self.command]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, cwd=HERE.parent, env={**os.environ, "PYTHONHASHSEED": "0"}
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def ours() -> Contestant:
+    """The fake provider."""
+    return Contestant("wedgehog", (sys.executable, str(HERE / "serve_ours.py"), "{port}"))
+
+
+def bare() -> Contestant:
+    """aiohttp with nothing but the finished bytes: what no server on it can be below."""
+    return Contestant("bare aiohttp", (sys.executable, str(HERE / "serve_bare.py"), "{port}"))
+
+
+def aimock(node_modules: Path, folder: Path) -> Contestant | None:
+    """CopilotKit's aimock where npm has installed it, else None."""
+    entry = node_modules / "@copilotkit" / "aimock" / "dist" / "cli.js"
+    node = shutil.which("node")
+    if node is None or not entry.exists():
+        return None
+    fixtures = [
+        {
+            "match": {"userMessage": "hold"},
+            "response": {"content": WORDS},
+            "streamingProfile": {"ttft": 0, "tps": 0.002},
+        },
+        {"match": {"userMessage": "stream"}, "response": {"content": WORDS}, "chunkSize": PIECE},
+        {"match": {"userMessage": "plain"}, "response": {"content": "Hello there, how are you?"}},
+    ]
+    file = folder / "fixtures.json"
+    file.write_text(json.dumps({"fixtures": fixtures}))
+    words = ("-p", "{port}", "-f", str(file), "--log-level", "silent", "--chunk-size", str(PIECE))
+    return Contestant("aimock 1.43", (node, str(entry), *words))

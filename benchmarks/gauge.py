@@ -1,0 +1,28 @@
+"""What a process has used: CPU to the nanosecond where Linux tells, and memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+
+def cpu_ms(pid: int) -> float:
+    """Return the CPU time of all threads of a process."""
+    threads = Path(f"/proc/{pid}/task")
+    if threads.exists():
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e6
+    times = psutil.Process(pid).cpu_times()
+    return (times.user + times.system) * 1000
+
+
+def memory_kb(pid: int) -> float:
+    """Return the resident memory of a process."""
+    return float(psutil.Process(pid).memory_info().rss) / 1024
+
+
+def machine() -> str:
+    """Name the machine's processor, cores and memory."""
+    named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    processor = named[0].split(":")[1].strip() if named else "an unnamed processor"
+    return f"{processor}, {psutil.cpu_count()} cores, {round(psutil.virtual_memory().total / 2**30)} GiB"

@@ -1,0 +1,93 @@
+"""One connection of the fake provider: requests in, one after the other, and finished bytes out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from wedgehog.fake_llm.incoming import Incoming, Reader
+from wedgehog.fake_llm.observer import Conn
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Connection(asyncio.Protocol):
+    """Answers requests in their order: `answer` writes a reply, and a hang-up cancels it.
+
+    `opened` and `closed` are told of its beginning and its end; `carried` counts the bytes sent to the client, and
+    `by_us` tells who ended it.
+    """
+
+    conn: Conn
+    transport: asyncio.Transport
+
+    def __init__(
+        self,
+        opened: Callable[[Connection], Conn],
+        answer: Callable[[Connection, Incoming], Awaitable[None]],
+        closed: Callable[[Connection], None],
+    ) -> None:
+        """Nobody has connected yet."""
+        self.carried = 0
+        self.by_us = False
+        self._is_lost = False
+        self._opened, self._answer, self._closed = opened, answer, closed
+        self._reader = Reader(self._go_ahead)
+        self._waiting: deque[Incoming] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell if a request is being answered."""
+        return self._task is not None
+
+    @property
+    def is_there(self) -> bool:
+        """Tell if the client is, or if something is still being done for it."""
+        return self.is_busy or not self._is_lost
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, now."""
+        self.carried += len(data)
+        self.transport.write(data)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tell that somebody connected."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101
+        self.transport = transport
+        self.conn = self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer the requests that are whole."""
+        self._waiting.extend(self._reader.feed(data))
+        if self._waiting and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._answer_all())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop answering: nobody is there."""
+        self._is_lost = True
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+        self._closed(self)
+
+    def _go_ahead(self) -> None:
+        self.write(_CONTINUE)
+
+    async def _answer_all(self) -> None:
+        try:
+            while self._waiting and not self.transport.is_closing():
+                await self._answer(self, self._waiting.popleft())
+                if self.by_us:
+                    self.transport.close()
+        except asyncio.CancelledError:
+            # A hang-up is an end like any other; a reply that it cuts off has told so itself.
+            pass
+        except Exception as bug:
+            self.transport.abort()
+            trouble = {"message": "a request could not be answered", "exception": bug, "protocol": self}
+            asyncio.get_running_loop().call_exception_handler(trouble)
+        finally:
+            self._task = None

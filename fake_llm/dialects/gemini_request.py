@@ -1,0 +1,122 @@
+"""Reads requests for Gemini: the model and the method from the path, the rest from the body.
+
+Names are read in camelCase and snake_case, and one object may stand for a list of one, as in Protocol Buffers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.request import Request, counted, mapped
+
+WIRE: Final = "gemini"
+ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
+"""A version of the API, a model, and what it shall do."""
+
+
+def parse(request: Request) -> Conversation:
+    """Read a request: the model and if it is streamed from the path, the rest from the body."""
+    document = request.document or {}
+    config = field(document, "generationConfig")
+    address = ADDRESS.fullmatch(request.path)
+    _, model, method = address.groups() if address else ("", "", "")
+    system = _text(several(field(field(document, "systemInstruction"), "parts")))
+    declared = [
+        mapped(one) for tool in several(document.get("tools")) for one in several(field(tool, "functionDeclarations"))
+    ]
+    return Conversation(
+        wire=WIRE,
+        model=model,
+        stream=method == "streamGenerateContent",
+        messages=(*([Message("system", system)] if system else []), *_messages(several(document.get("contents")))),
+        tools=tuple(map(_tool, declared)),
+        max_tokens=counted(field(config, "maxOutputTokens")),
+        schema=_schema(config),
+    )
+
+
+def field(value: object, name: str) -> Any:
+    """Return a field of an object by its camelCase name or its snake_case one, None where there is neither.
+
+    >>> field({"function_call": 1}, "functionCall")
+    1
+    """
+    found = mapped(value)
+    return found[name] if name in found else found.get(_snake(name))
+
+
+def several(value: object) -> list[Any]:
+    """Return a list as it is, an object as a list of one, and anything else as an empty one."""
+    return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
+
+
+def _messages(contents: list[Any]) -> Iterator[Message]:
+    waiting: list[ToolCallSeen] = []
+    for index, content in enumerate(contents):
+        parts = [mapped(part) for part in several(field(content, "parts"))]
+        text = _text(parts)
+        if field(content, "role") == "model":
+            found = [mapped(field(part, "functionCall")) for part in parts if field(part, "functionCall") is not None]
+            calls = [_call(call, f"{index}/{number}") for number, call in enumerate(found)]
+            waiting += calls
+            yield Message("assistant", text, tuple(calls))
+            continue
+        answers = [mapped(field(part, "functionResponse")) for part in parts if field(part, "functionResponse")]
+        if answers:
+            yield Message("tool", tool_results=tuple(_result(answer, waiting) for answer in answers))
+        if text or not answers:
+            yield Message("user", text)
+
+
+def _text(parts: list[Any]) -> str:
+    said = [field(part, "text") for part in parts if not mapped(part).get("thought")]
+    return "\n".join(text for text in said if isinstance(text, str) and text)
+
+
+def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
+    given = json.dumps(call.get("args") or {}, ensure_ascii=False)
+    return ToolCallSeen(str(call.get("id") or made_up_id), str(call.get("name", "")), given)
+
+
+def _result(answer: dict[str, Any], waiting: list[ToolCallSeen]) -> ToolResultSeen:
+    """Read a response; without an id it belongs to the first call of its name that still waits."""
+    id_, name = answer.get("id"), answer.get("name")
+    call = next((call for call in waiting if (call.id == id_ if id_ else call.name == name)), None)
+    if call:
+        waiting.remove(call)
+    told = answer.get("response")
+    values = list(told.values()) if isinstance(told, dict) else []
+    text = values[0] if len(values) == 1 and isinstance(values[0], str) else json.dumps(told, ensure_ascii=False)
+    return ToolResultSeen(str(id_ or (call.id if call else "")), text, "error" in mapped(told))
+
+
+def _tool(declared: dict[str, Any]) -> ToolSpec:
+    schema = field(declared, "parametersJsonSchema") or _lowered(mapped(declared.get("parameters")))
+    return ToolSpec(str(declared.get("name", "")), str(declared.get("description", "")), mapped(schema))
+
+
+def _schema(config: object) -> dict[str, Any] | None:
+    wanted = field(config, "responseJsonSchema") or field(config, "responseSchema")
+    if isinstance(wanted, dict):
+        return mapped(_lowered(wanted))
+    return {"type": "object"} if field(config, "responseMimeType") == "application/json" else None
+
+
+def _lowered(schema: Any) -> Any:
+    """Write types as JSON Schema does: `STRING` is `string`."""
+    if isinstance(schema, list):
+        return [_lowered(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    typed = {"type": schema["type"].lower()} if isinstance(schema.get("type"), str) else {}
+    return {name: _lowered(value) for name, value in schema.items()} | typed

@@ -1,0 +1,119 @@
+"""What OpenAI's two APIs share: the shape of errors, the words for what is wrong with any request, and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from math import inf
+from typing import Any, Final
+
+from wedgehog.fake_llm.dialects.base import Refusal, Response
+from wedgehog.fake_llm.ids import made_up
+from wedgehog.fake_llm.request import Request, counted
+from wedgehog.fake_llm.sse import encode
+
+QUOTA: Final = "insufficient_quota"
+BROKE: Final = Refusal(429, kind=QUOTA)
+
+_BAD_REQUEST: Final = 400
+_NO_QUOTA: Final = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error, "
+    "read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors."
+)
+NO_KEY: Final = Refusal(
+    401,
+    "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth "
+    "(i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the "
+    "API from your browser and are prompted for a username and password.",
+    "invalid_request_error",
+)
+_NO_JSON: Final = (
+    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library "
+    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
+)
+_ERRORS: Final[dict[int, tuple[str, str | None, str]]] = {
+    400: ("invalid_request_error", None, "Invalid request."),
+    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
+    403: ("invalid_request_error", "unsupported_country_region_territory", "Country or region not supported."),
+    404: ("invalid_request_error", None, "Not found."),
+    413: ("invalid_request_error", None, "Request body too large."),
+    429: ("requests", "rate_limit_exceeded", "Rate limit reached for requests. Please try again later."),
+    500: ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
+    503: ("service_unavailable", None, "The engine is currently overloaded, please try again later."),
+}
+
+
+def error(refusal: Refusal, request: Request) -> Response:
+    """Write `{"error": {"message", "type", "param", "code"}}`."""
+    told = described(refusal)
+    return Response(refusal.status, encode({"error": told}), told["type"], told["message"])
+
+
+def described(refusal: Refusal) -> dict[str, Any]:
+    """Say all that OpenAI says of an error."""
+    kind, code, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
+    if refusal.kind == QUOTA:
+        code, message = QUOTA, _NO_QUOTA
+    elif refusal.kind or refusal.param or refusal.code:
+        code = refusal.code
+    return {
+        "message": refusal.message or message,
+        "type": refusal.kind or kind,
+        "param": refusal.param,
+        "code": code,
+    }
+
+
+def headers(request: Request) -> list[tuple[str, str]]:
+    """Name the reply and the version of the API."""
+    return [
+        ("x-request-id", f"req_{made_up('request', request.call, length=32).lower()}"),
+        ("openai-version", "2020-10-01"),
+        ("openai-processing-ms", "1"),
+    ]
+
+
+def unreadable(request: Request) -> Iterator[Refusal]:
+    """Yield what is wrong with a request before its fields are looked at."""
+    if not request.key:
+        yield NO_KEY
+    if request.document is None:
+        yield bad(_NO_JSON)
+
+
+def bad(message: str, param: str | None = None, code: str | None = None) -> Refusal:
+    """Refuse a field's value."""
+    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, code)
+
+
+def missing(param: str) -> Refusal:
+    """Refuse because a field is not there."""
+    return bad(f"Missing required parameter: '{param}'.", param, "missing_required_parameter")
+
+
+def not_among(value: object, supported: Collection[str], param: str) -> Refusal:
+    """Refuse because a field's value is none of those that there are."""
+    *names, last = (f"'{name}'" for name in supported)
+    choices = f"{', '.join(names)}, and {last}" if len(names) > 1 else " and ".join((*names, last))
+    return bad(f"Invalid value: '{value}'. Supported values are: {choices}.", param, "invalid_value")
+
+
+def out_of_range(value: object, param: str, low: int, high: float = inf) -> Iterator[Refusal]:
+    """Yield a refusal of a whole number that is too low or too high; what is no number is looked at elsewhere."""
+    number = counted(value)
+    if number is not None and number < low:
+        text = f"integer below minimum value. Expected a value >= {low}, but got {number} instead."
+        yield bad(f"Invalid '{param}': {text}", param, "integer_below_min_value")
+    if number is not None and number > high:
+        text = f"integer above maximum value. Expected a value <= {high}, but got {number} instead."
+        yield bad(f"Invalid '{param}': {text}", param, "integer_above_max_value")
+
+
+def empty(param: str) -> Refusal:
+    """Refuse an array that should hold something."""
+    text = "empty array. Expected an array with minimum length 1, but got an empty array instead."
+    return bad(f"Invalid '{param}': {text}", param, "empty_array")
+
+
+def unpaired(message: str, param: str) -> Refusal:
+    """Refuse a tool call without its result, or a result without its call."""
+    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, pairing=True)

@@ -1,0 +1,242 @@
+"""Reads HTTP/1.x requests out of a connection's bytes, without any I/O.
+
+bytes ─▶ Reader.feed ─▶ Incoming, Incoming, …        after one with `trouble` nothing more can be read
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, TypeVar, overload
+from urllib.parse import parse_qsl, unquote
+
+_T = TypeVar("_T")
+
+LARGEST_BODY: Final = 64 * 2**20
+_LONGEST_HEAD: Final = 64 * 2**10
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_START: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP/1\.([01])")
+_FIELD: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*", re.DOTALL)
+_WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_UNDECODED: Final = "The request body could not be decoded"
+
+
+class Headers(Mapping[str, str]):
+    """Header fields by name, whatever its case; values of one name are joined by commas.
+
+    >>> Headers({"content-type": "text/html"})["Content-Type"]
+    'text/html'
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        """`fields` have names in small letters."""
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> str:
+        """Return the value of a field."""
+        return self._fields[name.lower()]
+
+    @overload
+    def get(self, name: str, /) -> str | None: ...
+
+    @overload
+    def get(self, name: str, /, default: _T) -> str | _T: ...
+
+    def get(self, name: str, /, default: _T | None = None) -> str | _T | None:
+        """Return the value of a field, or something else where none came."""
+        return self._fields.get(name.lower(), default)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell if a field came."""
+        return isinstance(name, str) and name.lower() in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names, in small letters."""
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        """Count the names."""
+        return len(self._fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a request cannot be read whole, with the HTTP status for it."""
+
+    status: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request as it arrived; its body is whole and unpacked, or there is `trouble`."""
+
+    method: str
+    target: str
+    http_1_0: bool
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+    trouble: Trouble | None = None
+
+    @property
+    def path(self) -> str:
+        """The target's path, decoded."""
+        path = self.target.partition("?")[0]
+        if not path.startswith("/") and "://" in path:
+            path = "/" + path.partition("://")[2].partition("/")[2]
+        return unquote(path) if "%" in path else path
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The target's query; of a name that comes again, the last value."""
+        found = self.target.partition("?")[2]
+        return dict(parse_qsl(found, keep_blank_values=True)) if found else {}
+
+    @property
+    def keep_alive(self) -> bool:
+        """Tell if the client wants to use the connection again."""
+        wanted = self.headers.get("connection", "").lower()
+        return "keep-alive" in wanted if self.http_1_0 else "close" not in wanted
+
+
+class Reader:
+    """Collects one connection's bytes until requests are whole; `go_ahead` is called where a client waits for it."""
+
+    def __init__(self, go_ahead: Callable[[], None] = lambda: None) -> None:
+        """Nothing has arrived yet."""
+        self._bytes = bytearray()
+        self._go_ahead = go_ahead
+        self._head: Incoming | None = None
+        self._length = 0
+        self._chunks: list[bytes] | None = None
+        self._lost = False
+
+    def feed(self, data: bytes) -> list[Incoming]:
+        """Take bytes, and return the requests that are whole with them."""
+        if self._lost:
+            return []
+        self._bytes += data
+        found: list[Incoming] = []
+        while not self._lost:
+            try:
+                request = self._next()
+            except _Unreadable as unreadable:
+                self._lost = True
+                head = self._head or Incoming("GET", "/", False, Headers({}))
+                request = _with(head, b"", Trouble(unreadable.status, str(unreadable)))
+            if request is None:
+                break
+            self._head, self._chunks = None, None
+            found.append(request)
+        return found
+
+    def _next(self) -> Incoming | None:
+        if self._head is None:
+            end = self._bytes.find(_END_OF_HEAD)
+            if (end if end >= 0 else len(self._bytes)) > _LONGEST_HEAD:
+                raise _Unreadable(431, "Request header fields too large.")
+            if end < 0:
+                return None
+            head = bytes(self._bytes[:end])
+            del self._bytes[: end + len(_END_OF_HEAD)]
+            self._head = _read_head(head)
+            self._frame(self._head)
+        body = self._chunked() if self._chunks is not None else self._measured()
+        return None if body is None else _with(self._head, _unpacked(body, self._head.headers), None)
+
+    def _frame(self, head: Incoming) -> None:
+        """Find out where the body will end, and send the go-ahead for it."""
+        coding, length = head.headers.get("transfer-encoding"), head.headers.get("content-length", "0")
+        if coding is not None and (coding.lower() != "chunked" or "content-length" in head.headers or head.http_1_0):
+            raise _Unreadable(400, "Transfer-Encoding is not understood.")
+        if not (length.isascii() and length.isdigit()) or len(length) > 18:
+            raise _Unreadable(400, "Content-Length is not a number.")
+        self._chunks, self._length = (None if coding is None else []), int(length)
+        if self._length > LARGEST_BODY:
+            raise _Unreadable(413)
+        if head.headers.get("expect", "").lower() == "100-continue":
+            self._go_ahead()
+
+    def _measured(self) -> bytes | None:
+        if len(self._bytes) < self._length:
+            return None
+        body = bytes(self._bytes[: self._length])
+        del self._bytes[: self._length]
+        return body
+
+    def _chunked(self) -> bytes | None:
+        assert self._chunks is not None  # noqa: S101
+        while True:
+            end = self._bytes.find(b"\r\n")
+            if end < 0:
+                return None
+            size = bytes(self._bytes[:end]).partition(b";")[0].strip()
+            if not re.fullmatch(rb"[0-9A-Fa-f]{1,8}", size):
+                raise _Unreadable(400, f"{_UNDECODED}: {size[:20]!r} is no size of a chunk")
+            count = int(size, 16)
+            if count == 0:
+                return self._trailed(end)
+            if self._length + count > LARGEST_BODY:
+                raise _Unreadable(413)
+            if len(self._bytes) < end + 2 + count + 2:
+                return None
+            self._chunks.append(bytes(self._bytes[end + 2 : end + 2 + count]))
+            self._length += count
+            del self._bytes[: end + 2 + count + 2]
+
+    def _trailed(self, end: int) -> bytes | None:
+        """Skip what follows the last chunk, up to the empty line."""
+        last = end if self._bytes[end : end + 4] == _END_OF_HEAD else self._bytes.find(_END_OF_HEAD, end)
+        if last < 0:
+            return None
+        del self._bytes[: last + 4]
+        return b"".join(self._chunks or [])
+
+
+class _Unreadable(Exception):  # noqa: N818  it is told to the client, as a trouble
+    def __init__(self, status: int, message: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _with(head: Incoming, body: bytes, trouble: Trouble | None) -> Incoming:
+    return Incoming(head.method, head.target, head.http_1_0, head.headers, body, trouble)
+
+
+@lru_cache(maxsize=64)  # a client's requests have few different heads
+def _read_head(head: bytes) -> Incoming:
+    first, *lines = head.decode("latin-1").lstrip("\r\n").split("\r\n")
+    start = _START.fullmatch(first)
+    if start is None:
+        raise _Unreadable(400, "The request line is not understood.")
+    fields: dict[str, str] = {}
+    for line in lines:
+        found = _FIELD.fullmatch(line)
+        if found is None:
+            raise _Unreadable(400, "A header field is not understood.")
+        name, value = found[1].lower(), found[2]
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    return Incoming(start[1], start[2], start[3] == "0", Headers(fields))
+
+
+def _unpacked(body: bytes, headers: Mapping[str, str]) -> bytes:
+    coding = headers.get("content-encoding", "identity").lower()
+    if coding == "identity" or not body:
+        return body
+    if coding not in _WINDOW_BITS:
+        raise _Unreadable(400, f"{_UNDECODED}: {coding} is not known")
+    unpacker = zlib.decompressobj(_WINDOW_BITS[coding])
+    try:
+        unpacked = unpacker.decompress(body, LARGEST_BODY + 1)
+    except zlib.error as broken:
+        raise _Unreadable(400, f"{_UNDECODED}: {broken}") from broken
+    if len(unpacked) > LARGEST_BODY:
+        raise _Unreadable(413)
+    if not unpacker.eof:
+        raise _Unreadable(400, f"{_UNDECODED}: it ends too early")
+    return unpacked

@@ -1,0 +1,108 @@
+"""Installs one version of a known runtime into a folder of its own in the cache; offline afterwards.
+
+npm packages go into a prefix of their own, Python packages into a virtual environment of their own. What npm and pip
+print is kept in install.log.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from wedgehog.harness.agents.runtime import MARK, Runtime, node_package, place_of
+from wedgehog.harness.agents.spec import AgentSpec
+
+PATIENCE_S = 1200
+LAST_LINES = 5
+
+
+class InstallError(Exception):
+    """It could not be installed; one line, and where the rest is."""
+
+
+def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False) -> Path:
+    """Install `spec`'s runtime at its version; its folder. Nothing is done where it lies there already.
+
+    Raises:
+        InstallError: npm or pip failed, or is missing; what they said last.
+    """
+    runtime, place = spec.runtime, spec.install
+    if runtime is None or place is None:
+        raise InstallError(f"{spec.path}: the spec does not say where {spec.name} comes from (runtime: …)")
+    if (place / MARK).is_file() and not again:
+        say(f"{spec.name} is installed: {place}")
+        return place
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    try:
+        _npm(runtime, spec.version, place, say) if runtime.npm else _pip(runtime, spec.version, place, say)
+    except BaseException:
+        (place / MARK).unlink(missing_ok=True)
+        raise
+    facts = {"name": spec.family, "version": spec.version, "packages": _packages(runtime, spec.version)}
+    (place / MARK).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    say(f"installed {spec.name}: {place}")
+    return place
+
+
+def remove(name: str, version: str) -> bool:
+    """Delete one installed version; whether there was one."""
+    place = place_of(name, version)
+    there = place.is_dir()
+    shutil.rmtree(place, ignore_errors=True)
+    return there
+
+
+def _packages(runtime: Runtime, version: str) -> list[str]:
+    return [package.replace("{version}", version) for package in (*runtime.npm, *runtime.pip)]
+
+
+def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InstallError("npm is not on PATH: install Node.js first")
+    packages = _packages(runtime, version)
+    if runtime.node:
+        packages.append(f"{node_package()}@{runtime.node}")
+    overrides = {name: f"file:{_stub(place, name, content)}" for name, content in runtime.stubs.items()}
+    manifest = {"name": "wedgehog-agent", "private": True, "overrides": overrides}
+    (place / "package.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    say(f"npm install {' '.join(packages)}")
+    quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+    scripts = [] if runtime.npm_scripts else ["--ignore-scripts"]
+    _run([npm, "install", "--prefix", str(place), *quiet, *scripts, *packages], place)
+
+
+def _stub(place: Path, name: str, content: dict[str, str]) -> Path:
+    """A package of the same name with nothing behind it, for one that can't be had and is not needed."""
+    folder = place / "stubs" / name
+    for file, text in {"package.json": json.dumps({"name": name, "version": "99.0.0"}), **content}.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder
+
+
+def _pip(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+    venv.create(place / "venv", with_pip=True, symlinks=sys.platform != "win32")
+    packages = _packages(runtime, version)
+    say(f"pip install {' '.join(packages)}")
+    python = place / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    _run([str(python), "-m", "pip", "install", *quiet, *packages], place)
+
+
+def _run(argv: Sequence[str], place: Path) -> None:
+    log = place / "install.log"
+    with log.open("wb") as output:
+        try:
+            done = subprocess.run(
+                argv, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise InstallError(f"{argv[0]} took more than {PATIENCE_S} s; see {log}") from None
+    if done.returncode:
+        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(said[-LAST_LINES:])} (all of it: {log})")

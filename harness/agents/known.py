@@ -1,0 +1,61 @@
+"""The known runtimes: one spec file each, named on the command line as `codex` or `codex@0.169.0`."""
+
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from wedgehog.harness.agents.runtime import installed
+from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
+
+
+class UnknownRuntime(ValueError):  # noqa: N818  it names what is unknown
+    """No runtime of that name, or one that is not installed; one line."""
+
+
+def folder() -> Path:
+    """The specs that ship with Wedgehog."""
+    return Path(str(files("wedgehog.harness.agents"))) / "runtimes"
+
+
+@cache
+def known() -> dict[str, AgentSpec]:
+    """Every known runtime at its default version, by name."""
+    return {path.stem: load_spec(path) for path in sorted(folder().glob("*.yaml"))}
+
+
+def named(name: str) -> AgentSpec:
+    """The runtime called `NAME` or `NAME@VERSION`: installed or not, any version that its registry may have.
+
+    Without a version: the file's own, or where only others are installed the newest of those.
+
+    Raises:
+        UnknownRuntime: nothing of that name is known.
+    """
+    family, _, version = name.partition("@")
+    specs = known()
+    if family not in specs:
+        near = get_close_matches(family, specs, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known runtimes: {', '.join(specs)}"
+        raise UnknownRuntime(f"no runtime is called {family!r}{hint}")
+    return at_version(specs[family], version or _usual(specs[family]))
+
+
+def ready(name: str) -> AgentSpec:
+    """The same, where it is installed.
+
+    Raises:
+        UnknownRuntime: unknown, or not installed; the line says how to install it.
+    """
+    spec = named(name)
+    if spec.install is None or not (spec.install / "installed.json").is_file():
+        raise UnknownRuntime(f"{spec.name} is not installed: wedgehog agents install {spec.name}")
+    return spec
+
+
+def _usual(spec: AgentSpec) -> str:
+    assert spec.runtime is not None  # noqa: S101  a test holds every file to it
+    have = installed(spec.name)
+    if spec.runtime.version in have or not have:
+        return spec.runtime.version
+    return max(have, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])

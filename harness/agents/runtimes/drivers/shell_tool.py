@@ -1,0 +1,12 @@
+"""The one tool of the drivers: a shell command, its output, and its exit code where that is not 0."""
+
+import subprocess
+
+TIMEOUT_S = 60
+
+
+def bash(command: str) -> str:
+    """Run a shell command and return its output."""
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    said = done.stdout + done.stderr
+    return said if done.returncode == 0 else f"{said}\n(exit code {done.returncode})"

@@ -1,0 +1,57 @@
+"""One message to TunaCode by its own calls: `driver.py SESSION LLM_URL KEY TIMEOUT_S MESSAGE`.
+
+Sends, saves and loads as its terminal application does; the user's settings are those of a first start, but for the
+provider's address and the timeout of a request.
+"""
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from tunacode.core.agents.main import process_request
+from tunacode.core.session import StateManager
+
+MODEL = "openai:gpt-4o"
+
+
+async def main(session_id: str, url: str, key: str, timeout_s: float, message: str) -> int:
+    """Answer on stdout, an error on stderr with exit code 1."""
+    state = StateManager()
+    await state.load_session(session_id)
+    session = state.session
+    session.session_id, session.project_id, session.current_model = session_id, "wedgehog", MODEL
+    session.user_config["env"].update({"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url}/v1"})
+    session.user_config["settings"]["global_request_timeout"] = timeout_s
+    before = len(session.conversation.messages)
+    try:
+        await process_request(message=message, model=MODEL, state_manager=state, streaming_callback=_nothing)
+    except Exception as wrong:
+        print(f"{type(wrong).__name__}: {wrong}", file=sys.stderr)
+        return 1
+    finally:
+        await state.save_session()
+    print(answer(session.conversation.messages[before:]))
+    return 0
+
+
+async def _nothing(_: str) -> None:
+    """Its user reads the answer at the end."""
+
+
+def answer(messages: list[Any]) -> str:
+    """The text of the last reply, as its application shows it."""
+    for message in reversed(messages):
+        parts = [getattr(item, "text", None) for item in getattr(message, "content", None) or ()]
+        if type(message).__name__ == "AssistantMessage":
+            return " ".join(part for part in parts if part)
+    return ""
+
+
+if __name__ == "__main__":
+    session, url, key, timeout_s, message = sys.argv[1:]
+    loop = asyncio.new_event_loop()
+    code = loop.run_until_complete(main(session, url, key, float(timeout_s), message))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # its application lives on; waiting here for a thread that still reads a reply would be ours alone

@@ -1,0 +1,28 @@
+"""A mistake in a file that a person wrote: where it stands, and what was expected."""
+
+from pathlib import Path
+
+Place = tuple[str | int, ...]
+"""Where a value stands: the keys and list positions that lead to it from the top."""
+
+
+class BadFile(Exception):  # noqa: N818  it names what is bad, for the person who wrote it
+    """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
+
+    def __init__(self, path: Path, line: int | None, message: str) -> None:
+        """`line` counts from 1; None where the mistake is the file itself."""
+        super().__init__(path, line, message)
+        self.path, self.line, self.message = path, line, message
+
+    def __str__(self) -> str:
+        """The one line that is shown."""
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+class BadValue(ValueError):  # noqa: N818  like BadFile
+    """Raised by a model's own validator to say which key below it is wrong: `BadValue("no such fix", "fixed", 0)`."""
+
+    def __init__(self, message: str, *place: str | int) -> None:
+        """`place` is relative to the value that is being validated."""
+        super().__init__(message)
+        self.place: Place = place

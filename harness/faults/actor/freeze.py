@@ -1,0 +1,21 @@
+"""A process that gets no time: a paused container, a laptop asleep, a machine that swaps."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wedgehog.harness.faults.aiming import ProcessFault
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Positive
+
+
+@fault("freeze", family="actor")
+@dataclass(frozen=True, slots=True)
+class Freeze(ProcessFault):
+    """Processes stand still for `for_s` seconds (SIGSTOP, then SIGCONT): the agent's `tree` or `leader`, or the `tool`.
+
+    Nothing is lost. While the agent itself stands still no time bound runs; of a tool that stands still it may be
+    expected that somebody stops waiting.
+    """
+
+    for_s: Positive
+    whom: Literal["tree", "leader", "tool"] = "tree"

@@ -1,0 +1,54 @@
+"""What a tool call does, it does once."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from wedgehog.harness.event import AgentKilled, BeaconSeen
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import after_deadline, together
+from wedgehog.harness.verdict import Verdict, fail, passed
+
+TIMES = {2: "twice"}
+
+
+@invariant("at_most_once_tools")
+def at_most_once_tools(history: History) -> Verdict:
+    """No tool call of the model's is carried out twice: not after a retry, a restart or a message sent again.
+
+    Judged by the call's own beacon, whose token a retried step's call shares: who runs the call of the reply that came
+    whole, once, is right; who ran the cut reply's as well is not. It holds after a kill too: how far the first run came
+    nobody knows, so a second one is for the model or the user to ask for.
+    """
+    starts: dict[str, list[BeaconSeen]] = {}
+    for beacon in history.of(BeaconSeen):
+        if beacon.phase == "started" and not after_deadline(history, beacon):
+            starts.setdefault(beacon.token, []).append(beacon)
+    return together(_judge(history, starts))
+
+
+def _judge(history: History, starts: dict[str, list[BeaconSeen]]) -> Iterator[Verdict]:
+    names = {use.token: f" ({use.offered.name})" for use in history.tool_uses}
+    for token, beacons in starts.items():
+        if len(beacons) == 1:
+            yield passed()
+            continue
+        kills = [kill for kill in history.of(AgentKilled) if _between(kill, beacons)]
+        times = TIMES.get(len(beacons), f"{len(beacons)} times")
+        says = f"tool call {token}{names.get(token, '')} ran {times}, {_when(beacons)}"
+        yield fail(f"{says}{_kills(kills)}", sorted((*beacons, *kills), key=lambda event: event.id))
+
+
+def _between(kill: AgentKilled, beacons: Sequence[BeaconSeen]) -> bool:
+    return beacons[0].id < kill.id < beacons[-1].id
+
+
+def _when(beacons: Sequence[BeaconSeen]) -> str:
+    waits = [f"{again.at_s - before.at_s:.1f} s" for before, again in pairwise(beacons)]
+    return f"again after {waits[0]}" if len(waits) == 1 else f"the last time {waits[-1]} after the one before"
+
+
+def _kills(kills: Sequence[AgentKilled]) -> str:
+    whom = {"leader": "the agent", "tree": "the agent", "tool": "the tool", "server": "the tool server"}
+    killed = dict.fromkeys(whom.get(kill.whom, kill.whom) for kill in kills)
+    return f", with a kill of {' and '.join(killed)} in between" if killed else ""

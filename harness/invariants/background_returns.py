@@ -1,0 +1,90 @@
+"""A command in the background does not hold the agent."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.event import BeaconSeen, Event, FaultFired, RequestArrived
+from wedgehog.harness.history import History, ToolUse, Turn
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import over, together, too_late, tool_uses_of
+from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
+
+
+@invariant("background_returns", unscaled=("least_s",))
+def background_returns(history: History, *, least_s: float = 2) -> Verdict:
+    """The result of a command that ends in `&` is sent while its job still runs.
+
+    A tool that waits for the job, or for whoever else holds the output of its shell, is stuck for as long as that lives
+    (incident lost-tool-result). Judged by the beacon of the job, where the agent had `least_s` before its end with
+    nothing else to do: a shorter job proves nothing.
+    """
+    return together(_each(history, history.stretched(least_s)))
+
+
+def _each(history: History, least_s: float) -> Iterator[Verdict]:
+    for turn in history.turns:
+        uses = tool_uses_of(turn)
+        for use in uses:
+            start = next((beacon for beacon in use.started if beacon.background), None)
+            if start is not None:
+                siblings = [other for other in uses if other.step == use.step and other is not use]
+                yield _judge(history, turn, use, start, siblings, least_s)
+
+
+def _judge(
+    history: History, turn: Turn, use: ToolUse, start: BeaconSeen, siblings: Sequence[ToolUse], least_s: float
+) -> Verdict:
+    until = _until(history, turn, use, start)
+    name = f"tool call {use.token} ({use.offered.name})"
+    sent = next((request for request in use.results if request.id > start.id), None)
+    if sent is not None and (until is None or sent.id < until.id) and not _says_too_late(use, start, sent, least_s):
+        return passed(f"{name} came back after {sent.at_s - start.at_s:.1f} s, while its job ran")
+    end = sent if sent is not None and (until is None or sent.id < until.id) else until
+    if end is None or any(_may_run(sibling, end) for sibling in siblings):
+        return nothing()
+    idle_s = end.at_s - _last_sign(start, siblings, end).at_s
+    if idle_s <= least_s:
+        return nothing(f"no job in the background that ran long enough to tell ({name}: {idle_s:.1f} s)")
+    says = f"{name} did not come back in {idle_s:.1f} s, though its command ends in `&` and {_why(end, use)}"
+    if _kept_away(history, use, end):
+        return inconclusive(f"{says}, but a fault kept the next request away", (start, end))
+    return too_late(history, says, (start, end))
+
+
+def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Event | None:
+    """The end of the time in which the result could show that the agent did not wait."""
+    done = next((beacon for beacon in use.done if beacon.id > start.id), None)
+    struck = [fault for fault in history.of(FaultFired) if fault.link == "agent"]
+    ends = [event for event in (done, over(turn), turn.end, *struck) if event is not None and event.id > start.id]
+    return min(ends, key=lambda event: event.id, default=None)
+
+
+def _says_too_late(use: ToolUse, start: BeaconSeen, sent: RequestArrived, least_s: float) -> bool:
+    """An error that comes late is the tool's own time-out: it had waited."""
+    failed = any(result.token == use.token and result.is_error for result in sent.results)
+    return failed and sent.at_s - start.at_s > least_s
+
+
+def _may_run(sibling: ToolUse, end: Event) -> bool:
+    """Whether another call of the same reply may have held the request: one without a beacon may always."""
+    if not sibling.started:
+        return True
+    began = sibling.started[0].id < end.id
+    return began and not any(done.id < end.id for done in sibling.done)
+
+
+def _last_sign(start: BeaconSeen, siblings: Sequence[ToolUse], end: Event) -> Event:
+    signs = [start, *(beacon for sibling in siblings for beacon in (*sibling.started, *sibling.done))]
+    return max((sign for sign in signs if sign.id < end.id), key=lambda sign: sign.id)
+
+
+def _kept_away(history: History, use: ToolUse, end: Event) -> bool:
+    return any(
+        fault.link == "llm" and fault.call is None and use.reply.id < fault.id < end.id
+        for fault in history.of(FaultFired)
+    )
+
+
+def _why(end: Event, use: ToolUse) -> str:
+    if isinstance(end, BeaconSeen):
+        return "its job has ended"
+    return "what came back is an error" if end in use.results else "its job still ran"

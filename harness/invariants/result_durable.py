@@ -1,0 +1,76 @@
+"""What a tool brought is not lost with the process that had it."""
+
+from collections.abc import Mapping
+
+from wedgehog.harness.event import AgentKilled, Event, RequestArrived, SessionSaved, ToolResult
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+
+
+@invariant("result_durable", asked=True)
+def result_durable(history: History) -> Verdict:
+    """After a kill, the next request carries the tool results that the agent had sent, or written to its session file.
+
+    Those count that its last request before the kill still carried, and those that no request had carried yet: what an
+    agent had trimmed away before is not missed. A repaired history that only says "lost" where the result was at hand
+    has lost it.
+    """
+    kills = [turn.killed for turn in history.turns if turn.killed is not None]
+    return together(_judge(history, kill) for kill in kills)
+
+
+def _judge(history: History, kill: AgentKilled) -> Verdict:
+    known = _known(history, kill)
+    if not known:
+        return nothing("no tool result that the agent had sent or saved before its kill")
+    after = _first_call_after(history, kill)
+    tokens = f"tool call{'s' if len(known) > 1 else ''} {', '.join(known)}"
+    if after is None:
+        return inconclusive(f"no request came after the kill, which could carry the result of {tokens}", (kill,))
+    carried = {result.token: result for result in after.results}
+    lost = [token for token, (_, failed) in known.items() if not _holds(carried, token, failed)]
+    if not lost:
+        return passed(f"the result of {tokens} was still there after the kill")
+    where = {token: "sent" if isinstance(known[token][0], RequestArrived) else "saved" for token in lost}
+    said = ", ".join(f"{token} ({how} before the kill)" for token, how in where.items())
+    says = f"request {after.call}, the first one after the kill, does not carry the result of tool call {said}"
+    evidence = sorted({known[token][0].id: known[token][0] for token in lost}.values(), key=lambda event: event.id)
+    if "" in carried:
+        # A result that could not be matched to its call may be the one that is missing.
+        return inconclusive(says, (*evidence, kill, after))
+    return fail(says, (*evidence, kill, after))
+
+
+def _known(history: History, kill: AgentKilled) -> Mapping[str, tuple[Event, bool]]:
+    """Results that the agent held, by token: the event that shows it, and whether it was an error already."""
+    before = [call.arrived for call in history.calls if call.main and call.arrived.id < kill.id]
+    once_sent = {result.token for request in before for result in request.results}
+    last = before[-1] if before else None
+    sent = {result.token: (last, result.is_error) for result in last.results if result.token} if last else {}
+    until = _next_message(history, kill)
+    saved: dict[str, tuple[Event, bool]] = {
+        token: (file, False)
+        for file in history.of(SessionSaved)
+        if kill.id < file.id < until
+        for token in file.results
+        if token not in once_sent
+    }
+    return {**sent, **saved}
+
+
+def _next_message(history: History, kill: AgentKilled) -> int:
+    given = (turn.stimulus.id for turn in history.turns if turn.stimulus is not None)
+    return min((number for number in given if number > kill.id), default=len(history.events))
+
+
+def _first_call_after(history: History, kill: AgentKilled) -> RequestArrived | None:
+    """Of the message after the kill: what was on its way when the agent died is none of it."""
+    until = _next_message(history, kill)
+    return next((call.arrived for call in history.calls if call.main and call.arrived.id > until), None)
+
+
+def _holds(carried: Mapping[str, ToolResult], token: str, failed: bool) -> bool:
+    result = carried.get(token)
+    return result is not None and (failed or result.printed or not result.is_error)

@@ -1,0 +1,27 @@
+"""What the agent writes is written once."""
+
+from itertools import accumulate
+
+from wedgehog.harness.event import StoreAsked
+from wedgehog.harness.history import History
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.verdict import Verdict, fail, nothing, passed
+
+
+@invariant("rows_bound", asked=True)
+def rows_bound(history: History, *, rows: int | None = None) -> Verdict:
+    """The run's inserts add at most `rows` rows to our database (no stock number: without one, their number is told).
+
+    A message that is sent again while the first one runs, a retry behind the agent's back, a restart: each of them may
+    do the work a second time (incident endless-loop), and no request shows it.
+    """
+    asked = list(history.of(StoreAsked))
+    if not asked:
+        return nothing("no query of our database")
+    added = [query for query in asked if query.verb == "INSERT"]
+    sums = list(accumulate(query.rows for query in added))
+    total = sums[-1] if sums else 0
+    if rows is None or total <= rows:
+        return passed(f"{len(asked)} queries added {total} rows to the database")
+    over = next(query for query, sum_ in zip(added, sums, strict=True) if sum_ > rows)
+    return fail(f"the inserts added {total} rows to the database, {rows} allowed", (over, added[-1]))

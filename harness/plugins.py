@@ -1,0 +1,103 @@
+"""A user's own faults and invariants, from a Python file or module that `--plugin` names.
+
+    wedgehog run scenarios/ --agent my-agent.yaml --plugin checks.py
+
+Plugins are code and are run; scenarios, specs and stored runs are data and never name one.
+"""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from wedgehog.harness.faults.base import registered
+from wedgehog.harness.invariants import known
+
+
+class PluginError(Exception):
+    """A plugin can't be used; one line for the person who named it."""
+
+
+def load_plugins(names: Sequence[str]) -> None:
+    """Import each plugin (`file.py`, or `package.module` as seen from the working folder), so that it registers.
+
+    Raises:
+        PluginError: there is none, it fails, or it registers nothing.
+    """
+    for name in dict.fromkeys(names):
+        before = _names()
+        module = _import(name)
+        own = (word not in before or _lies_in(of, module.__name__) for word, of in _names().items())
+        if not any(own):
+            raise PluginError(f"plugin {name}: it registers no fault and no invariant")
+
+
+def plugin_words(names: Sequence[str]) -> list[str]:
+    """The same plugins as words of a command line."""
+    return [word for name in names for word in ("--plugin", name)]
+
+
+def _names() -> dict[str, str]:
+    """Every fault and invariant, and the module that it comes from."""
+    faults = {f"fault {name}": cls.__module__ for name, cls in registered().items()}
+    return faults | {f"invariant {name}": _module_of(it.run) for name, it in known().items()}
+
+
+def _lies_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def _module_of(check: object) -> str:
+    return str(getattr(check, "__module__", ""))
+
+
+def _import(name: str) -> ModuleType:
+    path = Path(name)
+    if path.suffix == ".py" or "/" in name:
+        return _import_file(name, path)
+    _look_in(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as wrong:
+        if isinstance(wrong, ModuleNotFoundError) and name.startswith(str(wrong.name)):
+            raise PluginError(f"plugin {name}: no such module, here or installed (a file ends in .py)") from None
+        raise _failed(name, wrong) from None
+
+
+def _import_file(name: str, path: Path) -> ModuleType:
+    if not path.is_file() or path.suffix != ".py":
+        raise PluginError(f"plugin {name}: no such file" if not path.exists() else f"plugin {name}: no Python file")
+    module_name = f"wedgehog_plugin_{path.stem}"
+    held = sys.modules.get(module_name)
+    if held is not None and held.__file__ == str(path.resolve()):
+        return held
+    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
+    assert spec is not None and spec.loader is not None  # noqa: S101  a .py file always has them
+    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+    _look_in(path.resolve().parent)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as wrong:
+        del sys.modules[module_name]
+        raise _failed(name, wrong) from None
+    return module
+
+
+def _look_in(folder: Path) -> None:
+    """What a plugin imports may stand beside it; what is installed comes first."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _failed(name: str, wrong: BaseException) -> PluginError:
+    """The plugin's own line where it went wrong, if it came so far."""
+    frames = traceback.extract_tb(wrong.__traceback__)
+    own = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
+    line, said = (own[0].lineno if own else None), str(wrong)
+    if isinstance(wrong, SyntaxError):
+        line, said = wrong.lineno, wrong.msg
+    place = f", line {line}" if line else ""
+    return PluginError(f"plugin {name}{place}: {type(wrong).__name__}: {' '.join(said.split())}")

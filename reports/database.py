@@ -1,0 +1,34 @@
+"""What our database was asked in a run, and how much of its turns' time that took."""
+
+from dataclasses import dataclass
+
+from wedgehog.harness.event import StoreAsked
+from wedgehog.harness.history import History
+from wedgehog.reports.words import many, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Queries of the scenario's turns (the recovery message is ours), their time, and its share of the turns'."""
+
+    queries: int
+    took_s: float
+    share: float
+    """0 to 1. Queries that ran side by side count each; more than the whole time is the whole."""
+
+    def __str__(self) -> str:
+        """`24 queries, 1.20 s, 41 % of the turns' time`"""
+        return f"{many(self.queries, 'query', 'queries')}, {seconds(self.took_s)}, {self.share:.0%} of the turns' time"
+
+
+def database(history: History) -> Database | None:
+    """How the database was used; None where nobody asked it."""
+    asked = list(history.of(StoreAsked))
+    turns = [turn for turn in history.turns if not turn.recovery and turn.end is not None]
+    spans = [(turn.start_s, turn.end.at_s) for turn in turns if turn.end is not None]
+    mine = [event for event in asked if any(start <= event.at_s <= end for start, end in spans)]
+    if not mine:
+        return None
+    took_s = sum(event.latency_s for event in mine)
+    whole_s = sum(end - start for start, end in spans)
+    return Database(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)

@@ -1,0 +1,61 @@
+"""The agent loop: what must be there before a message is looked at, and when what happened is written down."""
+
+import sys
+import time
+from typing import Any
+
+from exec_tool import Exec
+from model import Model, ModelError
+from session import LOST, Session, tool_calls, tool_result, user
+
+ROUNDS = 10
+LOOK_EVERY_S = 0.02
+
+Json = dict[str, Any]
+
+
+class Loop:
+    """Plays the messages of one session. One of the fixes lives here: what is done about lost results at load."""
+
+    def __init__(self, session: Session, model: Model, tool: Exec, fixes: frozenset[str]) -> None:
+        self._session = session
+        self._model = model
+        self._exec = tool
+        self._guards = "guard-at-load" in fixes
+        self._tool_writes = "exec-deadline" in fixes
+
+    def answer(self, text: str) -> str:
+        """One message, from its arrival to the model's last words. Errors: ModelError, OSError."""
+        if self._guards:
+            self._inject_lost_results()
+        self._wait_for_results()
+        self._session.append(user(text))
+        context = self._session.messages
+        unsaved: list[Json] = []
+        for _round in range(ROUNDS):
+            reply = self._model.complete(context)
+            self._save(*unsaved, reply)
+            calls = tool_calls(reply)
+            if not calls:
+                return "".join(block["text"] for block in reply["content"] if block["type"] == "text")
+            results = [self._exec.run(call) for call in calls]
+            context = [*context, reply, *results]
+            unsaved = [] if self._tool_writes else results
+        raise ModelError(f"no answer after {ROUNDS} rounds of tools")
+
+    def _wait_for_results(self) -> None:
+        """No message before the results of all calls are in the log, whoever it is that writes them."""
+        while self._session.pending:
+            time.sleep(LOOK_EVERY_S)
+
+    def _inject_lost_results(self) -> None:
+        """No tool runs while a session is loaded: a call without a result will never get one."""
+        for call in self._session.pending:
+            self._session.append(tool_result(call, LOST, is_error=True))
+
+    def _save(self, *messages: Json) -> None:
+        """A round's results are written together with the reply to them. What can't be written is only logged."""
+        try:
+            self._session.append(*messages)
+        except OSError as error:
+            print(f"session write failed: {error}", file=sys.stderr)

@@ -1,0 +1,82 @@
+"""The model call: one Anthropic message, not streamed. It has no part in the incident, and never tries again."""
+
+import http.client
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from session import tool_calls
+
+MODEL = "claude-sonnet-4-6"
+SYSTEM = "You are a personal assistant with a computer of your own. Answer briefly."
+PATIENCE_S = 600.0
+EXEC = {
+    "name": "exec",
+    "description": "Run a shell command and return its output.",
+    "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+}
+
+Json = dict[str, Any]
+
+
+class ModelError(Exception):
+    """The provider refused, or the connection broke."""
+
+
+class Model:
+    def __init__(self, url: str, key: str) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "", parts.port
+        self._headers = {"Content-Type": "application/json", "X-Api-Key": key, "Anthropic-Version": "2023-06-01"}
+
+    def complete(self, messages: Sequence[Json]) -> Json:
+        """The next assistant message, in the words of the session. Errors: ModelError."""
+        request = {"model": MODEL, "max_tokens": 4096, "system": SYSTEM, "tools": [EXEC]}
+        body = json.dumps(request | {"messages": list(_on_the_wire(messages))}).encode()
+        link = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE_S)
+        try:
+            link.request("POST", "/v1/messages", body, self._headers)
+            response = link.getresponse()
+            said = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ModelError(f"the model's connection broke: {error!r}") from error
+        finally:
+            link.close()
+        if response.status != 200:
+            raise ModelError(f"the model's provider said HTTP {response.status}: {said.decode(errors='replace')}")
+        return {"role": "assistant", "content": [_kept(block) for block in json.loads(said)["content"]]}
+
+
+def _kept(block: Json) -> Json:
+    if block["type"] == "tool_use":
+        return {"type": "toolCall", "id": block["id"], "name": block["name"], "arguments": block["input"]}
+    return {"type": "text", "text": block.get("text", "")}
+
+
+def _on_the_wire(messages: Sequence[Json]) -> Iterator[Json]:
+    """The results of a reply's calls stand right behind it, each once, wherever they are in the log."""
+    results: dict[str, Json] = {}
+    for message in messages:
+        if message["role"] == "toolResult":
+            results.setdefault(message["toolCallId"], message)
+    for message in messages:
+        if message["role"] == "toolResult":
+            continue
+        content = [_sent(block) for block in message["content"]]
+        if content:
+            yield {"role": message["role"], "content": content}
+        answered = [results[call["id"]] for call in tool_calls(message) if call["id"] in results]
+        if answered:
+            yield {"role": "user", "content": [_sent_result(result) for result in answered]}
+
+
+def _sent(block: Json) -> Json:
+    if block["type"] == "toolCall":
+        return {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["arguments"]}
+    return {"type": "text", "text": block["text"]}
+
+
+def _sent_result(result: Json) -> Json:
+    sent = {"type": "tool_result", "tool_use_id": result["toolCallId"], "content": result["content"]}
+    return sent | {"is_error": True} if result["isError"] else sent

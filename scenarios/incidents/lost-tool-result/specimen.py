@@ -1,0 +1,154 @@
+"""Specimen of the incident *lost-tool-result*: a gateway whose sessions wait for the results of their tool calls.
+
+    python specimen.py --fixes none --time-scale 60 --session DIR --url http://127.0.0.1:8000 --key K --port 9000
+
+``POST /message`` takes ``{"session": …, "text": …}`` and replies ``{"answer": …}``, with status 500 ``{"error": …}``.
+``GET /status?session=…`` says whether the session is *running* or *idle*. The messages of a session wait for each other
+in a lane. Everything that is remembered is in ``DIR/<session>.jsonl``. Durations are divided by ``--time-scale``.
+"""
+
+import argparse
+import json
+import queue
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from exec_tool import Exec
+from loop import Loop
+from model import Model
+from session import Session
+
+FIXES = ("guard-at-load", "exec-deadline", "background-returns")
+TYPING_TTL_S = 120.0
+
+Json = dict[str, Any]
+
+
+class Lane:
+    """One session: its messages are answered one after the other, by a thread of its own."""
+
+    def __init__(self, loop: Loop, typing_ttl_s: float) -> None:
+        self._loop = loop
+        self._typing_ttl_s = typing_ttl_s
+        self._waiting: queue.Queue[tuple[str, Future[str]]] = queue.Queue()
+        self._unanswered = 0
+        threading.Thread(target=self._work, daemon=True).start()
+
+    @property
+    def status(self) -> str:
+        return "running" if self._unanswered else "idle"
+
+    def say(self, text: str) -> str:
+        """The answer, however long it takes; its user sees the gateway type, for a while. Errors: the loop's."""
+        typing = threading.Timer(self._typing_ttl_s, _log, ["typing TTL reached (2m); stopping typing indicator"])
+        typing.daemon = True
+        typing.start()
+        self._unanswered += 1
+        answer: Future[str] = Future()
+        self._waiting.put((text, answer))
+        try:
+            return answer.result()
+        finally:
+            self._unanswered -= 1
+            typing.cancel()
+
+    def _work(self) -> None:
+        while True:
+            text, answer = self._waiting.get()
+            try:
+                answer.set_result(self._loop.answer(text))
+            except Exception as error:
+                answer.set_exception(error)
+
+
+class Gateway(ThreadingHTTPServer):
+    """The lanes of all sessions, over HTTP."""
+
+    daemon_threads = True
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._lanes: dict[str, Lane] = {}
+        self._opening = threading.Lock()
+        super().__init__(("127.0.0.1", options.port), Handler)
+
+    def lane(self, name: str) -> Lane:
+        with self._opening:
+            if name not in self._lanes:
+                self._lanes[name] = self._open(name)
+            return self._lanes[name]
+
+    def _open(self, name: str) -> Lane:
+        options = self._options
+        session = Session(options.session / f"{Path(name).name}.jsonl")
+        tool = Exec(session, options.fixes, pipe=options.pipe, time_scale=options.time_scale)
+        loop = Loop(session, Model(options.url, options.key), tool, options.fixes)
+        return Lane(loop, TYPING_TTL_S / options.time_scale)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Gateway
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        if asked.path == "/status":
+            name = parse_qs(asked.query)["session"][0]
+            self._reply(200, {"session": name, "status": self.server.lane(name).status})
+        else:
+            self._reply(200, {"ok": True})
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        try:
+            self._reply(200, {"answer": self.server.lane(said["session"]).say(said["text"])})
+        except ConnectionError:
+            _log("the answer came too late: nobody reads it any more")
+        except Exception as error:
+            self._reply(500, {"error": f"{type(error).__name__}: {error}"})
+
+    def _reply(self, status: int, data: Json) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Requests are no news."""
+
+
+def _log(words: str) -> None:
+    print(f"{datetime.now().astimezone().isoformat(timespec='seconds')}: {words}", file=sys.stderr, flush=True)
+
+
+def fixes(text: str) -> frozenset[str]:
+    """``none``, or names from `FIXES` joined by commas."""
+    chosen = frozenset() if text == "none" else frozenset(text.split(","))
+    if unknown := chosen.difference(FIXES):
+        raise argparse.ArgumentTypeError(f"no such fix: {', '.join(sorted(unknown))}")
+    return chosen
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="specimen of the incident lost-tool-result")
+    parser.add_argument("--fixes", type=fixes, default="none")
+    parser.add_argument("--time-scale", type=float, default=1.0)
+    parser.add_argument("--session", type=Path, required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--pipe", default="", help="an executable that carries the exec host's stdin and stdout")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    Gateway(parse(sys.argv[1:])).serve_forever()

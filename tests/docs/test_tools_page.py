@@ -1,0 +1,56 @@
+"""What the page about tools promises is what happens: its agent and its stories run as they stand."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("mcp")
+
+
+def played(docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The one row of the run's summary, and its events."""
+    folder = docs / "examples" / "tools"
+    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(folder / "scenarios" / f"{story}.yaml")]
+    done = subprocess.run(
+        [*command, "--agent", str(folder / f"{way}.yaml"), "--network", "embedded", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    (row,) = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = (out / "latest" / row["run_dir"] / "history.jsonl").read_text().splitlines()
+    return row, [json.loads(line) for line in lines]
+
+
+def told(events: list[dict[str, Any]], kind: str, *keys: str) -> list[tuple[Any, ...]]:
+    return [tuple(event[key] for key in keys) for event in events if event["event"] == kind]
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+def test_a_result_is_lost_and_the_agent_goes_on(docs: Path, tmp_path: Path, way: str):
+    """The call that was lost never got done; the next one did, and every message was answered."""
+    row, events = played(docs, "lost-result", way, tmp_path / "runs")
+    assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
+    assert told(events, "fault_fired", "name", "link") == [("lose_result", "tool:mcp")]
+    assert told(events, "tool_asked", "tool", "token") == [("weather", "1.1.1"), ("weather", "2.1.1")]
+    beacons = [("1.1.1", "started"), ("2.1.1", "started"), ("2.1.1", "done")]
+    assert told(events, "beacon_seen", "token", "phase") == beacons
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+def test_a_server_dies_and_is_back_in_the_next_turn(docs: Path, tmp_path: Path, way: str):
+    """Another process, at the same place."""
+    row, events = played(docs, "server-dies", way, tmp_path / "runs")
+    assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
+    ((turn, signal, whom),) = told(events, "agent_killed", "turn", "signal", "whom")
+    assert (turn, signal, whom) == (1, "SIGKILL", "server")
+    first, second = told(events, "tool_asked", "server")
+    assert first != second
+    assert ("1.1.1", "done") not in told(events, "beacon_seen", "token", "phase")

@@ -1,0 +1,200 @@
+"""An agent that gets a signal to end: what its turn came to, and the next message on the same session."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.agents.base import Blow, Session, open_agent
+from wedgehog.harness.processes.blow import deliver, tree
+
+COMMAND = """
+    import pathlib, signal, sys, time
+    how = sys.argv[1].split()[-1]
+    if how == "polite": signal.signal(signal.SIGTERM, lambda *_: (print("I was asked to end"), sys.exit(0)))
+    if how == "deaf": signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    pathlib.Path("up").write_text("1")
+    time.sleep(1.5 if how == "deaf" else 30 if how != "fast" else 0)
+    print("answer")
+"""
+SERVICE = """
+    import json, os, pathlib, signal, subprocess, sys, time
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Service(BaseHTTPRequestHandler):
+        def log_message(self, *_): pass
+        def say(self, text):
+            body = json.dumps({"answer": text}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        def do_GET(self): self.say("ready")
+        def do_POST(self):
+            text = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"]
+            if "heir" in text:
+                subprocess.Popen(["sleep", "30"], close_fds=False, pass_fds=[self.server.fileno()])
+            if "slow" in text:
+                pathlib.Path("up").write_text("1")
+                time.sleep(1.5 if "deaf" in text else 30)
+            self.say(f"{os.getpid()} says {text} on {self.server.server_port}")
+
+    if pathlib.Path("broken").exists(): sys.exit("the session is broken")
+    if "deaf" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+"""
+HTTP = {
+    "start": ["{python}", "{here}/agent.py", "{port}"],
+    "url": "/message",
+    "body": {"text": "{message}"},
+    "answer": "json:answer",
+}
+CALLABLE = """
+    import os, pathlib, time
+    def call(message, *, session_dir, llm_url, key):
+        pathlib.Path("up").write_text("1")
+        time.sleep(30 if "slow" in message else 0)
+        return f"{os.getpid()} says {message}"
+"""
+
+
+async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: float = 1.0) -> None:
+    """Once the agent is at work, one blow at its whole tree."""
+    async with asyncio.timeout(10):
+        while not (place.cwd / "up").exists():
+            await asyncio.sleep(0.01)
+    (place.cwd / "up").unlink()
+    assert session.leader is not None
+    leader = session.leader.pid
+    assert deliver(lambda: tree(leader), number)
+    session.struck(Blow(number, place.clock.now() + grace_s))
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "ended", "code"),
+    [
+        ("slow", signal.SIGKILL, "killed", -9),
+        ("slow", signal.SIGTERM, "killed", -15),
+        ("polite", signal.SIGTERM, "killed", 0),
+        ("deaf", signal.SIGTERM, "by itself", 0),
+    ],
+)
+async def test_a_command_was_killed_if_it_ended_by_the_signal(
+    spec_of: Any, place: Any, how: str, number: signal.Signals, ended: str, code: int
+):
+    """One that handles it and ends soon did so too; one that goes on has simply gone on."""
+    async with open_agent(spec_of(COMMAND), place) as session:
+        saying = asyncio.create_task(session.say(how, first=True))
+        await hit(session, place, number)
+        outcome = await saying
+        assert (outcome.ended, outcome.exit_code) == (ended, code)
+        assert (await session.say("fast", first=False)).answer == "answer\n"
+
+
+async def test_a_command_that_ended_in_the_same_moment_was_not_killed(spec_of: Any, place: Any):
+    """Its exit code tells: SIGKILL leaves no other."""
+    async with open_agent(spec_of(COMMAND), place) as session:
+        saying = asyncio.create_task(session.say("fast", first=True))
+        await asyncio.sleep(0)
+        while session.leader is None and not saying.done():
+            await asyncio.sleep(0.001)
+        session.struck(Blow(signal.SIGKILL, place.clock.now() + 5))
+        assert (await saying).ended == "by itself"
+
+
+async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: Any, place: Any):
+    """Another process, the same address."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        first = (await session.say("hello", first=True)).answer
+        saying = asyncio.create_task(session.say("slow", first=False))
+        await hit(session, place, signal.SIGKILL)
+        outcome = await saying
+        assert (outcome.ended, outcome.status) == ("killed", None)
+        assert session.leader is None
+        again = (await session.say("hello", first=False)).answer
+        assert again.split()[0] != first.split()[0] and again.split()[-1] == first.split()[-1]
+
+
+async def test_a_service_that_is_killed_between_messages_is_started_again_too(spec_of: Any, place: Any):
+    """Its user sees nothing of it but the time."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        first = (await session.say("hello", first=True)).answer
+        (place.cwd / "up").touch()
+        await hit(session, place, signal.SIGKILL)
+        assert (await session.say("hello", first=False)).answer.split()[0] != first.split()[0]
+
+
+async def test_a_service_whose_port_an_orphan_holds_gets_another_one(spec_of: Any, place: Any):
+    """A tool that inherited the listening socket lives on, as it would in reality."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        first = (await session.say("heir", first=True)).answer
+        saying = asyncio.create_task(session.say("slow", first=False))
+        while not (place.cwd / "up").exists():
+            await asyncio.sleep(0.01)
+        assert session.leader is not None
+        os.kill(session.leader.pid, signal.SIGKILL)
+        session.struck(Blow(signal.SIGKILL, place.clock.now() + 1))
+        assert (await saying).ended == "killed"
+        again = await session.say("hello", first=False)
+        assert again.answer.split()[-1] != first.split()[-1], again
+
+
+async def test_a_service_that_cannot_start_again_is_the_turns_failure(spec_of: Any, place: Any):
+    """What the crash left behind is the agent's business; it is tried again with each message."""
+    async with open_agent(spec_of(SERVICE, http=HTTP, start_s=10), place) as session:
+        saying = asyncio.create_task(session.say("slow", first=True))
+        await hit(session, place, signal.SIGKILL)
+        await saying
+        (place.cwd / "broken").touch()
+        outcome = await session.say("hello", first=False)
+        assert outcome.ended == "by itself" and "the session is broken" in (outcome.raised or "")
+        (place.cwd / "broken").unlink()
+        assert "says hello" in (await session.say("hello", first=False)).answer
+
+
+async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any):
+    """And if it crashes later, that is its own doing: nobody starts it again."""
+    deaf = {**HTTP, "start": [*HTTP["start"], "deaf"]}
+    async with open_agent(spec_of(SERVICE, http=deaf), place) as session:
+        saying = asyncio.create_task(session.say("slow deaf", first=True))
+        await hit(session, place, signal.SIGTERM, grace_s=0.3)
+        outcome = await saying
+        assert (outcome.ended, outcome.status) == ("by itself", 200)
+        assert (await session.say("hello", first=False)).status == 200
+        assert session.leader is not None
+        os.kill(session.leader.pid, signal.SIGKILL)
+        await session.leader.ended()
+        assert (await session.say("hello", first=False)).raised is not None
+
+
+async def test_a_killed_callables_host_is_started_again(spec_of: Any, place: Any):
+    """The call that was under way was killed."""
+    spec = spec_of(CALLABLE, callable="{here}/agent.py:call")
+    async with open_agent(spec, place) as session:
+        first = (await session.say("hello", first=True)).answer
+        (place.cwd / "up").unlink()
+        saying = asyncio.create_task(session.say("slow", first=False))
+        await hit(session, place, signal.SIGKILL)
+        outcome = await saying
+        assert (outcome.ended, outcome.exit_code) == ("killed", -9)
+        assert (await session.say("hello", first=False)).answer.split()[0] != first.split()[0]
+
+
+async def test_a_second_message_runs_beside_the_first(spec_of: Any, place: Any):
+    """A second process, a second request; a callable takes one call at a time."""
+    async with open_agent(spec_of(COMMAND), place) as session:
+        saying = asyncio.create_task(session.say("slow", first=True))
+        twin = session.beside()
+        assert twin is not None and (await twin.say("fast", first=False)).answer == "answer\n"
+        assert not saying.done()
+        await session.end_turn(0.1)
+        assert (await saying).ended == "deadline"
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        saying = asyncio.create_task(session.say("slow deaf", first=True))
+        twin = session.beside()
+        assert twin is not None and "says hello" in (await twin.say("hello", first=False)).answer
+        assert not saying.done() and (await saying).status == 200
+    async with open_agent(spec_of(CALLABLE, callable="{here}/agent.py:call"), place) as session:
+        assert session.beside() is None

@@ -1,0 +1,177 @@
+"""Known runtimes: one file each, installed side by side, named with or without a version."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.agents import install as installing
+from wedgehog.harness.agents import runtime as places
+from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.install import InstallError, install, remove
+from wedgehog.harness.agents.known import UnknownRuntime, folder, known, named, ready
+from wedgehog.harness.agents.runtime import MARK, agents_cache, node_package
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.agents.surroundings import prepare
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.document import BadFile
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing is installed, and nothing of this machine's is seen."""
+    monkeypatch.setattr(places.platformdirs, "user_cache_dir", lambda name: str(tmp_path / "cache" / name))
+    return agents_cache()
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands that an installation would have run."""
+    seen: list[list[str]] = []
+
+    def run(argv: Sequence[str], place: Path) -> None:
+        seen.append([str(part) for part in argv])
+
+    monkeypatch.setattr(installing, "_run", run)
+    monkeypatch.setattr(installing.venv, "create", lambda *_, **__: None)
+    monkeypatch.setattr(installing.shutil, "which", lambda name: f"/bin/{name}")
+    return seen
+
+
+def put(name: str, version: str) -> Path:
+    """Something that looks installed."""
+    place = agents_cache() / name / version
+    place.mkdir(parents=True)
+    (place / MARK).write_text(json.dumps({"name": name, "version": version}))
+    return place
+
+
+def test_every_file_is_a_runtime_with_a_licence_and_the_name_of_its_file():
+    """What `wedgehog agents` lists."""
+    stock = {"codex", "pi", "opencode", "gemini-cli", "cn", "pydantic-ai", "openai-agents", "langgraph", "tunacode"}
+    assert stock <= set(known())
+    for name, spec in known().items():
+        assert spec.name == name and spec.runtime is not None and spec.runtime.licence
+        assert spec.runtime.version not in spec.runtime.tried
+        drivers = [part for part in spec.command or () if "{here}" in part]
+        assert all((folder() / part.replace("{here}/", "")).is_file() for part in drivers)
+
+
+def test_a_version_is_part_of_the_name(cache: Path):
+    """Two releases stand beside each other in one table, each with a folder of its own."""
+    old, new = named("tunacode@0.2.0"), named("tunacode@0.2.1")
+    assert (old.name, old.family, old.version) == ("tunacode@0.2.0", "tunacode", "0.2.0")
+    assert (old.install, new.install) == (cache / "tunacode" / "0.2.0", cache / "tunacode" / "0.2.1")
+
+
+def test_without_a_version_what_is_installed_is_meant(cache: Path):
+    """The file's own first; else the newest that there is, by number and not by letter."""
+    usual = known()["tunacode"].version
+    assert named("tunacode").version == usual
+    put("tunacode", "0.1.9")
+    put("tunacode", "0.1.32")
+    assert named("tunacode").version == "0.1.32"
+    put("tunacode", usual)
+    assert named("tunacode").version == usual
+
+
+def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
+    """With what may have been meant, or how to get it."""
+    with pytest.raises(UnknownRuntime, match="did you mean 'tunacode'"):
+        named("tunacod@1.0")
+    with pytest.raises(UnknownRuntime, match="known runtimes: cn, codex"):
+        named("nothing-like-it")
+    with pytest.raises(UnknownRuntime, match=r"wedgehog agents install codex@0\.1\.0"):
+        ready("codex@0.1.0")
+    put("codex", "0.1.0")
+    assert ready("codex@0.1.0").version == "0.1.0"
+
+
+def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
+    """Its mark is written last."""
+    (cache / "codex" / "0.1.0" / "node_modules").mkdir(parents=True)
+    with pytest.raises(UnknownRuntime, match="not installed"):
+        ready("codex@0.1.0")
+
+
+def test_npm_packages_go_into_a_folder_of_their_own_with_the_node_they_need(cache: Path, ran: list[list[str]]):
+    """And what can't be had and is not needed is replaced by nothing."""
+    said: list[str] = []
+    place = install(named("pi@0.87.1"), said.append)
+    (argv,) = ran
+    assert argv[:4] == ["/bin/npm", "install", "--prefix", str(place)]
+    assert argv[-2:] == ["@earendil-works/pi-coding-agent@0.87.1", f"{node_package()}@24"]
+    assert json.loads((place / MARK).read_text())["version"] == "0.87.1"
+    assert said[-1] == f"installed pi@0.87.1: {place}"
+    assert install(named("pi@0.87.1"), said.append) == place and len(ran) == 1, "it lies there"
+    install(named("pi@0.87.1"), said.append, again=True)
+    assert len(ran) == 2
+
+
+def test_python_packages_go_into_an_environment_of_their_own(cache: Path, ran: list[list[str]]):
+    """By its own pip."""
+    place = install(named("tunacode@0.2.0"), lambda line: None)
+    (argv,) = ran
+    assert argv[0].startswith(str(place / "venv")) and argv[1:4] == ["-m", "pip", "install"]
+    assert argv[-1] == "tunacode-cli==0.2.0"
+    assert remove("tunacode", "0.2.0") and not remove("tunacode", "0.2.0")
+
+
+def test_an_installation_that_fails_says_why_and_leaves_no_mark(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    """The last lines of npm's words, and where the rest is."""
+    broken = cache / "npm"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("#!/bin/sh\necho one\necho no such package >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(installing.shutil, "which", lambda name: str(broken))
+    with pytest.raises(InstallError, match=r"npm failed: one \| no such package \(all of it: .*install.log\)"):
+        install(named("cn@1.5.47"), lambda line: None)
+    assert not (cache / "cn" / "1.5.47" / MARK).exists()
+    monkeypatch.setattr(installing.shutil, "which", lambda name: None)
+    with pytest.raises(InstallError, match="npm is not on PATH"):
+        install(named("cn@1.5.47"), lambda line: None)
+
+
+def test_its_own_programs_stand_first_in_its_path(cache: Path, tmp_path: Path):
+    """Its own Node before the machine's."""
+    place = put("pi", "0.87.1")
+    where = Place(tmp_path / "run", "http://127.0.0.1:1", "k", "s", "r", tmp_path / "log", WallClock())
+    around = prepare(ready("pi"), where)
+    node, programs, *rest = around.env["PATH"].split(":")
+    assert (node, programs) == (f"{place}/node_modules/{node_package()}/bin", f"{place}/node_modules/.bin") and rest
+    assert around.fill("{bin} {install} {version}") == f"{programs} {place} 0.87.1"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "said"),
+    [
+        ("{version: '1', licence: MIT}", "expected `npm` or `pip`"),
+        ("{npm: [a], pip: [b], version: '1', licence: MIT}", "expected `npm` or `pip`"),
+        ("{npm: [a], version: latest, licence: MIT}", "expected a version such as 1.2.3, found 'latest'"),
+    ],
+)
+def test_a_runtime_says_where_it_comes_from(tmp_path: Path, runtime: str, said: str):
+    """One registry, one version."""
+    path = tmp_path / "a.yaml"
+    path.write_text(f"name: a\nwire: anthropic\ncommand: [x, '{{message}}']\nruntime: {runtime}\n")
+    with pytest.raises(BadFile, match=r"a.yaml:4: .*") as caught:
+        load_spec(path)
+    assert said in str(caught.value)
+
+
+def test_a_runtime_without_a_source_cannot_be_installed(tmp_path: Path):
+    """A user's own spec names none."""
+    path = tmp_path / "a.yaml"
+    path.write_text("name: a\nwire: anthropic\ncommand: [x, '{message}']\n")
+    with pytest.raises(InstallError, match="does not say where a comes from"):
+        install(load_spec(path), lambda line: None)
+
+
+def test_the_machines_node_package_has_a_known_shape(monkeypatch: pytest.MonkeyPatch):
+    """As the registry names them."""
+    machine: Any = places.platform
+    for name, expected in [("x86_64", "x64"), ("aarch64", "arm64")]:
+        monkeypatch.setattr(machine, "machine", lambda name=name: name)
+        assert node_package().endswith(f"-{expected}")

@@ -1,0 +1,44 @@
+"""Faults of a tool's result are pure functions from one result to another."""
+
+import pytest
+
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.parameters import FaultError
+from wedgehog.harness.faults.result import Result, ResultFault
+
+RESULT = Result("21 °C", delay_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("do", "harmed", "at_once"),
+    [
+        ("lose_result", Result("21 °C", delay_s=1.0, lost=True), True),
+        ({"late_result": 30}, Result("21 °C", delay_s=4.0), True),
+        ("double_result", Result("21 °C", delay_s=1.0, copies=2), False),
+        ({"huge_result": 5000}, Result("21 °C", delay_s=1.0, bytes=5000), False),
+        ("malformed_result", Result("21 °C", delay_s=1.0, broken=True), False),
+        ({"error_result": "no such city"}, Result("no such city", is_error=True, delay_s=1.0), False),
+        ("error_result", Result("the tool failed", is_error=True, delay_s=1.0), False),
+    ],
+)
+def test_each_changes_one_thing(do: object, harmed: Result, at_once: bool):
+    """Ten times as fast as written: only durations of the fault are shortened."""
+    fault = parse_fault(do).scaled(10)
+    assert isinstance(fault, ResultFault)
+    assert (fault.on_result(RESULT), fault.strikes_at_once) == (harmed, at_once)
+    assert fault.proof
+
+
+@pytest.mark.parametrize(
+    ("do", "said"),
+    [
+        ("late_result", "late_result needs s"),
+        ("huge_result", "huge_result needs bytes"),
+        ({"huge_result": 0}, "bytes must be a whole number from 1"),
+        ({"late_result": -1}, "s must be seconds of at least 0"),
+    ],
+)
+def test_what_is_wrong_is_said(do: object, said: str):
+    """In one sentence."""
+    with pytest.raises(FaultError, match=said):
+        parse_fault(do)

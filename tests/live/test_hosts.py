@@ -1,0 +1,116 @@
+"""Agents that know their https hosts by heart, unmodified: they reach the fake, and nobody else."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wedgehog.harness.event import FaultFired, HostRefused
+from wedgehog.harness.history import History, read
+from wedgehog.harness.processes.disk import why_no_disk
+from wedgehog.harness.processes.netns import why_no_network
+
+HERE = Path(__file__).parent
+HOSTS = {"api.anthropic.com": "llm", "api.openai.com": "llm"}
+SPEAKS = {"anthropic": "anthropic", "openai": "openai-chat"}
+PYTHON, NODE = ("urllib", "httpx"), ("https", "fetch")
+
+Runs = dict[tuple[str, str], tuple[dict[str, str], History]]
+Play = Callable[..., Runs]
+
+
+@pytest.fixture(autouse=True)
+def _needs_namespaces() -> None:
+    if why_no_network():
+        pytest.skip(why_no_network())
+
+
+@pytest.fixture
+def play(wedgehog: Any, told: Any, tmp_path: Path) -> Play:
+    """Plays stories against programs with a host by heart, all in one campaign."""
+
+    def spec(way: str, wire: str, more: dict[str, Any]) -> str:
+        if way in NODE and shutil.which("node") is None:
+            pytest.skip("no node on this machine")
+        program = ["node", str(HERE / "believer.js")] if way in NODE else ["{python}", str(HERE / "believers.py")]
+        words = {"name": f"{way}-{wire}", "wire": SPEAKS[wire], "command": [*program, way, wire, "{message}"]}
+        words |= {"env": {"KEY": "{key}"}, "hosts": HOSTS, "recover_s": 0, **more}
+        (tmp_path / f"{way}-{wire}.yaml").write_text(yaml.safe_dump(words))
+        return f"{way}-{wire}.yaml"
+
+    def played(
+        agents: list[tuple[str, str]], *options: str, more: dict[str, Any] | None = None, **stories: Any
+    ) -> Runs:
+        names = [told(name, **words) for name, words in stories.items()]
+        chosen = [word for way, wire in agents for word in ("--agent", spec(way, wire, more or {}))]
+        ran = wedgehog("run", *names, *chosen, *options)
+        assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
+        folder = (tmp_path / "runs" / "latest").resolve()
+        with (folder / "summary.csv").open(newline="") as file:
+            rows = {(row["scenario"], row["agent"]): row for row in csv.DictReader(file)}
+        for row in rows.values():
+            row["run_dir"] = str(folder / row["run_dir"])
+        return {key: (row, read(Path(row["run_dir"]) / "history.jsonl")) for key, row in rows.items()}
+
+    return played
+
+
+@pytest.mark.parametrize("ways", [PYTHON, NODE], ids=["python", "node"])
+def test_a_program_with_hard_coded_hosts_reaches_the_fake_and_no_other_host(play: Play, ways: tuple[str, str]):
+    """Both providers, by their own names, over TLS; what is not declared does not exist, and is named once."""
+    agents = [(way, wire) for way in ways for wire in SPEAKS]
+    runs = play(agents, "--network=embedded", plain={})
+    assert len(runs) == len(agents)
+    for row, history in runs.values():
+        assert row["verdict"] == "pass" and row["answered"] == "True", row
+        assert [event.host for event in history.of(HostRefused)] == ["statistics.example.com"]
+
+
+@pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)
+@pytest.mark.parametrize("way", ["urllib", "https"])
+def test_faults_strike_the_plain_bytes_behind_tls(play: Play, network: str, way: str):
+    """A stall, a FIN and an RST at byte 57 of the body let 57 decrypted bytes through, and only the stall is silent."""
+    fault = {"link": "llm", "at": {"byte": 57}}
+    stories = {
+        name: {"faults": [{**fault, "do": do}]}
+        for name, do in {
+            "stalls": {"stall": "forever"},
+            "ends": {"cut": "fin"},
+            "resets": {"cut": "rst"},
+        }.items()
+    }
+    runs = play([(way, "anthropic")], network, **stories)
+    said = {name: runs[name, f"{way}-anthropic"][1].turns[0].end.error for name in stories}
+    assert all("after 57 bytes" in words for words in said.values()), said
+    assert [name for name, words in said.items() if "Timeout" in words] == ["stalls"], said
+    for row, history in runs.values():
+        assert row["verdict"] == "pass" and len(list(history.of(FaultFired))) == 1, row
+
+
+def test_an_agent_that_does_not_take_our_certificate_is_an_error_that_says_so(play: Play):
+    """Nobody must guess why no request arrived."""
+    runs = play(
+        [("urllib", "anthropic")],
+        "--network=embedded",
+        more={"env": {"KEY": "{key}", "SSL_CERT_FILE": "/dev/null"}},
+        plain={},
+    )
+    ((row, _),) = runs.values()
+    assert row["verdict"] == "error"
+    said = (Path(row["run_dir"]) / "verdicts.json").read_text()
+    assert "api.anthropic.com (the agent does not take our certificate" in said and "unknown ca" in said
+
+
+def test_a_declared_host_is_reached_from_a_small_disk_too(play: Play):
+    """Both need namespaces, one inside the other: the reply comes, and so does the full disk."""
+    if why_no_disk():
+        pytest.skip(why_no_disk())
+    full = {"link": "agent", "at": {"phase": "headers"}, "do": "disk_full"}
+    runs = play([("urllib", "anthropic")], "--network=embedded", full={"faults": [full]})
+    ((row, history),) = runs.values()
+    assert row["verdict"] == "pass", row
+    assert "ENOSPC" in next(history.of(FaultFired)).proof

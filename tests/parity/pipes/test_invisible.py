@@ -1,0 +1,300 @@
+"""Without a fault nobody can tell a command behind `wedgehog-pipe` from the command itself."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+EVERY_BYTE = bytes(range(256))
+COUNTER = """
+import os, signal, sys
+def count(number, frame):
+    os.write(1, f"{signal.Signals(number).name}\\n".encode())
+for name in sys.argv[1:]:
+    signal.signal(signal.Signals[name], count)
+os.write(1, b"ready\\n")
+while True:
+    if not os.read(0, 1):
+        os._exit(0)
+"""
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    os.read(0, 1)
+    os.write(1, b"from the daemon\\n")
+    os._exit(0)
+os.write(1, b"from the leader\\n")
+os._exit(4)
+"""
+
+
+async def test_every_byte_passes_both_ways_and_the_end_behind_the_last(rig: Any):
+    """What goes in comes out, and the command ends because its input does."""
+    data = EVERY_BYTE * 3
+    assert await (await rig.start("cat")).says_all(data) == (data, 0)
+
+
+async def test_an_empty_input_is_an_end_at_once(rig: Any):
+    """No byte, and no hang."""
+    assert await (await rig.start("cat")).says_all() == (b"", 0)
+
+
+async def test_messages_larger_than_any_buffer_pass_whole(rig: Any):
+    """Five megabytes there and back."""
+    data = os.urandom(1 << 20) * 5
+    assert await (await rig.start("cat")).says_all(data) == (data, 0)
+
+
+async def test_a_question_is_answered_before_the_next_one_is_asked(rig: Any):
+    """Nothing waits for more to come."""
+    tool = await rig.start("cat")
+    for number in range(50):
+        tool.write(f"question {number}\n".encode())
+        assert await tool.line() == f"question {number}"
+    tool.end_input()
+    assert await tool.exits() == 0
+
+
+@pytest.mark.parametrize("status", [0, 3, 255])
+async def test_the_exit_status_is_the_commands(rig: Any, status: int):
+    """Whatever it is, with the last output before it."""
+    assert await (await rig.start("sh", "-c", f"echo last; exit {status}")).says_all() == (b"last\n", status)
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGPIPE", "SIGINT"])
+async def test_a_command_that_dies_by_a_signal_is_seen_to_die_by_it(rig: Any, name: str):
+    """The same signal, not an exit code that stands for it."""
+    code = f"import os, signal; os.write(1, b'last'); os.kill(os.getpid(), signal.{name}); signal.pause()"
+    if name in ("SIGPIPE", "SIGINT"):
+        code = f"import signal; signal.signal(signal.{name}, signal.SIG_DFL); {code}"
+    assert await (await rig.python(code)).says_all() == (b"last", -signal.Signals[name])
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT"])
+@pytest.mark.parametrize("whom", ["process", "group"])
+async def test_a_signal_reaches_the_command_once(rig: Any, name: str, whom: str):
+    """Sent to what the agent holds or to its whole process group: a second Ctrl-C would mean something else."""
+    tool = await rig.python(COUNTER, name)
+    assert await tool.line() == "ready"
+    (os.kill if whom == "process" else os.killpg)(tool.pid, signal.Signals[name])
+    assert await tool.line() == name
+    assert await tool.silent(), "it came twice"
+
+
+async def test_a_signal_sent_again_reaches_the_command_again(rig: Any):
+    """Each of them, whether it went to the group or not."""
+    tool = await rig.python(COUNTER, "SIGUSR1")
+    assert await tool.line() == "ready"
+    for kill in (os.kill, os.killpg, os.killpg, os.kill) * 25:
+        kill(tool.pid, signal.SIGUSR1)
+        assert await tool.line() == "SIGUSR1"
+    assert await tool.silent()
+
+
+async def test_a_tool_that_is_killed_is_dead(rig: Any):
+    """SIGKILL to what the agent holds ends the command, which nobody can ask to end itself."""
+    tool = await rig.start("sleep", "600")
+    command = await rig.until(lambda: tool.command if tool.command.name() == "sleep" else None)
+    os.kill(tool.pid, signal.SIGKILL)
+    assert await tool.exits() == -signal.SIGKILL
+    await rig.until(lambda: not command.is_running() or command.status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_a_tool_whose_group_is_killed_is_dead_with_its_children(rig: Any):
+    """As a client ends a server's process tree."""
+    tool = await rig.start("sh", "-c", "sleep 600 & echo $!; wait")
+    child = psutil.Process(int(await tool.line()))
+    os.killpg(tool.pid, signal.SIGKILL)
+    assert await tool.exits() == -signal.SIGKILL
+    await rig.until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_a_stopped_tool_goes_on_when_it_is_told_to(rig: Any):
+    """SIGTSTP stops it and its command, SIGCONT wakes both."""
+    # (In a session of its own it would be an orphan, and orphans are never stopped.)
+    tool = await rig.start("cat", start_new_session=False, process_group=0)
+    tool.write(b"one\n")
+    assert await tool.line() == "one"
+    os.kill(tool.pid, signal.SIGTSTP)
+    for process in (psutil.Process(tool.pid), tool.command):
+        await rig.until(lambda process=process: process.status() == psutil.STATUS_STOPPED)
+    tool.write(b"two\n")
+    assert await tool.silent()
+    os.kill(tool.pid, signal.SIGCONT)
+    assert await asyncio.wait_for(tool.process.stdout.readline(), 5) in (b"two\n", b"wo\n")
+
+
+async def test_a_signal_that_is_ignored_from_birth_stays_ignored(rig: Any):
+    """As under nohup: the command is started with it ignored."""
+    code = "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, flush=True)"
+    tool = await rig.python(code, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert await tool.line() == "True"
+
+
+async def test_a_command_that_closes_its_stdout_lives_on(rig: Any):
+    """The end of its output is seen at once; its exit status when it ends."""
+    tool = await rig.python("import os; os.write(1, b'all'); os.close(1); os.read(0, 1); os._exit(7)")
+    assert await tool.rest() == b"all"
+    assert tool.process.returncode is None
+    tool.write(b"x")
+    assert await tool.exits() == 7
+
+
+async def test_a_command_that_closes_its_stdin_is_seen_to_have_done_so(rig: Any):
+    """Nobody will read what is written to it, though it still runs."""
+    tool = await rig.python("import os, signal; os.close(0); os.write(1, b'closed\\n'); signal.pause()")
+    assert await tool.line() == "closed"
+    # (asyncio watches the pipe, and closes its own end as soon as nobody reads from it.)
+    await rig.until(lambda: tool.process._transport.get_pipe_transport(0).is_closing())
+    assert psutil.Process(tool.pid).is_running()
+
+
+async def test_a_command_whose_reader_has_gone_gets_sigpipe(rig: Any):
+    """As at the end of `yes | head`."""
+    tool = await rig.start("yes")
+    await tool.read(10)
+    tool.process._transport.get_pipe_transport(1).close()
+    assert await tool.exits() == -signal.SIGPIPE
+
+
+async def test_a_silent_command_whose_reader_has_gone_gets_sigpipe_at_its_first_word(rig: Any):
+    """Not at its second one."""
+    code = """
+import os
+os.write(1, b"ready\\n")
+os.read(0, 1)
+try:
+    os.write(1, b"x")
+except BrokenPipeError:
+    os._exit(11)
+"""
+    tool = await rig.python(code)
+    assert await tool.line() == "ready"
+    tool.process._transport.get_pipe_transport(1).close()
+    await asyncio.sleep(0.1)
+    tool.write(b"x")
+    assert await tool.exits() == 11
+
+
+async def test_a_command_that_nobody_reads_is_held_back(rig: Any):
+    """It can write as much as a few pipes hold, not megabytes."""
+    code = """
+import os
+written = 0
+while True:
+    written += os.write(1, b"x" * 4096)
+    os.write(2, f"{written}\\n".encode())
+"""
+    tool = await rig.python(code, stderr=subprocess.PIPE, limit=1024)
+    seen = b""
+    while True:
+        try:
+            seen += await asyncio.wait_for(tool.process.stderr.read(65536), 0.4)
+        except TimeoutError:
+            break
+    written = int(seen.split()[-1])
+    assert 65536 <= written <= 1 << 20
+
+
+async def test_a_daemon_that_holds_the_pipes_outlives_its_leader(rig: Any):
+    """The leader's exit is seen at once; what the daemon says comes later, and its input still reaches it."""
+    tool = await rig.python(DAEMON)
+    assert await tool.line() == "from the leader"
+    assert await tool.exits() == 4
+    tool.end_input()
+    assert await tool.rest() == b"from the daemon\n"
+
+
+async def test_the_tool_of_an_agent_that_dies_gets_the_end_of_its_input(rig: Any, tmp_path: Path):
+    """The agent is killed; the tool notices as it would on a bare pipe, and ends by itself."""
+    note = tmp_path / "note"
+    tool = f"import os; os.read(0, 9); os.write(1, b'ready'); os.read(0, 9); open({str(note)!r}, 'w').write('EOF')"
+    agent = """
+import subprocess, sys, time
+tool = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+tool.stdin.write(b"hello")
+tool.stdout.read(5)
+print("ready", flush=True)
+time.sleep(600)
+"""
+    argv = [sys.executable, "-S", "-E", "-c", agent, *rig.front, sys.executable, "-S", "-E", "-c", tool]
+    process = await asyncio.create_subprocess_exec(*argv, env=rig.env, stdout=subprocess.PIPE, start_new_session=True)
+    assert await asyncio.wait_for(process.stdout.readline(), 10) == b"ready\n"
+    process.kill()
+    await rig.until(lambda: note.exists() and note.read_text() == "EOF")
+    process._transport.close()
+
+
+async def test_standard_error_goes_straight_through(rig: Any):
+    """It is the agent's own descriptor."""
+    tool = await rig.start("sh", "-c", "echo said; echo warned >&2", stderr=subprocess.PIPE)
+    out, err = await asyncio.wait_for(tool.process.communicate(), 10)
+    assert (out, err) == (b"said\n", b"warned\n")
+
+
+async def test_a_file_is_written_where_the_agent_stands_in_it(rig: Any, tmp_path: Path):
+    """Output into a file that the agent has written to before goes behind it; input is read from a file."""
+    (tmp_path / "in").write_bytes(b"input\n")
+    with (tmp_path / "in").open("rb") as given, (tmp_path / "out").open("wb", buffering=0) as taken:
+        taken.write(b"before\n")
+        tool = await rig.start("cat", stdin=given, stdout=taken)
+        assert await tool.exits() == 0
+        taken.write(b"behind\n")
+    assert (tmp_path / "out").read_bytes() == b"before\ninput\nbehind\n"
+
+
+async def test_a_socket_is_as_good_as_a_pipe(rig: Any):
+    """Node gives its children sockets."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        tool = await rig.start("cat", stdin=theirs, stdout=theirs)
+        theirs.close()
+        ours.setblocking(False)
+        loop = asyncio.get_running_loop()
+        data, got = EVERY_BYTE * 2000, b""
+        sending = asyncio.create_task(loop.sock_sendall(ours, data))
+        while len(got) < len(data):
+            got += await asyncio.wait_for(loop.sock_recv(ours, 1 << 16), 10)
+        await sending
+        assert got == data
+        ours.shutdown(socket.SHUT_WR)
+        assert await asyncio.wait_for(loop.sock_recv(ours, 1), 10) == b""
+        assert await tool.exits() == 0
+
+
+async def test_the_agents_own_descriptors_still_block(rig: Any):
+    """What it shares with its tool is not changed behind its back."""
+    reader, writer = os.pipe()
+    tool = await rig.start("sh", "-c", "read line; echo $line", stdin=reader, stdout=writer)
+    blocking = [os.get_blocking(reader), os.get_blocking(writer)]
+    os.write(writer, b"")
+    tool.process.kill()
+    await tool.exits()
+    os.close(reader)
+    os.close(writer)
+    assert blocking == [True, True]
+
+
+async def test_a_further_descriptor_is_passed_on(rig: Any):
+    """Some tools are given more than three."""
+    reader, writer = os.pipe()
+    tool = await rig.python("import os, sys; os.write(int(sys.argv[1]), b'more')", str(writer), pass_fds=[writer])
+    os.close(writer)
+    assert await tool.exits() == 0
+    assert os.read(reader, 10) == b"more"
+    os.close(reader)
+
+
+async def test_the_command_gets_the_agents_environment_and_arguments(rig: Any):
+    """Arguments with spaces, quotes and dashes; every variable."""
+    code = "import os, sys; print(sys.argv[1:], os.environ['MINE'])"
+    tool = await rig.python(code, "--", "a b", "'", "--name", env={**rig.env, "MINE": "yes = yes"})
+    assert (await tool.rest()).decode() == "['--', 'a b', \"'\", '--name'] yes = yes\n"

@@ -1,0 +1,116 @@
+"""The official MCP client through a struck pipe: what it sees of a server that really hangs, ends, dies or is slow."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import Downstream, WholeLink
+
+pytest.importorskip("mcp", reason="the MCP client is not installed")
+
+SERVER = """
+import json, os, signal, sys, time
+ill = sys.argv[1]
+def reply(asked, result):
+    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode() + b"\\n"
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        info = {"name": "weather", "version": "1"}
+        version = asked["params"]["protocolVersion"]
+        said = reply(asked, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+    elif asked["method"] == "tools/list":
+        said = reply(asked, {"tools": [{"name": "weather", "inputSchema": {"type": "object"}}]})
+    elif asked["method"] == "tools/call":
+        said = reply(asked, {"content": [{"type": "text", "text": "fine " * 1000}], "isError": False})
+        if ill != "well":
+            time.sleep(0.4 if ill == "slow" else 0)
+            os.write(1, said[:100] if ill != "slow" else b"")
+        if ill == "hangs":
+            signal.pause()
+        if ill == "ends":
+            os.close(1)
+            continue
+        if ill == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        continue
+    os.write(1, said)
+"""
+ILLS: dict[str, WireFault] = {"hangs": Stall(), "ends": Cut("fin"), "dies": Cut("rst"), "slow": Latency(0.4)}
+
+
+async def seen(front: tuple[str, ...], folder: Path, ill: str, strike: Any = None) -> tuple[Any, ...]:
+    """What the client's user gets of a tool call, and of a second one, and whether the session could be left."""
+    from mcp import ClientSession, MCPError, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    (folder / "server.py").write_text(SERVER)
+    command, *arguments = (*front, sys.executable, "-S", "-E", str(folder / "server.py"), ill)
+    server = StdioServerParameters(command=command, args=arguments)
+    outcomes: list[Any] = []
+    async with asyncio.timeout(20), stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["weather"]
+        if strike is not None:
+            await strike()
+        begun = asyncio.get_running_loop().time()
+        for _ in range(2):
+            try:
+                result = await session.call_tool("weather", {}, read_timeout_seconds=1.5)
+                outcomes.append((result.is_error, len(result.content[0].text)))
+            except (MCPError, OSError) as wrong:
+                outcomes.append((type(wrong).__name__, str(wrong)))
+        outcomes.append("slow" if asyncio.get_running_loop().time() - begun > 0.3 else "at once")
+    return (*outcomes, "left")
+
+
+@pytest.fixture(params=["embedded", "toxiproxy"])
+async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterator[Any]:
+    """Both networks, one after the other."""
+    async with networks(request.param) as network:
+        yield network
+
+
+@pytest.mark.parametrize("ill", ILLS)
+async def test_a_fault_is_to_the_client_what_an_ill_server_is(
+    rigs: Any, network: Any, ill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The same result or error, as late, for this call and the next; and its session can be left as well."""
+    real = await seen((), tmp_path, ill)
+    async with rigs(network, resets=ill == "dies") as rig:
+        (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
+        monkeypatch.setenv("HOME", str(tmp_path))  # the client passes it on, and drops what it does not know
+
+        async def strike() -> None:
+            out = rig.watcher.pipes[-1].ways["out"]
+            async with out.held() as base:
+                slow = isinstance(ILLS[ill], Latency)
+                await out.link.strike(ILLS[ill], WholeLink() if slow else Downstream(out.conn, base + 100))
+
+        mine = await seen(rig.front, tmp_path, "well", strike)
+    assert mine == real
+    assert real[0] != (False, 5000) or ill == "slow", "the server was not ill"
+
+
+async def test_without_a_fault_the_client_sees_the_server(
+    rigs: Any, network: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """And the pipe was really there: the harness has counted it."""
+    async with rigs(network) as rig:
+        (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert await seen(rig.front, tmp_path, "well") == ((False, 5000), (False, 5000), "at once", "left")
+        (pipe,) = rig.watcher.pipes
+        with contextlib.suppress(TimeoutError):
+            await rig.until(lambda: pipe in rig.watcher.gone)
+        assert pipe.ways["out"].passed is not None and pipe.ways["out"].passed > 10_000

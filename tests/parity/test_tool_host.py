@@ -1,0 +1,263 @@
+"""Real MCP clients at the tool host: each fault gives them what a server gives that really fails so.
+
+Side by side: the same client, calls the same tool in the same order, once of the tool host behind its link, once of a
+plain server of the official package with nothing in between.
+"""
+
+import asyncio
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.position import Positions
+from wedgehog.fake_llm.reply import ToolCall
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.event import BeaconSeen, FaultFired, ToolAsked
+from wedgehog.harness.history import History
+from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.run_tools import RunTools
+from wedgehog.harness.scenario import Scenario
+
+pytest.importorskip("mcp")
+pytestmark = pytest.mark.filterwarnings("default")  # the clients' own
+
+PATIENCE_S = 1.5
+PLAIN = Path(__file__).with_name("plain_mcp.py")
+
+FAULTS: dict[str, Any] = {
+    "answers": None,
+    "fails": {"error_result": "the tool failed"},
+    "is huge": {"huge_result": 5000},
+    "is late": {"late_result": 0.5},
+    "hangs": "lose_result",
+    "answers after all": None,
+}
+"""What the plain server does, and the fault by which the tool host seems to do it."""
+OVER_HTTP: dict[str, Any] = {"is cut": {"cut": "fin"}, "stalls": {"stall": "forever"}, "answers again": None}
+AT_THE_END: dict[str, Any] = {"dies": {"kill": {"whom": "server"}}, "answers no more": None}
+
+SPECS = {"http": ("http", "{tool_url}"), "stdio": ("stdio", "{tool_command}")}
+
+
+# ---- clients
+
+
+@contextlib.asynccontextmanager
+async def official(server: str, mode: str) -> AsyncIterator[Any]:
+    from mcp import Client, StdioServerParameters
+
+    words = server.split()
+    target = server if server.startswith("http") else StdioServerParameters(command=words[0], args=words[1:])
+    async with Client(target, mode=mode) as client:
+
+        async def call(city: str) -> str:
+            result = await client.call_tool("weather", {"city": city})
+            text = "".join(part.text for part in result.content)
+            return f"failed: {text}" if result.is_error else text
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def pydantic_ai(server: str, _: str) -> AsyncIterator[Any]:
+    pytest.importorskip("pydantic_ai.mcp")
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.exceptions import ModelRetry
+    from pydantic_ai.mcp import MCPToolset
+
+    words = server.split()
+    transport = server if server.startswith("http") else StdioTransport(words[0], words[1:], keep_alive=False)
+    async with MCPToolset(transport) as tools:
+
+        async def call(city: str) -> str:
+            try:
+                return str(await tools.direct_call_tool("weather", {"city": city}))
+            except ModelRetry as said:
+                return f"failed: {said}"
+
+        yield call
+
+
+CLIENTS: dict[str, tuple[Callable[[str, str], Any], str]] = {
+    "mcp": (official, "auto"),
+    "mcp-handshake": (official, "legacy"),
+    "pydantic-ai": (pydantic_ai, ""),
+}
+
+
+async def outcomes(client: str, server: str, cities: list[str]) -> list[str]:
+    """What each call came to, in a few words; a connection of the client's own for all, a new one when it is lost."""
+    opened, mode = CLIENTS[client]
+    seen: list[str] = []
+    while len(seen) < len(cities):
+        before = len(seen)
+        try:
+            async with asyncio.timeout(20), opened(server, mode) as call:
+                while len(seen) < len(cities) and not (seen[before:] and lost(seen[-1])):
+                    seen.append(await came_to(call(cities[len(seen)])))
+        except Exception:
+            # A call that takes the whole connection with it. (How a client leaves such a one is its own affair.)
+            seen += ["lost its server"] if not (seen[before:] and lost(seen[-1])) and len(seen) < len(cities) else []
+    return seen
+
+
+def lost(outcome: str) -> bool:
+    """Whether nothing can be expected of this connection any more."""
+    return outcome.startswith(("raised", "lost", "failed: Connection"))
+
+
+async def came_to(calling: Any) -> str:
+    try:
+        text = await asyncio.wait_for(calling, PATIENCE_S)
+    except TimeoutError:
+        return "silence"
+    except Exception as wrong:
+        return f"raised {type(wrong).__name__}: {re.sub(r'expected [0-9]+', 'expected more', str(wrong))}"
+    words = text.split("\nwbcdf", 1)[0]
+    return f"{len(text.encode())} bytes" if len(text) > 100 else words
+
+
+# ---- servers
+
+
+@contextlib.contextmanager
+def plain(way: str) -> Any:
+    """A plain server, as the client is told of it."""
+    if way == "stdio":
+        yield f"{sys.executable} {PLAIN} stdio"
+        return
+    with subprocess.Popen([sys.executable, PLAIN, "http"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        finally:
+            process.kill()
+
+
+class Hosted:
+    """The tool host, with one planned fault for each call that has one."""
+
+    def __init__(self, way: str, faults: dict[str, Any], folder: Path, **more: Any) -> None:
+        words = [
+            {"link": "tool:mcp", "at": {"tool": n, **({"byte": 30} if city == "is cut" else {})}, "do": do, **more}
+            for n, (city, do) in enumerate(faults.items(), start=1)
+            if do is not None
+        ]
+        tools = {"weather": {"input": {"city": "string"}, "answer": "21 °C"}}
+        told = {"name": "a", "why": "w", "turns": [{"user": "x"}], "tools": tools, "faults": words}
+        scenario = Scenario.model_validate(told)
+        command = ("x", SPECS[way][1], "{message}")
+        agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
+        self.history = History(WallClock())
+        self.nemesis = Nemesis(scenario.plan(1), {}, self.history, WallClock())
+        positions = Positions("wbcdf")
+        self.tools = RunTools(scenario, agent, self.nemesis, self.history, positions, WallClock(), 1.0)
+        self.tools.place(folder, "test-of-tools/1", folder / "tools.log")
+        for n, city in enumerate(faults, start=1):
+            self.tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))
+
+    @contextlib.asynccontextmanager
+    async def open(self, network: Network) -> AsyncIterator[str]:
+        """As the client is told of it."""
+        async with self.tools:
+            links = {name: await network.open_link(name, to, False) for name, to in self.tools.upstreams.items()}
+            self.nemesis.use(links)
+            self.tools.connect(links)
+            await self.nemesis.before_turn(1)
+            yield self.tools.tool_url or self.tools.tool_command or ""
+            await self.nemesis.after_turn(1)
+            await self.nemesis.close()
+            for link in links.values():
+                await link.close()
+
+    @property
+    def fired(self) -> list[str]:
+        """Names of the faults that struck, in order."""
+        return [event.name for event in self.history.of(FaultFired)]
+
+
+def names(faults: dict[str, Any]) -> list[str]:
+    return [do if isinstance(do, str) else next(iter(do)) for do in faults.values() if do is not None]
+
+
+@pytest.mark.parametrize(("client", "name"), [*((client, "embedded") for client in CLIENTS), ("mcp", "toxiproxy")])
+async def test_over_http_every_fault_is_what_a_failing_server_gives(
+    client: str, name: str, networks: Any, tmp_path: Path
+):
+    """Errors, size, delay, silence, a cut and a stall in mid result, death; and what still works after each."""
+    faults = FAULTS | OVER_HTTP | AT_THE_END
+    with plain("http") as server:
+        expected = await outcomes(client, server, list(faults))
+    hosted = Hosted("http", faults, tmp_path)
+    async with networks(name) as network, hosted.open(network) as server:
+        seen = await outcomes(client, server, list(faults))
+    assert seen == expected
+    assert seen[0] == seen[5] == seen[8] == "21 °C" and seen[4] == seen[7] == "silence"
+    assert sorted(hosted.fired) == sorted(names(faults))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_over_stdio_every_fault_is_what_a_failing_server_gives(client: str, networks: Any, tmp_path: Path):
+    """Errors, size, delay, silence, death; and what still works after each."""
+    faults = FAULTS | AT_THE_END
+    with plain("stdio") as server:
+        expected = await outcomes(client, server, list(faults))
+    hosted = Hosted("stdio", faults, tmp_path)
+    async with networks("embedded") as network, hosted.open(network) as server:
+        seen = await outcomes(client, server, list(faults))
+    assert seen == expected
+    assert seen[0] == seen[5] == "21 °C" and seen[4] == "silence"
+    assert sorted(hosted.fired) == sorted(names(faults))
+
+
+@pytest.mark.parametrize("way", SPECS)
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_result_that_comes_twice_is_taken_once_and_a_broken_one_not_at_all(
+    client: str, way: str, networks: Any, tmp_path: Path
+):
+    """No server of the package does so; whatever its client makes of it, the next call is answered."""
+    faults = {"comes twice": "double_result", "answers": None, "is broken": "malformed_result", "answers again": None}
+    hosted = Hosted(way, faults, tmp_path)
+    async with networks("embedded") as network, hosted.open(network) as server:
+        twice, next_one, broken, last = await outcomes(client, server, list(faults))
+    assert (twice, next_one, last) == ("21 °C",) * 3
+    assert broken != twice
+    assert hosted.fired == ["double_result", "malformed_result"]
+
+
+async def test_a_killed_server_is_back_at_its_address_when_the_turn_is_over(network: Network, tmp_path: Path):
+    """Until then its port refuses; the new process knows nothing of the old one's sessions."""
+    faults = {"dies": {"kill": {"whom": "server"}}, "refuses": None, "is back": None}
+    hosted = Hosted("http", faults, tmp_path)
+    async with hosted.open(network) as server:
+        dies, refuses = await outcomes("mcp-handshake", server, ["dies", "refuses"])
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*hosted.nemesis._wire.links["tool:mcp"].address)
+        await hosted.nemesis.after_turn(1)
+        assert await outcomes("mcp-handshake", server, ["is back"]) == ["21 °C"]
+    assert lost(dies) and refuses == "lost its server"
+    servers = [event.server for event in hosted.history.of(ToolAsked)]
+    assert len(servers) == len(set(servers)) == 2
+    beacons = [(event.token, event.phase) for event in hosted.history.of(BeaconSeen)]
+    assert beacons == [("1.1.1", "started"), ("1.1.3", "started"), ("1.1.3", "done")]
+
+
+@pytest.mark.parametrize("do", [{"stall": "forever"}, {"cut": "fin"}], ids=["stall", "cut"])
+async def test_of_calls_side_by_side_only_the_one_that_is_meant_is_struck(network: Network, tmp_path: Path, do: Any):
+    """Toxiproxy limits a whole link: the others wait until its limit has been reached."""
+    faults = {"one": None, "two": do, "three": None, "four": None}
+    hosted = Hosted("http", faults, tmp_path)
+    async with hosted.open(network) as server:
+        seen = await asyncio.gather(*(outcomes("mcp-handshake", server, [city]) for city in faults))
+    (one,), (two,), (three,), (four,) = seen
+    assert (one, three, four) == ("21 °C",) * 3
+    assert two == "silence" or lost(two)
+    assert hosted.fired == [next(iter(do))]

@@ -1,0 +1,70 @@
+"""What the database took of the turns' time, beside what its user waited for."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from wedgehog.harness.event import Event, StimulusGiven, StoreAsked, TurnEnded
+from wedgehog.harness.history import History
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.database import database
+from wedgehog.reports.explain import facts
+from wedgehog.reports.latency import latency
+from wedgehog.reports.rows import table
+
+from .conftest import Telling, judgement, plain_run
+
+
+def turn(number: int, start_s: float, end_s: float, stimulus: Any = "user") -> list[Event]:
+    """A turn without any request: it begins with its message."""
+    return [
+        StimulusGiven(at_s=start_s, turn=number, stimulus=stimulus, marker=f"m{number}", nonce="n", text="x"),
+        TurnEnded(
+            at_s=end_s, turn=number, ended="by itself", answer="n", error="", exit_code=0, status=None, raised=None
+        ),
+    ]
+
+
+def query(at_s: float, took_s: float) -> StoreAsked:
+    return StoreAsked(at_s=at_s, number=1, verb="INSERT", rows=1, latency_s=took_s)
+
+
+def told(*events: Event) -> History:
+    return History(events=sorted(events, key=lambda event: event.at_s)).seal()
+
+
+def test_queries_are_counted_and_their_share_of_the_turns_time_is_told():
+    """Of all turns together; those of the recovery message and between turns are nobody's."""
+    turns = [*turn(1, 0, 4), *turn(2, 10, 14), *turn(3, 20, 24, "recovery")]
+    history = told(*turns, *(query(at_s, 0.5) for at_s in (1, 2, 11, 12, 5, 21)))
+    used = database(history)
+    assert used is not None and (used.queries, used.took_s, used.share) == (4, 2.0, 0.25)
+    assert "Our database was asked: 4 queries, 2.00 s, 25% of the turns' time." in facts(history)
+
+
+def test_more_than_the_whole_time_is_the_whole():
+    """Queries side by side take longer than their turn, together."""
+    used = database(told(*turn(1, 0, 1), query(0.5, 0.9), query(0.6, 0.9)))
+    assert used is not None and used.share == 1.0
+
+
+def test_a_run_without_queries_has_none():
+    """Nothing is told."""
+    history = told(*turn(1, 0, 1))
+    assert database(history) is None and not any("database" in sentence for sentence in facts(history))
+
+
+def test_the_table_of_times_holds_the_queries_beside_the_turn(campaign: Any):
+    """Empty where there was no database."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("with", "mine")
+        for event in (turn(1, 0, 2)[0], query(1, 0.5), turn(1, 0, 2)[1]):
+            telling.history.add(event)
+
+    campaign.run(judgement("with", "mine"), tell)
+    campaign.run(judgement("without", "mine"), plain_run)
+    having, lacking = latency(table(load(campaign.folder))).to_dict("records")
+    assert (having["queries"], having["queries_s"], having["queries_share"]) == (1, 0.5, pytest.approx(0.25))
+    assert pd.isna(lacking["queries"]) and pd.isna(lacking["queries_share"])
