@@ -88,7 +88,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def chaos(session: nox.Session) -> None:
     """The main job: break agents on purpose and judge them; arguments after `--` go to `wedgehog run`."""
-    session.install(*LOCK, ".")
+    session.install(*LOCK, ".[hosts]")
     session.run("wedgehog", "run", *session.posargs)
 
 

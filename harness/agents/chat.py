@@ -20,6 +20,7 @@ class ChatSession(HttpSession):
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat = spec.chat.quiet_s, place.chat
+        self._base = "the agent (no poll of the chat service came)"
 
     def beside(self) -> None:
         """One message at a time: of two, nobody could tell which one an answer is to."""

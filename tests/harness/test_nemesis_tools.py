@@ -8,7 +8,7 @@ from wedgehog.harness.event import FaultFired, FaultHealed
 from wedgehog.harness.faults.result import Result
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis import Nemesis
-from wedgehog.harness.network.base import Downstream, WholeLink
+from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.scenario import Scenario
 
 SPOT = (("127.0.0.1", 7), 300)
@@ -22,7 +22,7 @@ class It:
         told = {"name": "a", "why": "w", "tools": {"weather": {}}, "store": {}, "faults": faults}
         scenario = Scenario.model_validate({**told, "turns": [{"user": "x"}, {"user": "y"}]})
         self.history = History(clock)
-        self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db")}
+        self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
         self.nemesis = Nemesis(scenario.plan(1), self.links, self.history, clock)
         self.tools = self.nemesis.tools
 
@@ -132,6 +132,38 @@ async def test_a_query_is_struck_by_its_number_in_the_turn(it: Any):
     for number in (1, 2, 3, 4):
         await made.tools.at_query(1, number, SPOT)
     assert made.struck("store:db") == [("stall", Downstream(SPOT[0], 305))] * 2
+
+
+async def test_a_poll_and_what_is_sent_back_are_struck_each_at_its_own_response(it: Any):
+    """Only polls that bring the message count; the second attempt where it is asked for."""
+    stall = {"link": "chat", "do": {"stall": "forever"}}
+    made = await it({**stall, "at": {"chat": "poll", "byte": 5}}, {**stall, "at": {"chat": "send", "attempt": 2}})
+    for what in ("other", "poll", "poll", "send", "send", "send"):
+        await made.tools.at_chat(what, SPOT)
+    at = SPOT[1]
+    assert made.struck("chat") == [("stall", Downstream(SPOT[0], at + 5)), ("stall", Downstream(SPOT[0], at))]
+
+
+async def test_what_strikes_a_message_on_its_way_is_armed_while_the_poll_is_held(it: Any):
+    """An agent cannot be faster than that; and not before, when the request would be the next poll."""
+    made = await it({"link": "chat", "at": {"chat": "send", "phase": "request", "byte": 9}, "do": {"stall": "forever"}})
+    await made.tools.at_chat("other", SPOT)
+    assert made.struck("chat") == []
+    await made.tools.at_chat("poll", SPOT)
+    assert made.struck("chat") == [("stall", Upstream(9))]
+
+
+async def test_a_strike_on_a_chat_connection_ends_with_it_because_it_keeps_others_waiting(it: Any, settled: Any):
+    """The agent has given that poll up, and asks again."""
+    made = await it({"link": "chat", "at": {"chat": "poll"}, "do": {"drip": 5}})
+    await made.tools.at_chat("poll", SPOT)
+    assert made.nemesis.keeps_requests_away and not made.links["chat"].strikes[0].healed
+    made.tools.left_chat(("127.0.0.1", 1))
+    await settled()
+    assert not made.links["chat"].strikes[0].healed, "that was somebody else's"
+    made.tools.left_chat(SPOT[0])
+    await settled()
+    assert made.links["chat"].strikes[0].healed
 
 
 async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manual_clock: Any):

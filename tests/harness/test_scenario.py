@@ -238,3 +238,28 @@ def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Pat
         assert found.core
     (tmp_path / "c.yaml").write_text(HEAD + TURNS)
     assert load_scenario(tmp_path / "c.yaml").agents_folder is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("{link: chat, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
+        ("{link: llm, at: {chat: poll}, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
+        ("{link: chat, at: {chat: pol}, do: {stall: forever}}", "'poll' or 'send'"),
+        ("{link: chat, at: {chat: poll, phase: request}, do: {stall: forever}}", "a poll is under way before its"),
+        ("{link: chat, at: {chat: send, phase: body}, do: {stall: forever}}", "`phase` is a place in a model's reply"),
+        ("{link: chat, at: {chat: send, event: 2}, do: {stall: forever}}", "`event` is a place in a model's reply"),
+        ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service knows no steps"),
+        ("{link: chat, at: {chat: send}, do: refuse}", "refuse strikes connections: write `phase: connect`"),
+    ],
+)
+def test_a_trigger_that_the_chat_service_does_not_know_is_said(file: Any, words: str, said: str):
+    """A fault that could never strike is a mistake, and no inconclusive run."""
+    assert said in complaint(file(f"faults:\n  - {words}\n"))
+
+
+def test_a_fault_on_the_chat_is_a_reason_to_have_one(file: Any):
+    """Agents that get their messages elsewhere are skipped."""
+    told = file("faults:\n  - {link: chat, at: {phase: connect}, do: {down: 3}}\n")
+    assert load_scenario(told).scenario.harms_chat
+    assert not load_scenario(file()).scenario.harms_chat

@@ -1,4 +1,4 @@
-"""The specimen's chat: a loop of long polls, and the messages it sends back. (The original's `main.js`, `telegram.js`.)"""
+"""The specimen's chat: a loop of long polls, and the messages it sends back. (`main.js`, `telegram.js`.)"""
 
 import contextlib
 import json

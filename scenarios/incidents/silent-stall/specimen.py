@@ -4,7 +4,8 @@ One message per process, the conversation in the session folder:
 
     python specimen.py --fixes none --time-scale 30 --session DIR --url http://127.0.0.1:8000 --key K "Hello"
 
-With ``--chat URL`` instead of a message it polls a chat service for its messages until it is ended, as the original does.
+With ``--chat URL`` instead of a message it polls a chat service for its messages until it is ended, as the original
+does.
 
 The answer goes to stdout. On failure stderr says ``Error: …`` and the exit code is 1; Ctrl-C is the user's abort (130).
 Each fix moves one timer, or one place where an exception is caught. Durations are divided by ``--time-scale``.

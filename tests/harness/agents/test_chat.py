@@ -1,0 +1,95 @@
+"""An agent that polls a chat service: what it sends after it got the message is the answer."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.agents.base import AgentError, Blow, open_agent
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.tools.chat import ChatService
+
+AGENT = """
+    import json, sys, time, urllib.request
+    url, offset = sys.argv[1], 0
+    def call(method, **words):
+        body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
+        request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)["result"]
+    while True:
+        for update in call("getUpdates", offset=offset, timeout=30):
+            offset, text = update["update_id"] + 1, update["message"]["text"]
+            if text == "die":
+                sys.exit("I am gone")
+            for part in [] if text == "be silent" else text.split():
+                call("sendMessage", chat_id=7, text=part)
+                time.sleep(0.12)
+"""
+CHAT = {"start": ["{python}", "{here}/agent.py", "{chat_url}"], "quiet_s": 0.3}
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
+    """Opens the agent; with other code where it is given."""
+    async with ChatService(WallClock(), 1) as service:
+        host, port = service.address
+        there = replace(place, chat=service, chat_url=f"http://{host}:{port}")
+
+        def opened(code: str = AGENT, **more: Any) -> Any:
+            return open_agent(spec_of(code, chat=CHAT, **more), there)
+
+        yield opened
+
+
+async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
+    """One process for all messages; it is there before the first."""
+    async with talk() as session:
+        pid = session.started.pid
+        outcome = await asyncio.wait_for(session.say("one two", first=True), PATIENCE_S)
+        assert (outcome.answer, outcome.ended, outcome.error) == ("one\ntwo", "by itself", "")
+        again = await asyncio.wait_for(session.say("three", first=False), PATIENCE_S)
+        assert (again.answer, session.started.pid) == ("three", pid)
+        assert session.beside() is None
+
+
+async def test_an_agent_that_says_nothing_is_ended_by_its_deadline_and_lives_on(talk: Any):
+    """The turn is over, and the service stays for the next one."""
+    async with talk() as session:
+        saying = asyncio.create_task(session.say("be silent", first=True))
+        await asyncio.sleep(0.5)
+        assert not saying.done()
+        await session.end_turn()
+        assert (await asyncio.wait_for(saying, PATIENCE_S)).ended == "deadline"
+        assert (await asyncio.wait_for(session.say("here", first=False), PATIENCE_S)).answer == "here"
+
+
+async def test_an_agent_that_ends_in_mid_turn_is_quoted(talk: Any):
+    """Nobody waits for an answer that cannot come."""
+    async with talk() as session:
+        outcome = await asyncio.wait_for(session.say("die", first=True), PATIENCE_S)
+    assert "exit code 1" in outcome.raised and "I am gone" in outcome.raised
+
+
+async def test_an_agent_that_was_killed_is_started_again_for_the_next_message(talk: Any):
+    """The message waits for it in the chat service."""
+    async with talk() as session:
+        first = session.started.pid
+        session.struck(Blow(signal.SIGKILL, WallClock().now() + 5))
+        session.leader.tell(signal.SIGKILL)
+        outcome = await asyncio.wait_for(session.say("again", first=False), PATIENCE_S)
+        assert outcome.answer == "again" and session.started.pid != first
+
+
+async def test_an_agent_that_never_polls_is_an_error_of_its_own(talk: Any):
+    """It is said with what it printed last."""
+    with pytest.raises(AgentError, match=r"no poll of the chat service came. was not ready within 1 s"):
+        async with talk("import time; time.sleep(60)", start_s=1):
+            pass
+    with pytest.raises(AgentError, match="no hat"):
+        async with talk("import sys; sys.exit('no hat')"):
+            pass

@@ -1,0 +1,32 @@
+"""An agent that polls a chat service over https on hard-coded hosts: its poll and its reply are harmed."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.event import ChatAsked, FaultFired
+from wedgehog.harness.history import read
+from wedgehog.harness.network.hosts import why_no_hosts
+
+
+@pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)
+@pytest.mark.parametrize("story", ["chat-reply-upload-stalls", "chat-poll-trickles"])
+def test_the_specimen_that_polls_a_chat_is_red_without_its_fixes_and_green_with_them(
+    wedgehog: Any, tmp_path: Path, network: str, story: str
+):
+    """Every row of its fix matrix comes out as the story expects; the fault struck where it says."""
+    if why_no_hosts():
+        pytest.skip(why_no_hosts())
+    ran = wedgehog("run", story, network)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    folder = (tmp_path / "runs" / "latest").resolve()
+    with (folder / "summary.csv").open(newline="") as file:
+        rows = {row["agent"]: row for row in csv.DictReader(file)}
+    assert (rows["buggy-chat"]["verdict"], rows["fixed-chat"]["verdict"]) == ("fail", "pass")
+    history = read(folder / rows["fixed-chat"]["run_dir"] / "history.jsonl")
+    (fired,) = history.of(FaultFired)
+    assert fired.link == "chat" and fired.proof
+    first = [event.what for event in history.of(ChatAsked) if event.id < history.turns[0].end.id]
+    assert first == (["poll", "send"] if "reply" in story else ["poll", "poll", "send"])
