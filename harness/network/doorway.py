@@ -121,7 +121,8 @@ class Doorway:
         finally:
             for end in (inside, link):
                 if end.transport is not None:
-                    end.transport.abort()
+                    with contextlib.suppress(AttributeError):  # Python before 3.11.5 can't abort TLS that is gone
+                        end.transport.abort()
 
     async def _enter(self, agent: socket.socket, inside: _End) -> None:
         loop = asyncio.get_running_loop()

@@ -122,7 +122,8 @@ class Rig:
     async def start(self, *argv: str, **more: Any) -> Tool:
         """Start one, its pipe open if it has one."""
         pipe = asyncio.subprocess.PIPE
-        options = {"stdin": pipe, "stdout": pipe, "start_new_session": True, "env": self.env, "limit": 1 << 24} | more
+        usual = {"start_new_session": True, "env": self.env, "limit": 1 << 24, "preexec_fn": _hears_everything}
+        options = {"stdin": pipe, "stdout": pipe, **usual} | more
         before = len(self.watcher.pipes)
         process = await asyncio.create_subprocess_exec(*self.front, *argv, **options)
         self.started.append(process)
@@ -182,3 +183,9 @@ async def rig(request: pytest.FixtureRequest, networks: Any, tmp_path: Path) -> 
 def rigs(tmp_path: Path) -> Callable[..., Any]:
     """Opens a rig on a network."""
     return lambda network, resets=False: open_rig("pipe", network, tmp_path, resets)
+
+
+def _hears_everything() -> None:
+    """Whoever runs the tests in the background ignores these, and so would what is started here."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
