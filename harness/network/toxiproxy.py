@@ -8,6 +8,7 @@ with what the server said, and a toxic is checked against its kind before it lea
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import requests
@@ -17,6 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.network.base import Address, NetworkError
+from wedgehog.harness.ports import free_port
 
 T = TypeVar("T")
 
@@ -29,6 +31,8 @@ KINDS = {
     "latency": {"latency", "jitter"},
 }
 COUNTERS = "toxiproxy_proxy_received_bytes_total{", "toxiproxy_proxy_sent_bytes_total{"
+PORTS_TRIED = 20
+PORT_TAKEN = "address already in use"
 # The library keeps the server's address in a class, so calls to different servers must not overlap.
 _one_at_a_time = threading.Lock()
 
@@ -112,9 +116,20 @@ class Api:
         return Counted(*(sum(_value(line) for line in lines if line.startswith(name)) for name in COUNTERS))
 
     async def create(self, name: str, upstream: Address) -> "ProxyApi":
-        """A new proxy on a free loopback port."""
+        """A new proxy on a free loopback port.
+
+        Not one that the system chose: while a proxy is off it could give it to somebody else, or to the very
+        connection that knocks there, and the proxy could not come back.
+        """
         target = f"{upstream[0]}:{upstream[1]}"
-        return ProxyApi(self, await self._call(lambda: self._server.create(target, name, "127.0.0.1:0")))
+        for _ in range(PORTS_TRIED):
+            make = partial(self._server.create, target, name, f"127.0.0.1:{free_port()}")
+            try:
+                return ProxyApi(self, await self._call(make))
+            except ToxiproxyRefused as refused:
+                if PORT_TAKEN not in str(refused):
+                    raise
+        raise ToxiproxyRefused(f"the Toxiproxy server found {PORTS_TRIED} ports taken")
 
     async def _call(self, do: Callable[[], T]) -> T:
         return await asyncio.to_thread(self._call_now, do)

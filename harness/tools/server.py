@@ -59,7 +59,8 @@ class Harness:
         try:
             while line := await self._reader.readline():
                 said = json.loads(line)
-                if waiting := self._waiting.get(said["id"]):
+                waiting = self._waiting.get(said["id"])
+                if waiting is not None and not waiting.done():  # who asked may have been cancelled
                     waiting.set_result(said)
         finally:
             os._exit(0)  # the run is over, and whoever still waits for us waits for nothing

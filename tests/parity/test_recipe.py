@@ -17,6 +17,7 @@ from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.server import start
 from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy import Api, BadToxic, ToxiproxyGone, ToxiproxyRefused
+from wedgehog.harness.ports import FIRST, LAST, free_port
 
 
 @pytest.fixture
@@ -246,3 +247,16 @@ async def test_a_server_that_hangs_is_given_up():
         api = Api(mute.getsockname(), timeout_s=0.05)
         with pytest.raises(ToxiproxyGone):
             await api.version()
+
+
+async def test_a_proxy_finds_another_port_where_the_chosen_one_is_taken(networks, monkeypatch):
+    """And takes none that the system could give to a connection while the proxy is off."""
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        taken, free = somebody.getsockname()[1], free_port()
+        assert FIRST <= free <= LAST
+        ports = iter([taken, free])
+        monkeypatch.setattr("wedgehog.harness.network.toxiproxy.free_port", lambda: next(ports))
+        async with networks("toxiproxy") as network:
+            link = await network.open_link("llm", ("127.0.0.1", taken), False)
+            assert link.address == ("127.0.0.1", free)
+            await link.close()

@@ -9,6 +9,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from wedgehog.fake_llm.position import Positions
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.clock import WallClock
-from wedgehog.harness.event import BeaconSeen, FaultFired, ToolAsked
+from wedgehog.harness.event import BeaconSeen, FaultFired, ToolAsked, Trouble
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis import Nemesis
 from wedgehog.harness.network.base import Network
@@ -105,6 +106,7 @@ async def outcomes(client: str, server: str, cities: list[str]) -> list[str]:
                     seen.append(await came_to(call(cities[len(seen)])))
         except Exception:
             # A call that takes the whole connection with it. (How a client leaves such a one is its own affair.)
+            traceback.print_exc()  # for whoever expected something else
             seen += ["lost its server"] if not (seen[before:] and lost(seen[-1])) and len(seen) < len(cities) else []
     return seen
 
@@ -174,6 +176,7 @@ class Hosted:
             await self.nemesis.before_turn(1)
             yield self.tools.tool_url or self.tools.tool_command or ""
             await self.nemesis.after_turn(1)
+            assert not list(self.history.of(Trouble))
             await self.nemesis.close()
             for link in links.values():
                 await link.close()
@@ -242,6 +245,7 @@ async def test_a_killed_server_is_back_at_its_address_when_the_turn_is_over(netw
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*hosted.nemesis._wire.links["tool:mcp"].address)
         await hosted.nemesis.after_turn(1)
+        assert not list(hosted.history.of(Trouble))
         assert await outcomes("mcp-handshake", server, ["is back"]) == ["21 °C"]
     assert lost(dies) and refuses == "lost its server"
     servers = [event.server for event in hosted.history.of(ToolAsked)]
