@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import platform
 import secrets
 import shlex
@@ -10,14 +9,13 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from wedgehog.fake_llm.position import MainShape
-from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
+from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.clock import WallClock
 from wedgehog.harness.control import ControlFacts, control_scenario, why_not_here, why_skipped
 from wedgehog.harness.judge import judge
@@ -27,17 +25,10 @@ from wedgehog.harness.network.choose import Mode, choose_network
 from wedgehog.harness.plugins import plugin_words
 from wedgehog.harness.processes import RUN_VARIABLE, Warden, carrying, end_all
 from wedgehog.harness.runner import Job, run
-from wedgehog.harness.scenario import expected_words, load_scenario
-from wedgehog.harness.selection import Entry, for_others
-from wedgehog.harness.store import (
-    CampaignStore,
-    Judgement,
-    RunStore,
-    read_run,
-    run_folders,
-    write_judgement,
-    write_whole,
-)
+from wedgehog.harness.scenario import expected_words
+from wedgehog.harness.selection import Entry
+from wedgehog.harness.store import CampaignStore, Judgement, RunStore
+from wedgehog.harness.stored import keep_inputs
 
 
 class Progress(Protocol):
@@ -130,7 +121,7 @@ class Campaign:
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
-        _keep_inputs(store, entry, control, seed)
+        keep_inputs(store, entry, control, seed)
         skipped = why_not_here(agent) or (why_skipped(scenario, agent, control) if control.passed else "")
         if not control.passed or skipped:
             judgement = _unplayed(entry, control, skipped, network.name)
@@ -205,30 +196,6 @@ def _installed() -> bool:
     return True
 
 
-def _keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
-    """What is needed to judge again elsewhere, and to replay here."""
-    store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
-    store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
-    for name in entry.scenario.planted.values():
-        kept = store.folder / name
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes((entry.file.path.parent / name).read_bytes())
-    facts = asdict(control)
-    facts |= {"tools": sorted(control.tools), "refusals": sorted(control.refusals)}
-    if control.shape is not None:
-        facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
-    inputs = {
-        "agent": entry.agent.name,
-        "agent_path": str(entry.agent.path),
-        "scenario_path": str(entry.file.path.absolute()),
-        "matrix_only": entry.matrix_only,
-        "own": entry.own,
-        "seed": seed,
-        "control": facts,
-    }
-    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
-
-
 def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
     scenario, agent = entry.scenario, entry.agent
     expect = scenario.expect.get(agent.name)
@@ -243,75 +210,6 @@ def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -
         skipped=skipped,
         faults_planned=len(scenario.faults),
     )
-
-
-def judge_again(folder: Path) -> Judgement:
-    """Redo the verdict of a stored run from its history alone.
-
-    Raises:
-        ValueError: it is no run folder; one sentence.
-        BadFile: its scenario or spec can't be read.
-    """
-    stored = read_run(folder)
-    if stored.judgement.skipped or not stored.history.events:
-        return stored.judgement
-    inputs = read_inputs(folder)
-    scenario = load_scenario(folder / "scenario.yaml").scenario
-    if not inputs.get("own", True):
-        scenario = for_others(scenario)
-    agent = _variant(load_spec(folder / "agent.yaml"), inputs)
-    fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
-    old = stored.judgement
-    fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
-    write_judgement(folder, fresh)
-    return fresh
-
-
-def read_inputs(folder: Path) -> dict[str, object]:
-    """What a run was made of.
-
-    Raises:
-        ValueError: it is no run's folder, or inputs.json is broken; one sentence.
-    """
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
-    if (folder / "campaign.json").is_file():
-        first = next((f", such as {run}" for run in run_folders(folder)), "")
-        raise ValueError(f"{folder}: a campaign's folder; expected that of one of its runs{first}")
-    if not (folder / "inputs.json").is_file():
-        raise ValueError(f"{folder}: no run's folder (it has no inputs.json)")
-    try:
-        return dict(json.loads((folder / "inputs.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as wrong:
-        raise ValueError(f"{folder / 'inputs.json'}: can't be read: {wrong}") from None
-
-
-def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
-    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy.
-
-    Raises:
-        BadFile: the spec can't be read.
-        ValueError: it has no such variant any more.
-    """
-    original = Path(str(inputs["agent_path"]))
-    return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
-
-
-def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
-    if spec.runtime:
-        return at_version(spec, str(inputs["agent"]).partition("@")[2])
-    for agent in variants(spec):
-        if agent.name == inputs["agent"]:
-            return agent
-    raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")
-
-
-def _control_of(data: object) -> ControlFacts:
-    facts = dict(data) if isinstance(data, Mapping) else {}
-    shape = facts.pop("shape", None)
-    listed = {key: frozenset(facts.pop(key, ())) for key in ("tools", "refusals")}
-    whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
-    return replace(ControlFacts(**facts), shape=whole, tools=listed["tools"], refusals=listed["refusals"])
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:

@@ -125,9 +125,10 @@ def check(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
 ) -> None:
     """Redo the verdicts from stored histories, and the reports with them."""
-    from wedgehog.harness.campaign import exit_code, judge_again
+    from wedgehog.harness.campaign import exit_code
     from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.store import run_folders
+    from wedgehog.harness.stored import judge_again
 
     with user_mistakes():
         load_plugins(plugin or ())
@@ -154,11 +155,12 @@ def replay(
     plugin: Plugins = None,
 ) -> None:
     """Play one stored run again: the same scenario, agent and seed."""
-    from wedgehog.harness.campaign import Campaign, Options, exit_code, read_inputs, stored_agent
+    from wedgehog.harness.campaign import Campaign, Options, exit_code
     from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.progress import open_progress
     from wedgehog.harness.scenario import load_scenario
     from wedgehog.harness.selection import Entry, check_invariant
+    from wedgehog.harness.stored import read_inputs, stored_agent
 
     with user_mistakes():
         load_plugins(plugin or ())
@@ -226,7 +228,7 @@ def init(
     resume: Annotated[str | None, typer.Option(help="For the next message on the same session.")] = None,
 ) -> None:
     """Write a first agent spec; what no option says is asked."""
-    from wedgehog.harness.first_spec import WIRES, Answers, spec_text, wrong_command, wrong_name
+    from wedgehog.harness.first_spec import WIRES, Answers, spec_text, wrong_command, wrong_name, wrong_resume
 
     with user_mistakes():
         if file.exists():
@@ -234,14 +236,11 @@ def init(
         name = answered("What is the agent called?", name, wrong_name, "my-agent")
         wire = answered(f"Which wire format does it speak ({', '.join(WIRES)})?", wire, one_of(WIRES), "openai-chat")
         command = answered("Its command line, with {message} where the message goes:", command, wrong_command)
-        if resume is None:
-            resume = answered(
-                "And for the next message on the same session (empty: the same)?",
-                "" if sys.stdin.isatty() else " ",
-                lambda text: wrong_command(text) if text.strip() else "",
-                "",
-            ).strip()
-        file.write_text(spec_text(Answers(name, wire, command, resume), str(file)), encoding="utf-8")
+        if resume is None and sys.stdin.isatty():
+            resume = answered("And for the next message on the same session (empty: the same)?", "", wrong_resume, "")
+        elif resume and (said := wrong_resume(resume)):
+            raise ValueError(said)
+        file.write_text(spec_text(Answers(name, wire, command, (resume or "").strip()), str(file)), encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 
 

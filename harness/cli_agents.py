@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from wedgehog.harness.cli_words import BAD_USAGE, NetworkMode, err, user_mistakes
+from wedgehog.harness.cli_words import BAD_USAGE, NetworkMode, Stdout, err, user_mistakes
 
 agents = typer.Typer(
     help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
@@ -23,7 +22,7 @@ def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, or do what a subcommand says."""
     if context.invoked_subcommand is None:
         with user_mistakes():
-            _runtimes(Console(highlight=False))
+            _runtimes(Stdout())
         _specs(sorted(_incidents().glob("*/agents/*.yaml")))
 
 
@@ -84,7 +83,7 @@ def check(
     with user_mistakes():
         agent = named_agent(spec)
         findings = asyncio.run(look(agent, network, keep))
-    console = Console(highlight=False)
+    console = Stdout()
     for finding in findings:
         console.print(f"{'ok  ' if finding.ok else finding.sign} {finding.says}", markup=False, soft_wrap=True)
     raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 1)
@@ -96,7 +95,7 @@ def _incidents() -> Path:
     return stock_folder() / "incidents"
 
 
-def _runtimes(console: Console) -> None:
+def _runtimes(console: Stdout) -> None:
     from wedgehog.harness.agents.known import known
     from wedgehog.harness.agents.runtime import installed
 
@@ -114,7 +113,7 @@ def _runtimes(console: Console) -> None:
 def _specs(paths: list[Path]) -> None:
     from wedgehog.harness.agents.spec import load_spec, variants
 
-    console = Console(highlight=False)
+    console = Stdout()
     with user_mistakes():
         for path in paths:
             spec = load_spec(path)

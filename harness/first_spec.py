@@ -60,6 +60,11 @@ def wrong_command(command: str) -> str:
     return "" if "{message}" in command else "write {message} where the user's message goes"
 
 
+def wrong_resume(command: str) -> str:
+    """The same of the command line for a next message, which may be empty."""
+    return wrong_command(command) if command.strip() else ""
+
+
 def spec_text(answers: Answers, file: str) -> str:
     """The spec file's content."""
     spec: dict[str, object] = {

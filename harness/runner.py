@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
-import random
 import shutil
 import tempfile
 import traceback
@@ -18,10 +16,9 @@ from wedgehog.fake_llm.roles import find_named, find_shell
 from wedgehog.fake_llm.turns import ScriptedTurn, TurnScript
 from wedgehog.harness.agents.base import AgentError, Place, Session, open_agent
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import plant, session_files
-from wedgehog.harness.aim import AgentAim, SessionWatch, name_of
+from wedgehog.harness.aim import AgentAim, SessionWatch
 from wedgehog.harness.clock import Clock
-from wedgehog.harness.control import CONTROL_TOOL, ControlFacts, control_scenario, read_control, shape_in
+from wedgehog.harness.control import CONTROL_TOOL, ControlFacts, read_control, shape_in
 from wedgehog.harness.event import (
     AgentStarted,
     BeaconSeen,
@@ -29,8 +26,6 @@ from wedgehog.harness.event import (
     LagSeen,
     PageAsked,
     RunStarted,
-    SessionKept,
-    SessionPlanted,
     StimulusKind,
     Trouble,
 )
@@ -46,7 +41,9 @@ from wedgehog.harness.processes.disk import NoDisk, SmallDisk
 from wedgehog.harness.processes.netns import NoNetwork
 from wedgehog.harness.recorder import Recorder
 from wedgehog.harness.run_tools import RunTools
+from wedgehog.harness.run_words import RunWords
 from wedgehog.harness.scenario import Scenario
+from wedgehog.harness.session_files import SessionFiles
 from wedgehog.harness.store import RunStore
 from wedgehog.harness.tools import beacon
 from wedgehog.harness.turn import Bounds, Message, NetworkBroke, TurnPlayer
@@ -120,7 +117,7 @@ class _Run:
 
     def __init__(self, job: Job, network: Network, store: RunStore, clock: Clock, history: History) -> None:
         self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
-        self.words = _Words(f"{job.seed} {job.scenario.name} {job.agent.name}")
+        self.words = RunWords(f"{job.seed} {job.scenario.name} {job.agent.name}")
         self.plan = job.scenario.plan(job.time_scale)
         self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-", dir=job.scratch))
         self.started_pid: int | None = None
@@ -181,9 +178,10 @@ class _Run:
         async with contextlib.AsyncExitStack() as stack:
             watchers = [asyncio.create_task(self.trail.watch(self.clock)), asyncio.create_task(self._watch_network())]
             stack.push_async_callback(_end_all, watchers)
-            self._plant(place, 0, self.job.scenario.session)
+            files = SessionFiles(spec, place, self.history, self.job.beside or Path(), self.store.folder / "session")
+            files.plant(0, self.job.scenario.session)
             session = await stack.enter_async_context(open_agent(spec, place))
-            stack.callback(self._keep_sessions, place)
+            stack.callback(files.keep)
             sessions = self._take_aim(place, session)
             player = TurnPlayer(
                 session,
@@ -198,15 +196,15 @@ class _Run:
                 sessions=sessions,
                 hung=self._forensics(world, sessions).at,
             )
-            await self._all_turns(player, session, place)
+            await self._all_turns(player, session, files)
 
-    async def _all_turns(self, player: TurnPlayer, session: Session, place: Place) -> None:
+    async def _all_turns(self, player: TurnPlayer, session: Session, files: SessionFiles) -> None:
         for number, turn in enumerate(self.job.scenario.turns, start=1):
             if self.job.control is None and number > 1 and not self._ready_for_tools():
                 break
             if turn.during is not None:
                 continue
-            self._plant(place, number, turn.append)
+            files.plant(number, turn.append)
             first = number == 1 and self.job.scenario.session is None
             await player.play(self._message_of(number), first=first, during=self._during(number))
             if number == 1 or (self.job.agent.kind != "command" and session.started.pid != self.started_pid):
@@ -380,27 +378,6 @@ class _Run:
             )
         )
 
-    def _plant(self, place: Place, turn: int, name: str | None) -> None:
-        """Put a file that lies beside the scenario into the agent's session."""
-        if name is None:
-            return
-        lines = ((self.job.beside or Path()) / name).read_bytes()
-        file = plant(self.job.agent, place, lines)
-        digest = hashlib.sha256(lines).hexdigest()
-        path = str(file.relative_to(place.folder.absolute()))
-        self.history.add(SessionPlanted(turn=turn, path=path, lines=len(lines.splitlines()), sha256=digest))
-
-    def _keep_sessions(self, place: Place) -> None:
-        kept = self.store.folder / "session"
-        for file in session_files(self.job.agent, place):
-            data = file.read_bytes()
-            name = name_of(file, place)
-            target = kept / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-            digest = hashlib.sha256(data).hexdigest()
-            self.history.add(SessionKept(path=str(name), sha256=digest, size=len(data)))
-
 
 def faster(reply: Reply, time_scale: float) -> Reply:
     """The same reply with its delay and its pace divided by `time_scale`."""
@@ -410,30 +387,7 @@ def faster(reply: Reply, time_scale: float) -> Reply:
     return replace(reply, items=items, delay_s=reply.delay_s / time_scale)
 
 
-class _Words:
-    """The words of a run by which messages, answers and results are known again, drawn from its seed."""
-
-    def __init__(self, seed: int | str) -> None:
-        draw = random.Random(seed)  # noqa: S311  they must be repeatable, not secret
-        letters = "bcdfghjkmnpqrstvwz"
-        self.salt = "w" + "".join(draw.choices(letters, k=4))
-        self._root = "".join(draw.choices(letters, k=6))
-        self._draw_seed = seed
-
-    def marker(self, turn: int) -> str:
-        """One alphanumeric word of at most 12 characters."""
-        return f"mk{self._root[:4]}{turn}q"
-
-    def nonce(self, turn: int) -> str:
-        """A word that cannot be derived from the marker."""
-        draw = random.Random(f"{self._draw_seed} nonce {turn}")  # noqa: S311  likewise
-        return "".join(draw.choices("bcdfghjkmnpqrstvwz23456789", k=12))
-
-
 async def _end_all(tasks: list["asyncio.Task[None]"]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-__all__ = ["Job", "control_scenario", "run"]

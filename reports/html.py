@@ -18,13 +18,11 @@ from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
 from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.standing import standing, tally
+from wedgehog.reports.standing import ATTENTION, attention_heading, standing, tally
 from wedgehog.reports.style import CSS
 from wedgehog.reports.words import brief, count, many, missing, money, seconds
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
-ATTENTION = ("failed", "error", "inconclusive")
 
 OPEN_ALL_UP_TO = 3
 """So few runs are shown unfolded."""
@@ -98,7 +96,8 @@ def _words(value: Any) -> str:
 
 
 def _attention(campaign: Campaign) -> Markup | None:
-    items = [_look(n, run) for n, run in enumerate(campaign.runs) if standing(run.judgement) in ATTENTION]
+    runs = {n: run for n, run in enumerate(campaign.runs) if standing(run.judgement) in ATTENTION}
+    items = [_look(n, run) for n, run in runs.items()]
     items += [
         tag(
             "li",
@@ -110,7 +109,11 @@ def _attention(campaign: Campaign) -> Markup | None:
     ]
     if not items:
         return None
-    return tag("section", tag("h2", "Not as expected"), tag("ul", items, class_="plain attention"))
+    return tag(
+        "section",
+        tag("h2", attention_heading(run.judgement for run in runs.values())),
+        tag("ul", items, class_="plain attention"),
+    )
 
 
 def _look(number: int, run: StoredRun) -> Markup:

@@ -21,6 +21,9 @@ SIGNS: Mapping[Standing, str] = {
     "shown": "·",
 }
 
+ATTENTION: tuple[Standing, ...] = ("failed", "error", "inconclusive")
+"""What a person should look at."""
+
 _PLURALS = {"error": "errors", "known": "known failures", "shown": "only shown"}
 _SINGULARS = {"known": "known failure", "shown": "only shown"}
 
@@ -38,6 +41,11 @@ def standing(judgement: Judgement) -> Standing:
     if judgement.verdict == "inconclusive":
         return "inconclusive"
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
+
+
+def attention_heading(looked_at: Iterable[Judgement]) -> str:
+    """What stands over them: only where something was expected can it come otherwise."""
+    return "Not as expected" if any(judgement.as_expected is not None for judgement in looked_at) else "Not passed"
 
 
 def reads(judgement: Judgement) -> str:

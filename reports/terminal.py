@@ -21,7 +21,7 @@ from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, load
 from wedgehog.reports.cost import total_usd
 from wedgehog.reports.matrix import fixes
 from wedgehog.reports.rows import table
-from wedgehog.reports.standing import SIGNS, Standing, standing, tally
+from wedgehog.reports.standing import ATTENTION, SIGNS, Standing, attention_heading, standing, tally
 from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
@@ -38,8 +38,6 @@ STYLES: dict[Standing, str] = {
     "known": "yellow",
     "shown": "dim",
 }
-
-ATTENTION = ("failed", "error", "inconclusive")
 
 DEAR_USD_PER_MIN = 1.0
 """From here on what a minute costs is worth a line."""
@@ -184,7 +182,7 @@ class _Report:
     def _attention(self) -> None:
         runs = [run for run in self.campaign.runs if standing(run.judgement) in ATTENTION]
         if runs:
-            self._heading("Not as expected")
+            self._heading(attention_heading(run.judgement for run in runs))
         for alike in _never_played(runs):
             self._why(alike)
             if alike[0].judgement.replay:

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from wedgehog.harness.agents.runtime import installed
+from wedgehog.harness.agents.runtime import MARK, installed
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
 
 
@@ -48,7 +48,7 @@ def ready(name: str) -> AgentSpec:
         UnknownRuntime: unknown, or not installed; the line says how to install it.
     """
     spec = named(name)
-    if spec.install is None or not (spec.install / "installed.json").is_file():
+    if spec.install is None or not (spec.install / MARK).is_file():
         raise UnknownRuntime(f"{spec.name} is not installed: wedgehog agents install {spec.name}")
     return spec
 

@@ -18,6 +18,7 @@ LEVELS = (
         "harness.campaign",
         "harness.cli_words",
         "harness.selection",
+        "harness.stored",
         "harness.plugins",
         "harness.doctor",
         "harness.serve",
@@ -28,6 +29,7 @@ LEVELS = (
     (
         "harness.runner",
         "harness.run_tools",
+        "harness.session_files",
         "harness.world",
         "harness.recorder",
         "harness.judge",
@@ -54,7 +56,7 @@ LEVELS = (
     ("harness.event", "harness.clock"),
 )
 """Each line imports the lines below it, and what stands beside it."""
-LEAVES = ("harness.document", "harness.processes", "harness.ports", "harness.shim")
+LEAVES = ("harness.document", "harness.processes", "harness.ports", "harness.run_words", "harness.shim")
 """They import nothing of ours, and anybody may import them."""
 VALUES = tuple(
     f"fake_llm.{name}"

@@ -13,12 +13,13 @@ import yaml
 from wedgehog.fake_llm.position import MainShape
 from wedgehog.harness import control
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.campaign import Campaign, Options, exit_code, judge_again, read_inputs, stored_agent
+from wedgehog.harness.campaign import Campaign, Options, exit_code
 from wedgehog.harness.control import ControlFacts
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.scenario import load_scenario
 from wedgehog.harness.selection import Entry
 from wedgehog.harness.store import Judgement, read_run, run_folders
+from wedgehog.harness.stored import judge_again, read_inputs, stored_agent
 
 WELL = {
     "name": "well",
@@ -340,7 +341,7 @@ def test_an_agent_that_its_spec_no_longer_has_is_one_line(tmp_path: Path):
 
 def test_what_the_control_showed_survives_its_way_through_json(tmp_path: Path):
     """Sets and the main shape too: a refusal that it excused is still excused."""
-    from wedgehog.harness.campaign import _control_of
+    from wedgehog.harness.stored import _control_of
 
     shape = {"tools": ["b", "a"], "system": "s", "structured": True}
     data = {"passed": True, "tools": ["a"], "refusals": ["bad"], "shape": shape, "start_up_s": 0.5}

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -154,3 +155,23 @@ def test_a_campaign_is_no_run_to_replay(wedgehog: Wedgehog):
     ran = wedgehog("replay", "runs/latest")
     assert ran.exit_code == 2
     assert "a campaign's folder; expected that of one of its runs, such as runs/latest/well/mine" in ran.stderr
+
+
+@pytest.mark.parametrize("words", [("agents",), ("scenarios",)])
+def test_who_stops_reading_changes_no_exit_code(words: tuple[str, ...]):
+    """As in `wedgehog agents | head`."""
+    command = [sys.executable, "-m", "wedgehog.harness.cli", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, b"")
+
+
+def test_a_resume_command_is_looked_at_like_the_first(wedgehog: Wedgehog, tmp_path: Path):
+    """It has to say where the message goes."""
+    words = ("init", "--name", "mine", "--wire", "anthropic", "--command", "mine {message}")
+    ran = wedgehog(*words, "--resume", "mine --continue")
+    assert ran.exit_code == 2 and "{message}" in ran.stderr
+    assert not (tmp_path / "agent.yaml").exists()
+    assert wedgehog(*words).exit_code == 0

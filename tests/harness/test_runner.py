@@ -27,7 +27,8 @@ from wedgehog.harness.event import (
 from wedgehog.harness.history import read
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.runner import TURN_S, Job, _Words, faster, run
+from wedgehog.harness.run_words import RunWords
+from wedgehog.harness.runner import TURN_S, Job, faster, run
 from wedgehog.harness.scenario import Scenario
 from wedgehog.harness.store import RunStore
 
@@ -150,7 +151,7 @@ def test_a_faster_reply_paces_and_delays_less():
 
 def test_a_runs_words_come_from_its_seed_alone():
     """The same again for a replay, others for another seed; a nonce cannot be derived from a marker."""
-    one, same, other = _Words(3), _Words(3), _Words(4)
+    one, same, other = RunWords(3), RunWords(3), RunWords(4)
     words = [(w.salt, w.marker(1), w.marker(2), w.nonce(1), w.nonce(2)) for w in (one, same, other)]
     assert words[0] == words[1] and not set(words[0]) & set(words[2])
     assert len(set(words[0])) == 5

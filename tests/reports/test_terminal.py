@@ -66,6 +66,13 @@ def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
     assert "stall-after-headers, buggy: step 1.1 was paid 160 times, 13 allowed" in said
 
 
+def test_where_nothing_was_expected_a_red_run_is_one_that_has_not_passed(campaign):
+    """An agent of the user's own has no expectations that it could have missed."""
+    campaign.run(judgement("stalls", "mine", "fail"), plain_run)
+    said = _printed(campaign.folder)
+    assert "Not passed\n" in said and "Not as expected" not in said
+
+
 def test_a_replay_command_is_never_broken(campaign):
     """It is there to be copied, so a narrow terminal gets it in one piece."""
     campaign.run(judgement("a-scenario-with-a-rather-long-name-of-its-own", "fixed", "fail", "pass"), plain_run)
