@@ -37,7 +37,10 @@ NPM_SDKS = {
     ),
 }
 RUNTIMES = ("cn", "openai-agents", "pi", "pydantic-ai", "tunacode")
-ALL_RUNTIMES = tuple(sorted(path.stem for path in Path("harness/agents/runtimes").glob("*.yaml")))
+ALL_RUNTIMES = tuple(
+    # (Another setting of the same releases is no other runtime.)
+    sorted(path.stem for path in Path("harness/agents/runtimes").glob("*.yaml") if "same_as:" not in path.read_text())
+)
 PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 
@@ -66,10 +69,10 @@ def sdk(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """100,000 requests for each dialect of the fake provider, valid and broken; `-- N` for another number."""
+    """100,000 requests for each dialect of the fake provider, valid and broken, and what came of them; `-- N` for N."""
     session.install(*LOCK, ".[test]")
     number, *more = session.posargs or ["100000"]
-    session.run("pytest", "tests/fuzz", *more, env={"WEDGEHOG_FUZZ": number})
+    session.run("pytest", "-v", "-rP", "tests/fuzz", *more, env={"WEDGEHOG_FUZZ": number})
 
 
 @nox.session

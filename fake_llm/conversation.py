@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from wedgehog.fake_llm.value import value
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallSeen:
     """A tool call that the agent sent back in its history; `arguments` is JSON text as it stood there."""
 
@@ -18,7 +19,7 @@ class ToolCallSeen:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResultSeen:
     """A tool result in the history; `call_id` names the call that it answers."""
 
@@ -27,7 +28,7 @@ class ToolResultSeen:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One message of the history.
 
@@ -41,7 +42,7 @@ class Message:
     tool_results: tuple[ToolResultSeen, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolSpec:
     """A tool that the agent advertises; `schema` is the JSON Schema of its arguments."""
 
@@ -50,7 +51,7 @@ class ToolSpec:
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Conversation:
     """A request for a reply. System text is a message with role "system", first.
 

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from wedgehog.fake_llm.clock import Clock
 from wedgehog.fake_llm.image import Image
-
-BEFORE_HEAD = -1
+from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD
 
 
 class Delivery:
@@ -18,10 +17,10 @@ class Delivery:
         self,
         image: Image,
         write: Callable[[bytes], None],
-        ask: Callable[[int], Awaitable[Sequence[int]]],
+        ask: Callable[[int], Awaitable[Sequence[int]]] | None,
         clock: Clock,
     ) -> None:
-        """`write` takes bytes at once; `ask` is the gate: it gets a body offset and returns further stops."""
+        """`write` takes bytes at once; `ask` is the gate, if there is one: it gets a body offset and returns stops."""
         self.head = 0
         self.body = 0
         self._image = image
@@ -34,18 +33,21 @@ class Delivery:
     @property
     def tokens(self) -> int:
         """Output tokens generated so far: all of an unpaced reply, of a paced one those that were written."""
+        if not self._image.paced:
+            return self._image.tokens
         marks = self._image.marks
         arrived = bisect_right(marks, self.body, key=lambda mark: mark.end)
-        if not self._image.paced or arrived == len(marks):
-            return self._image.tokens
         return marks[arrived - 1].tokens if arrived else 0
 
-    async def run(self) -> None:
-        """Write all of it; an endless reply ends by cancellation alone."""
+    async def run(self, delay_s: float = 0) -> None:
+        """Write all of it, after so long; an endless reply ends by cancellation alone."""
+        if delay_s:
+            await self._gate(ARRIVED)
+            await self._clock.sleep(delay_s)
         await self._gate(BEFORE_HEAD)
-        for start, delay_s in self._image.told.pauses:
+        for start, pause_s in self._image.told.pauses:
             await self._advance(start)
-            await self._pause(delay_s)
+            await self._pause(pause_s)
         await self._advance(self._image.size)
         endless = self._image.endless
         while endless:
@@ -66,7 +68,7 @@ class Delivery:
         self._at = max(self._at, end)
 
     async def _gate(self, at: int) -> None:
-        for stop in await self._ask(at):
+        for stop in await self._ask(at) if self._ask else ():
             if stop > at and stop not in self._stops:
                 insort(self._stops, stop)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from wedgehog.fake_llm.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Frame:
     """Bytes that belong together, without the HTTP chunk around them.
 

@@ -7,16 +7,18 @@ HTTP/1.1 200 OK ␍␊ … ␍␊␍␊ │ 5a ␍␊ event: message_start … �
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from itertools import accumulate
-from typing import Final
+from typing import Final, Self
 
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.observer import FrameMark
+from wedgehog.fake_llm.value import value
 
 _PHRASES: Final = {529: "Overloaded", **{known.value: known.phrase for known in HTTPStatus}}
+_NOTHING: Final = Frame(b"")
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 
 Headers = Iterable[tuple[str, str]]
@@ -42,21 +44,49 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Stencil:
+    """Bytes that are put together anew with other ids. They are cut at the id that stands in them most often.
+
+    >>> Stencil.of(b"[x1, y1, x1]", [b"y1", b"x1"]).filled([b"y2", b"x2"])
+    b'[x2, y2, x2]'
+    """
+
+    pieces: tuple[bytes, ...]
+    cut: int = 0
+    others: tuple[tuple[int, bytes], ...] = ()
+
+    @classmethod
+    def of(cls, data: bytes, ids: Sequence[bytes]) -> Self:
+        """Cut `data` where an id stands, and note which others do."""
+        if not ids:
+            return cls((data,))
+        counts = [data.count(id_) for id_ in ids]
+        cut = counts.index(max(counts))
+        others = tuple((number, id_) for number, id_ in enumerate(ids) if counts[number] and number != cut)
+        return cls(tuple(data.split(ids[cut])), cut, others)
+
+    def filled(self, ids: Sequence[bytes]) -> bytes:
+        """Put these ids, of the same lengths, in the places of those."""
+        data = ids[self.cut].join(self.pieces) if ids else self.pieces[0]
+        for number, blank in self.others:
+            data = data.replace(blank, ids[number])
+        return data
+
+
+@value
 class Image:
-    """A head and a body; `filled` are ids of the body and what stands in their place, letter for letter."""
+    """A head and a body; where there is a `stencil` of the body, it is filled with `ids`."""
 
     head: bytes
     told: Body
     closes: bool = False
-    filled: tuple[tuple[bytes, bytes], ...] = ()
+    stencil: Stencil | None = None
+    ids: tuple[bytes, ...] = ()
 
     @property
     def body(self) -> bytes:
         """All bytes after the head that are not endless."""
-        data = self.told.data
-        for blank, id_ in self.filled:
-            data = data.replace(blank, id_)
-        return data
+        return self.stencil.filled(self.ids) if self.stencil else self.told.data
 
     @property
     def size(self) -> int:
@@ -94,32 +124,19 @@ class Image:
         return self.told.marks[-1].tokens if self.told.marks else 0
 
 
-def whole_body(body: bytes, frame: Frame | None = None) -> Body:
-    """Compile a body that is sent in one piece; `frame` says what it delivers."""
-    frame = frame or Frame(b"")
-    return Body(body, (FrameMark(len(body), frame.tokens, frame.completes),))
-
-
-def chunked_body(frames: Iterable[Frame], endless: Frame | None = None, *, http_1_0: bool = False) -> Body:
-    """Compile a streamed body, one HTTP chunk per frame; for an HTTP/1.0 client no chunks, the close ends it."""
-    frames = tuple(frames)
-    pieces = [frame.data if http_1_0 else _chunk(frame.data) for frame in frames]
-    starts = [0, *accumulate(map(len, pieces))]
-    marks = tuple(FrameMark(end, f.tokens, f.completes) for end, f in zip(starts[1:], frames, strict=True))
-    pauses = tuple((start, f.delay_s) for start, f in zip(starts, frames, strict=False) if f.delay_s)
-    if endless and not http_1_0:
-        endless = replace(endless, data=_chunk(endless.data))
-    if not endless and not http_1_0:
-        pieces.append(_LAST_CHUNK)
-    return Body(b"".join(pieces), marks, pauses, endless, stream=True)
-
-
 def whole(
-    status: int, body: bytes, headers: Headers, *, content_type: str = "application/json", closes: bool = False
+    status: int,
+    body: bytes,
+    headers: Headers,
+    *,
+    frame: Frame = _NOTHING,
+    content_type: str = "application/json",
+    closes: bool = False,
 ) -> Image:
-    """Compile a reply that is sent in one piece."""
-    told = whole_body(body)
-    return Image(whole_head(status, told, headers, content_type, closes=closes), told, closes)
+    """Compile a reply that is sent in one piece; `frame` says what it delivers."""
+    length = (("Content-Length", str(len(body))), ("Content-Type", content_type))
+    told = Body(body, (FrameMark(len(body), frame.tokens, frame.completes),))
+    return Image(_head(status, [*headers, *length], closes), told, closes)
 
 
 def bodiless(image: Image) -> Image:
@@ -136,26 +153,28 @@ def chunked(
     closes: bool = False,
     http_1_0: bool = False,
 ) -> Image:
-    """Compile a streamed reply."""
-    told, closes = chunked_body(frames, endless, http_1_0=http_1_0), closes or http_1_0
-    return Image(chunked_head(headers, content_type, closes=closes, http_1_0=http_1_0), told, closes)
-
-
-def whole_head(status: int, body: Body, headers: Headers, content_type: str, *, closes: bool) -> bytes:
-    """Write what comes before a body in one piece."""
-    length = (("Content-Length", str(len(body.data))), ("Content-Type", content_type))
-    return _head(status, [*headers, *length], closes)
-
-
-def chunked_head(headers: Headers, content_type: str, *, closes: bool, http_1_0: bool) -> bytes:
-    """Write what comes before a streamed body."""
+    """Compile a streamed reply, one HTTP chunk per frame; for an HTTP/1.0 client no chunks, the close ends it."""
+    told, closes = _chunked_body(tuple(frames), endless, http_1_0=http_1_0), closes or http_1_0
     framing = () if http_1_0 else (("Transfer-Encoding", "chunked"),)
-    return _head(200, [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing], closes)
+    fields = [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing]
+    return Image(_head(200, fields, closes), told, closes)
 
 
 def phrase(status: int) -> str:
     """Name a status as a status line does."""
     return _PHRASES.get(status, "Unknown")
+
+
+def _chunked_body(frames: tuple[Frame, ...], endless: Frame | None, *, http_1_0: bool) -> Body:
+    pieces = [frame.data if http_1_0 else _chunk(frame.data) for frame in frames]
+    starts = [0, *accumulate(map(len, pieces))]
+    marks = tuple(FrameMark(end, f.tokens, f.completes) for end, f in zip(starts[1:], frames, strict=True))
+    pauses = tuple((start, f.delay_s) for start, f in zip(starts, frames, strict=False) if f.delay_s)
+    if endless and not http_1_0:
+        endless = replace(endless, data=_chunk(endless.data))
+    if not endless and not http_1_0:
+        pieces.append(_LAST_CHUNK)
+    return Body(b"".join(pieces), marks, pauses, endless, stream=True)
 
 
 def _chunk(data: bytes) -> bytes:

@@ -9,9 +9,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, TypeVar, overload
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from wedgehog.fake_llm.value import value
 
 _T = TypeVar("_T")
 
@@ -72,18 +74,16 @@ class Trouble:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A request as it arrived; its body is whole and unpacked, or there is `trouble`."""
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What stands before a body. A client sends few different ones, so what follows from one is found out once."""
 
     method: str
     target: str
     http_1_0: bool
     headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(default=b"", repr=False)
-    trouble: Trouble | None = None
 
-    @property
+    @cached_property
     def path(self) -> str:
         """The target's path, decoded."""
         path = self.target.partition("?")[0]
@@ -91,17 +91,64 @@ class Incoming:
             path = "/" + path.partition("://")[2].partition("/")[2]
         return unquote(path) if "%" in path else path
 
-    @property
+    @cached_property
     def query(self) -> Mapping[str, str]:
         """The target's query; of a name that comes again, the last value."""
         found = self.target.partition("?")[2]
         return dict(parse_qsl(found, keep_blank_values=True)) if found else {}
 
-    @property
+    @cached_property
+    def target_without_key(self) -> str:
+        """The target; where its query holds a key, as Gemini's may, that is left out."""
+        query = self.query
+        if "key" not in query:
+            return self.target
+        rest = urlencode({name: value for name, value in query.items() if name != "key"})
+        return self.target.partition("?")[0] + (f"?{rest}" if rest else "")
+
+    @cached_property
     def keep_alive(self) -> bool:
         """Tell if the client wants to use the connection again."""
         wanted = self.headers.get("connection", "").lower()
         return "keep-alive" in wanted if self.http_1_0 else "close" not in wanted
+
+    @cached_property
+    def key(self) -> str:
+        """The API key, wherever a provider wants it, "" without one."""
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
+        return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
+
+    @cached_property
+    def length(self) -> int | None:
+        """How many bytes the body has, None where it comes in chunks."""
+        coding, length = self.headers.get("transfer-encoding"), self.headers.get("content-length", "0")
+        if coding is not None and (coding.lower() != "chunked" or "content-length" in self.headers or self.http_1_0):
+            raise _Unreadable(400, "Transfer-Encoding is not understood.")
+        if not (length.isascii() and length.isdigit()) or len(length) > 18:
+            raise _Unreadable(400, "Content-Length is not a number.")
+        if int(length) > LARGEST_BODY:
+            raise _Unreadable(413)
+        return int(length) if coding is None else None
+
+    @cached_property
+    def waits(self) -> bool:
+        """Tell if the client sends the body only when it is told to."""
+        return self.headers.get("expect", "").lower() == "100-continue"
+
+    @cached_property
+    def coding(self) -> str:
+        """How the body is packed."""
+        return self.headers.get("content-encoding", "identity").lower()
+
+
+@value
+class Incoming:
+    """A request as it arrived; its body is whole and unpacked, or there is `trouble`."""
+
+    head: Head
+    body: bytes = field(default=b"", repr=False)
+    trouble: Trouble | None = None
 
 
 class Reader:
@@ -111,24 +158,24 @@ class Reader:
         """Nothing has arrived yet."""
         self._bytes = bytearray()
         self._go_ahead = go_ahead
-        self._head: Incoming | None = None
+        self._head: Head | None = None
         self._length = 0
         self._chunks: list[bytes] | None = None
         self._lost = False
 
-    def feed(self, data: bytes) -> list[Incoming]:
+    def feed(self, data: bytes | memoryview) -> list[Incoming]:
         """Take bytes, and return the requests that are whole with them."""
         if self._lost:
             return []
         self._bytes += data
         found: list[Incoming] = []
-        while not self._lost:
+        while self._bytes and not self._lost:
             try:
                 request = self._next()
             except _Unreadable as unreadable:
                 self._lost = True
-                head = self._head or Incoming("GET", "/", False, Headers({}))
-                request = _with(head, b"", Trouble(unreadable.status, str(unreadable)))
+                head = self._head or Head("GET", "/", False, Headers({}))
+                request = Incoming(head, trouble=Trouble(unreadable.status, str(unreadable)))
             if request is None:
                 break
             self._head, self._chunks = None, None
@@ -145,22 +192,11 @@ class Reader:
             head = bytes(self._bytes[:end])
             del self._bytes[: end + len(_END_OF_HEAD)]
             self._head = _read_head(head)
-            self._frame(self._head)
+            self._length, self._chunks = self._head.length or 0, [] if self._head.length is None else None
+            if self._head.waits:
+                self._go_ahead()
         body = self._chunked() if self._chunks is not None else self._measured()
-        return None if body is None else _with(self._head, _unpacked(body, self._head.headers), None)
-
-    def _frame(self, head: Incoming) -> None:
-        """Find out where the body will end, and send the go-ahead for it."""
-        coding, length = head.headers.get("transfer-encoding"), head.headers.get("content-length", "0")
-        if coding is not None and (coding.lower() != "chunked" or "content-length" in head.headers or head.http_1_0):
-            raise _Unreadable(400, "Transfer-Encoding is not understood.")
-        if not (length.isascii() and length.isdigit()) or len(length) > 18:
-            raise _Unreadable(400, "Content-Length is not a number.")
-        self._chunks, self._length = (None if coding is None else []), int(length)
-        if self._length > LARGEST_BODY:
-            raise _Unreadable(413)
-        if head.headers.get("expect", "").lower() == "100-continue":
-            self._go_ahead()
+        return None if body is None else Incoming(self._head, _unpacked(body, self._head.coding))
 
     def _measured(self) -> bytes | None:
         if len(self._bytes) < self._length:
@@ -204,12 +240,8 @@ class _Unreadable(Exception):  # noqa: N818  it is told to the client, as a trou
         self.status = status
 
 
-def _with(head: Incoming, body: bytes, trouble: Trouble | None) -> Incoming:
-    return Incoming(head.method, head.target, head.http_1_0, head.headers, body, trouble)
-
-
 @lru_cache(maxsize=64)  # a client's requests have few different heads
-def _read_head(head: bytes) -> Incoming:
+def _read_head(head: bytes) -> Head:
     first, *lines = head.decode("latin-1").lstrip("\r\n").split("\r\n")
     start = _START.fullmatch(first)
     if start is None:
@@ -221,11 +253,10 @@ def _read_head(head: bytes) -> Incoming:
             raise _Unreadable(400, "A header field is not understood.")
         name, value = found[1].lower(), found[2]
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return Incoming(start[1], start[2], start[3] == "0", Headers(fields))
+    return Head(start[1], start[2], start[3] == "0", Headers(fields))
 
 
-def _unpacked(body: bytes, headers: Mapping[str, str]) -> bytes:
-    coding = headers.get("content-encoding", "identity").lower()
+def _unpacked(body: bytes, coding: str) -> bytes:
     if coding == "identity" or not body:
         return body
     if coding not in _WINDOW_BITS:

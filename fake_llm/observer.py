@@ -1,16 +1,20 @@
 """The one Protocol by which the fake provider tells others what it saw, and asks when it may write.
 
 ConnectionOpened ── RequestSeen ──┬── ReplyStarted ──┬── gate(-1) ─ gate(stop) … ── ReplyEnded ── ConnectionClosed
-                                  └── Refused ───────┘
+                                  └── Refused ───────┘   (of a late reply gate(-2) comes first, and then the delay)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.value import value
+
+ARRIVED: Final = -2
+BEFORE_HEAD: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,13 @@ class ConnectionClosed:
     by_us: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequestSeen:
     """A whole request arrived. `call` counts from 1; `key` is a fingerprint, "" without a key.
 
     `conversation` is None where no reply of a model is asked for (list of models, unknown path) or where the
-    body could not be read as a request. `size` is the body's length in bytes as decoded.
+    body could not be read as a request. `size` is the body's length in bytes as decoded. A key in the query is not in
+    `path`. `session` is named by a prefix of the path, else by the key.
     """
 
     call: int
@@ -54,9 +59,10 @@ class RequestSeen:
     body: bytes
     size: int
     user_agent: str = ""
+    session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refused:
     """The request gets `status` ≥ 400: by the script (`scripted`), or by the validator in the provider's words.
 
@@ -74,7 +80,7 @@ class Refused:
     enforced: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReplyStarted:
     """The request was accepted: from here on it is billed. `edited` names the edits that apply to this reply."""
 
@@ -85,7 +91,7 @@ class ReplyStarted:
     edited: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FrameMark:
     """`end` body bytes, chunk framing included, carry everything up to and including this frame."""
 
@@ -94,7 +100,7 @@ class FrameMark:
     completes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReplyEnded:
     """Nothing more of this reply will be written (a refusal's too).
 
@@ -123,13 +129,14 @@ class Unscripted:
 Fact: TypeAlias = ConnectionOpened | ConnectionClosed | RequestSeen | Refused | ReplyStarted | ReplyEnded | Unscripted
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Point:
     """Where a reply stands when the gate is asked.
 
     `carried` bytes were sent on this connection before this reply; `head` bytes are its status line and headers;
     `frame_ends` are body offsets, () where it is not streamed; `body` is the whole body with chunk framing, -1 if
-    endless; `at` is the body offset reached, -1 before the head's first byte.
+    endless; `at` is the body offset reached, `BEFORE_HEAD` before the head's first byte, `ARRIVED` before the time that
+    passes first.
     """
 
     call: int
@@ -142,17 +149,24 @@ class Point:
     stream: bool
 
 
+Gate: TypeAlias = Callable[[Point], Awaitable[Sequence[int]]]
+
+
 class Observer(Protocol):
-    """Hears every fact, and holds replies."""
+    """Hears every fact. One that has a `gate` too is a `Holder`; by others each reply passes at once."""
 
     def saw(self, fact: Fact) -> None:
         """Hear of a fact; must not raise."""
+
+
+class Holder(Observer, Protocol):
+    """Hears every fact, and holds replies."""
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Return when the bytes after `point` may be written; the offsets returned are further stops.
 
         Asked before the first byte of every reply, at each stop (all bytes before it are written, none after),
-        and before each delayed frame.
+        and before each delayed frame. Of a reply that is late as a whole it is also asked before that time passes.
         """
 
 
@@ -161,7 +175,3 @@ class Silent:
 
     def saw(self, fact: Fact) -> None:
         """Forget it."""
-
-    async def gate(self, point: Point) -> Sequence[int]:
-        """Let it pass."""
-        return ()

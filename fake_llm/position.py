@@ -149,7 +149,7 @@ class Positions:
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
-        return _purpose(conversation)
+        return purpose_of(conversation)
 
 
 def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
@@ -171,7 +171,8 @@ def _fingerprint(conversation: Conversation) -> str:
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")
 
 
-def _purpose(conversation: Conversation) -> str:
+def purpose_of(conversation: Conversation) -> str:
+    """Name what a call is for that is not a main one, by the words in it."""
     text = " ".join(message.text.lower() for message in conversation.messages)
     found = next((word for word in PURPOSES if word in text), None)
     if found:

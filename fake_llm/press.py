@@ -1,33 +1,33 @@
 """Replies compiled before: the same words to the same kind of request differ in their ids alone, letter for letter.
 
-So what was compiled once is kept, with the ids that were made up for it; the next one puts its own in their place.
+So what was compiled once is kept, head and body, as a stencil: the ids that were made up for it are cut out, and the
+next one puts its own in their place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from wedgehog.fake_llm.dialects.base import Exchange
 from wedgehog.fake_llm.ids import MadeUp, made_up, overheard
-from wedgehog.fake_llm.image import Body
+from wedgehog.fake_llm.image import Image, Stencil
 from wedgehog.fake_llm.reply import Reply
-
-Filled: TypeAlias = tuple[tuple[bytes, bytes], ...]
+from wedgehog.fake_llm.value import value
 
 _MOST_KEPT: Final = 128
 _LARGEST_KEPT: Final = 256 * 2**10
+_SHORTEST_ID: Final = 8
 _SAID: Final = frozenset({"messages", "contents", "input", "prompt", "system", "systemInstruction", "tools"})
 """What a request says. The rest of it is how it wants its answer, and may change the bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Compiled:
-    """A body, its type, and the names of the edits that apply to it."""
+    """A reply's wire image, and the names of the edits that apply to it."""
 
-    body: Body
-    content_type: str
+    image: Image
     edited: tuple[str, ...] = ()
 
 
@@ -38,6 +38,17 @@ class _Plate:
     reply: Reply
     compiled: Compiled
     ids: tuple[MadeUp, ...]
+    head: Stencil
+    body: Stencil
+
+    def printed(self, call: int) -> Compiled:
+        """Return it with the ids of another call."""
+        ids = tuple(
+            made_up(parts[0], call, *parts[2:], length=length, small=small).encode()
+            for parts, length, small, _ in self.ids
+        )
+        image = self.compiled.image
+        return Compiled(Image(self.head.filled(ids), image.told, image.closes, self.body, ids), self.compiled.edited)
 
 
 class Press:
@@ -47,44 +58,41 @@ class Press:
         """Nothing has been compiled."""
         self._plates: dict[object, _Plate] = {}
 
-    def compiled(
-        self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], Compiled]
-    ) -> tuple[Compiled, Filled]:
-        """Return a compiled reply and the ids to put in place of its own; `kind`: what else changes its bytes."""
+    def compiled(self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], Compiled]) -> Compiled:
+        """Return a compiled reply with ids of its own; `kind`: what changes its bytes beside reply and exchange."""
         key = (id(reply), kind, _manner(exchange))
         plate = self._plates.get(key)
         if plate is not None and plate.reply is reply:
-            return plate.compiled, _filled(plate, exchange.request.call)
-        with overheard() as ids:
+            return plate.printed(exchange.request.call)
+        kept = exchange.request.memory.writes
+        with overheard() as heard:
             compiled = compile_()
-        if _can_be_used_again(compiled, ids, exchange.request.call):
-            self._plates[key] = _Plate(reply, compiled, tuple(dict.fromkeys(ids)))
+        plate = _plate(reply, compiled, heard, exchange.request.call)
+        # A reply that the provider keeps is compiled each time: each is kept under its own ids.
+        if plate is not None and exchange.request.memory.writes == kept:
+            self._plates[key] = plate
             if len(self._plates) > _MOST_KEPT:
                 del self._plates[next(iter(self._plates))]
-        return compiled, ()
+        return compiled
 
 
 def _manner(exchange: Exchange) -> object:
-    request = exchange.request
+    request, conversation = exchange.request, exchange.conversation
     rest = {name: value for name, value in (request.document or {}).items() if name not in _SAID}
-    manner = (request.path, tuple(request.query.items()), exchange.conversation.model, exchange.conversation.wire)
-    return (*manner, exchange.billed, exchange.created_s, repr(rest))
+    asked = (request.path, tuple(request.query.items()), conversation.model, conversation.wire, repr(rest))
+    return (*asked, exchange.billed, exchange.created_s)
 
 
-def _can_be_used_again(compiled: Compiled, ids: list[MadeUp], call: int) -> bool:
-    """Tell if the ids stand in the body as they were made up, and can be told from everything else."""
-    data = compiled.body.data
-    own = {id_ for parts, _, id_ in ids if _is_of_call(parts, call)}
-    return len(data) <= _LARGEST_KEPT and all(len(id_) >= 8 and id_.encode() in data for id_ in own)
+def _plate(reply: Reply, compiled: Compiled, heard: list[MadeUp], call: int) -> _Plate | None:
+    """Keep a reply whose ids stand in it as they were made up, and can be told from everything else; else None."""
+    own = tuple(made for made in dict.fromkeys(heard) if _is_of_call(made[0], call))
+    ids = [id_.encode() for *_, id_ in own]
+    image = compiled.image
+    data = image.head + image.told.data
+    if len(data) > _LARGEST_KEPT or any(len(id_) < _SHORTEST_ID or id_ not in data for id_ in ids):
+        return None
+    return _Plate(reply, compiled, own, Stencil.of(image.head, ids), Stencil.of(image.told.data, ids))
 
 
 def _is_of_call(parts: tuple[object, ...], call: int) -> bool:
     return len(parts) > 1 and parts[1] == call
-
-
-def _filled(plate: _Plate, call: int) -> Filled:
-    return tuple(
-        (id_.encode(), made_up(parts[0], call, *parts[2:], length=length).encode())
-        for parts, length, id_ in plate.ids
-        if len(parts) > 1 and isinstance(parts[1], int)
-    )

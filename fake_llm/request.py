@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from wedgehog.fake_llm.memory import Memory
+from wedgehog.fake_llm.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """One HTTP request; `headers` finds names whatever their case.
 
-    `document` is the JSON object of the body, None where the body holds no such thing. `memory` is the server's: what
-    it has kept of earlier replies.
+    `document` is the JSON object of the body, None where the body holds no such thing. `memory` is what
+    the server has kept of earlier replies in this `session`; `path` is the one within it. `key` is the API key that
+    came along, "" without one.
     """
 
     call: int
@@ -26,13 +28,8 @@ class Request:
     document: dict[str, Any] | None = field(default=None, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
     memory: Memory = field(default_factory=Memory, repr=False, compare=False)
-
-    @property
-    def key(self) -> str:
-        """The API key that came along, "" without one."""
-        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-        named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
-        return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
+    session: str = ""
+    key: str = field(default="", repr=False)
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:
@@ -63,6 +60,8 @@ def blocks(content: object) -> list[dict[str, Any]]:
 
 def text_of(content: object) -> str:
     """Return the text of a content, its blocks joined by line breaks."""
+    if isinstance(content, str):
+        return content
     return "\n".join(str(block.get("text", "")) for block in blocks(content) if "text" in block)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -10,6 +11,9 @@ from wedgehog.fake_llm.dialects.base import Dialect
 from wedgehog.fake_llm.request import Request
 
 DIALECTS: Final[tuple[Dialect, ...]] = (anthropic, gemini, ollama, openai_chat, openai_responses)
+DEFAULT_SESSION: Final = "default"
+
+_IN_SESSION: Final = re.compile(r"/s/([\w.-]{1,64})(/.*)", re.ASCII)
 
 
 def dialect_of(request: Request) -> Dialect:
@@ -23,10 +27,19 @@ def dialect_of(request: Request) -> Dialect:
     return openai_chat
 
 
-def asks_for_reply(request: Request, dialect: Dialect) -> bool:
-    """Tell if a request is one for a model's reply; where one says nothing to Ollama, it loads the model alone."""
-    asked = request.method == "POST" and dialect.REPLIES.fullmatch(request.path) is not None
-    return asked and not (dialect is ollama and ollama.only_loads(request))
+def session_of(path: str, key: str = "") -> tuple[str, str]:
+    """Return the name of the session that a request belongs to, and its path within it.
+
+    A prefix names it, `/s/NAME/v1/…`; without one every `key` (its fingerprint) has a session of its own, and all that
+    come without a key share one.
+
+    >>> session_of("/s/red/v1/messages", "1a2b3c4d"), session_of("/v1/messages", "1a2b3c4d"), session_of("/api/chat")
+    (('red', '/v1/messages'), ('key-1a2b3c4d', '/v1/messages'), ('default', '/api/chat'))
+    """
+    named = _IN_SESSION.fullmatch(path) if path.startswith("/s/") else None
+    if named:
+        return named[1], named[2]
+    return f"key-{key}" if key else DEFAULT_SESSION, path
 
 
 @lru_cache(maxsize=1024)

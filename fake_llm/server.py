@@ -14,17 +14,18 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from wedgehog.fake_llm.clock import Clock, RealClock
-from wedgehog.fake_llm.connection import Connection
+from wedgehog.fake_llm.connection import ROOM, Connection
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal
 from wedgehog.fake_llm.ids import fingerprint
 from wedgehog.fake_llm.image import Image
 from wedgehog.fake_llm.incoming import Incoming
-from wedgehog.fake_llm.memory import Memory
+from wedgehog.fake_llm.memory import Memories
 from wedgehog.fake_llm.observer import (
     Conn,
     ConnectionClosed,
     ConnectionOpened,
+    Gate,
     Observer,
     Point,
     ReplyEnded,
@@ -33,11 +34,12 @@ from wedgehog.fake_llm.observer import (
 )
 from wedgehog.fake_llm.press import Press
 from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.routing import asks_for_reply, dialect_of
+from wedgehog.fake_llm.routing import dialect_of, session_of
 from wedgehog.fake_llm.script import Script
 from wedgehog.fake_llm.settle import Settled, Settler
 
 _CLOSE_WITHIN_S: Final = 5.0
+_TOO_LARGE: Final = 413
 
 
 class FakeLLM:
@@ -71,8 +73,9 @@ class FakeLLM:
         self._strict = strict
         self._models = models
         self._clock = clock or RealClock()
-        self._memory = Memory()
+        self._memories = Memories()
         self._press = Press()
+        self._room = bytearray(ROOM)
         self._calls = 0
         self._connected = 0
         self._connections: set[Connection] = set()
@@ -109,7 +112,7 @@ class FakeLLM:
 
     def connection(self) -> Connection:
         """Return what answers one client, as an asyncio protocol, for those who bring a transport of their own."""
-        return Connection(self._opened, self._answer, self._closed)
+        return Connection(self._opened, self._answer, self._closed, self._room)
 
     def _opened(self, connection: Connection) -> Conn:
         self._connected += 1
@@ -125,37 +128,45 @@ class FakeLLM:
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
         self._calls += 1
-        request = Request(
-            self._calls,
-            incoming.method,
-            incoming.path,
-            incoming.headers,
-            incoming.body,
-            json_object(incoming.body),
-            incoming.query,
-            self._memory,
-        )
+        request = self._read(incoming)
         settled = self._settle(request, dialect_of(request), connection.conn, incoming)
         await self._deliver(request, settled, connection)
-        framed = not incoming.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
+        framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
         connection.by_us = settled.image.closes and not (framed and self.waits_for_close)
+
+    def _read(self, incoming: Incoming) -> Request:
+        head = incoming.head
+        session, path = session_of(head.path, fingerprint(head.key))
+        return Request(
+            self._calls,
+            head.method,
+            path,
+            head.headers,
+            incoming.body,
+            json_object(incoming.body),
+            head.query,
+            self._memories.of(session),
+            session,
+            head.key,
+        )
 
     def _settle(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> Settled:
         conversation = None
-        if request.document is not None and asks_for_reply(request, dialect):
+        if request.document is not None and dialect.asks_for_reply(request):
             conversation = dialect.parse(request)
         self.observer.saw(
             RequestSeen(
                 call=request.call,
                 conn=conn,
                 wire=dialect.WIRE,
-                path=incoming.target,
+                path=incoming.head.target_without_key,
                 method=request.method,
                 key=fingerprint(request.key),
                 conversation=conversation,
                 body=request.body,
                 size=len(request.body),
                 user_agent=request.headers.get("User-Agent", ""),
+                session=request.session,
             )
         )
         trouble = incoming.trouble
@@ -165,23 +176,25 @@ class FakeLLM:
             self._models,
             self._clock.wall(),
             self._press,
-            closes=self.close_after(request.call) or not incoming.keep_alive or trouble is not None,
-            http_1_0=incoming.http_1_0,
+            closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
+            http_1_0=incoming.head.http_1_0,
         )
         if trouble is not None:
-            return settler.refused(request, dialect, Refusal(trouble.status, trouble.message))
+            refusal = dialect.TOO_LARGE if trouble.status == _TOO_LARGE else Refusal(trouble.status, trouble.message)
+            return settler.refused(request, dialect, refusal)
         return settler.settle(request, dialect, conversation)
 
     async def _deliver(self, request: Request, settled: Settled, line: Connection) -> None:
         for fact in settled.facts:
             self.observer.saw(fact)
         image = settled.image
+        gate: Gate | None = getattr(self.observer, "gate", None)
         point = partial(_point, request.call, line.conn, line.carried, image)
-        delivery = Delivery(image, line.write, lambda at: self.observer.gate(point(at)), self._clock)
+        delivery = Delivery(image, line.write, gate and (lambda at: gate(point(at))), self._clock)
         try:
-            if settled.delay_s:
-                await self._clock.sleep(settled.delay_s)
-            await delivery.run()
+            if gate or settled.delay_s or image.paced:
+                await line.can_wait()
+            await delivery.run(settled.delay_s)
         except BaseException:
             self.observer.saw(_ended(request.call, delivery, image, settled.stop, "hung_up"))
             line.transport.abort()

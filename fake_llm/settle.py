@@ -6,7 +6,7 @@ request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames �
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from functools import lru_cache
@@ -16,22 +16,22 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.image import Image, bodiless, chunked_body, chunked_head, whole, whole_body, whole_head
+from wedgehog.fake_llm.image import Image, bodiless, chunked, whole
 from wedgehog.fake_llm.observer import Fact, Refused, ReplyStarted
 from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
 from wedgehog.fake_llm.page import page
 from wedgehog.fake_llm.press import Compiled, Press
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.routing import asks_for_reply
 from wedgehog.fake_llm.script import Script, Unscripted
 from wedgehog.fake_llm.usage import billed
+from wedgehog.fake_llm.value import value
 
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settled:
     """All that is left to do is to wait `delay_s`, tell `facts` first, and write `image`. `stop`: see ReplyEnded."""
 
@@ -41,7 +41,7 @@ class Settled:
     stop: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settler:
     """What decisions depend on beside the request; `now` is the date that headers tell."""
 
@@ -55,7 +55,7 @@ class Settler:
 
     def settle(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> Settled:
         """Decide what `request` gets; `conversation` is None where it is none for a reply."""
-        if not asks_for_reply(request, dialect):
+        if not dialect.asks_for_reply(request):
             return self._aside(request, dialect)
         refusal = dialect.refuse(request, self.models)
         noted: tuple[Fact, ...] = ()
@@ -95,29 +95,31 @@ class Settler:
         counts = billed(reply, conversation)
         exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
-        told, filled = self.press.compiled(reply, exchange, self.http_1_0, lambda: compile_(reply, dialect, exchange))
-        headers = self._headers(request, dialect)
-        if conversation.stream:
-            closes = self.closes or self.http_1_0
-            head = chunked_head(headers, told.content_type, closes=closes, http_1_0=self.http_1_0)
-        else:
-            closes = self.closes
-            head = whole_head(_OK, told.body, headers, told.content_type, closes=closes)
-        started = ReplyStarted(request.call, _OK, counts.input_tokens, conversation.stream, told.edited)
-        return Settled((*noted, started), Image(head, told.body, closes, filled), reply.delay_s, stop_of(reply))
+        kind = (self.closes, self.http_1_0)
+        compiled = self.press.compiled(reply, exchange, kind, lambda: compile_(reply, dialect, exchange))
+        started = ReplyStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
+        return Settled((*noted, started), compiled.image, reply.delay_s, stop_of(reply))
 
     def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
         framing = dialect.framing(exchange)
         edited = edit(tuple(dialect.stream(reply, exchange)), reply.edits, dialect, exchange)
         frames = joined(edited.frames, framing, ends=edited.endless is None)
-        body = chunked_body(frames, edited.endless, http_1_0=self.http_1_0)
-        return Compiled(body, framing.content_type, edited.names)
+        image = chunked(
+            frames,
+            self._headers(exchange.request, dialect),
+            content_type=framing.content_type,
+            endless=edited.endless,
+            closes=self.closes,
+            http_1_0=self.http_1_0,
+        )
+        return Compiled(image, edited.names)
 
     def _in_one_piece(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
         content = any(isinstance(item, Text | ToolCall) for item in reply.items)
         frame = Frame(b"", tokens=exchange.billed.output_tokens, completes=content, terminal=True)
         body, names = edit_whole(dialect.render(reply, exchange), reply.edits)
-        return Compiled(whole_body(body, frame), "application/json", names)
+        image = whole(_OK, body, self._headers(exchange.request, dialect), frame=frame, closes=self.closes)
+        return Compiled(image, names)
 
     def _failed(self, request: Request, dialect: Dialect, failure: Failure, noted: tuple[Fact, ...]) -> Settled:
         told = _told(failure, request, dialect)

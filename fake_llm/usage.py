@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking
+from wedgehog.fake_llm.value import value
 
 _CHARS_PER_TOKEN = 4
 _TOKENS_PER_MESSAGE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Billed:
     """What the provider says that a reply cost."""
 
@@ -23,7 +23,7 @@ class Billed:
 
 def tokens_in(text: str) -> int:
     """Estimate the tokens of `text`: a quarter of its characters, rounded up."""
-    return -(-len(text) // _CHARS_PER_TOKEN)
+    return _tokens_for(len(text))
 
 
 def billed(reply: Reply, conversation: Conversation) -> Billed:
@@ -38,7 +38,7 @@ def billed(reply: Reply, conversation: Conversation) -> Billed:
 
 def input_tokens(conversation: Conversation) -> int:
     """Estimate what a request's messages and tools cost; at least 1."""
-    messages = sum(_TOKENS_PER_MESSAGE + tokens_in(_words(message)) for message in conversation.messages)
+    messages = sum([_TOKENS_PER_MESSAGE + _tokens_for(_chars(message)) for message in conversation.messages])
     tools = sum(
         tokens_in(tool.name + tool.description + json.dumps(dict(tool.schema or {}))) for tool in conversation.tools
     )
@@ -89,6 +89,14 @@ class Meter:
         return min(self.output_tokens, -(-self.output_tokens * self._done // self._chars))
 
 
-def _words(message: Message) -> str:
-    calls = "".join(call.name + call.arguments for call in message.tool_calls)
-    return message.text + calls + "".join(result.text for result in message.tool_results)
+def _tokens_for(chars: int) -> int:
+    return -(-chars // _CHARS_PER_TOKEN)
+
+
+def _chars(message: Message) -> int:
+    chars = len(message.text)
+    for call in message.tool_calls:
+        chars += len(call.name) + len(call.arguments)
+    for result in message.tool_results:
+        chars += len(result.text)
+    return chars

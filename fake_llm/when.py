@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
+from wedgehog.fake_llm.balance import BalanceWords
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.items import ErrorWords, ReplyWords, Words
 from wedgehog.fake_llm.reply import Answer
@@ -90,9 +91,10 @@ class ReplyLine(Words):
 
 
 class ScriptFile(Words):
-    """A whole script file."""
+    """A whole script file: what the model says, and what each session may spend."""
 
     replies: list[ReplyLine]
+    balance: BalanceWords | None = None
 
 
 class WhenScript:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wedgehog.fake_llm.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign import Campaign, Options
 from wedgehog.harness.control import ControlFacts
@@ -76,8 +75,8 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 
 
 def _tools(facts: ControlFacts, history: History) -> Iterator[Finding]:
-    names = ", ".join(sorted(facts.tools - {SHELL})) or "none"
-    if SHELL not in facts.tools:
+    names = ", ".join(sorted(facts.tools)) or "none"
+    if not facts.shell:
         says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
         yield Finding(False, says, optional=True)
         return

@@ -30,6 +30,9 @@ from wedgehog.harness.selection import Entry
 from wedgehog.harness.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.stored import keep_inputs
 
+UNCLEAR = 3
+"""The exit code where no run failed, and of one nobody knows how it is."""
+
 
 class Progress(Protocol):
     """Who hears how far the campaign is."""
@@ -217,7 +220,7 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
     known = [j for j in judgements if j.known and j.verdict == "fail"]
     counted = [j for j in judgements if j not in known and not (j.matrix_only or j.skipped)]
     states = [_counts_as(judgement) for judgement in counted]
-    return 1 if "fail" in states else 3 if "unclear" in states else 0
+    return 1 if "fail" in states else UNCLEAR if "unclear" in states else 0
 
 
 def _counts_as(judgement: Judgement) -> str:

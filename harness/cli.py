@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -57,7 +58,10 @@ def run(
     ] = "auto",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 6,
-    words: Annotated[str, typer.Option("-k", help="Only scenarios with one of these words in name or tags.")] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Not only the core, and the whole fix x scenario matrix.")
     ] = False,
@@ -77,7 +81,7 @@ def run(
 
     with user_mistakes():
         load_plugins(plugin or ())
-        entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, words, repeat))
+        entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
         options = Options(out, network, jobs, seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ()))
         with open_progress(len(entries), err) as progress:
             campaign = Campaign(entries, options, progress, progress.say)
@@ -113,7 +117,7 @@ def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
         from wedgehog.reports.campaign_folder import load
         from wedgehog.reports.rows import table
 
-        sys.stdout.write(table(load(folder)).to_json(orient="records", indent=1) + "\n")
+        Stdout().data(table(load(folder)).to_json(orient="records", indent=1))
     else:
         print_report(folder, Stdout(), verbose=verbose)
 
@@ -125,10 +129,10 @@ def check(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
 ) -> None:
     """Redo the verdicts from stored histories, and the reports with them."""
-    from wedgehog.harness.campaign import exit_code
+    from wedgehog.harness.campaign import UNCLEAR, exit_code
     from wedgehog.harness.plugins import load_plugins
     from wedgehog.harness.store import run_folders
-    from wedgehog.harness.stored import judge_again
+    from wedgehog.harness.stored import judge_all
 
     with user_mistakes():
         load_plugins(plugin or ())
@@ -136,9 +140,13 @@ def check(
         found = list(run_folders(folder))
         if not found:
             raise ValueError(f"{folder}: no finished run in here")
-        judgements = [judge_again(one) for one in found]
+        judgements, unread = judge_all(found)
+        if not judgements:
+            raise ValueError("\n".join(unread))
+        for line in unread:
+            err.print(f"wedgehog: {line}", markup=False)
         _report(_campaign_of(folder), as_json=False, verbose=verbose)
-    raise typer.Exit(exit_code(judgements))
+    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
 
 
 def _campaign_of(folder: Path) -> Path:
@@ -193,13 +201,16 @@ def scenarios(
         root = place_of(place) if place else stock_folder()
         found = [load_scenario(path) for path in find_scenarios(root)]
     if as_json:
-        rows = [{"name": f.scenario.name, "family": f.family, "core": f.core, "why": f.scenario.why} for f in found]
-        sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+        keys = ("name", "why", "seen")
+        rows = [{"family": f.family, "core": f.core} | f.scenario.model_dump(include=set(keys)) for f in found]
+        Stdout().data(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     console = Stdout()
     for file in found:
         console.print(f"{file.family}/{file.scenario.name}{' (core)' if file.core else ''}", style="bold", markup=False)
         console.print(f"    {file.scenario.why}", markup=False)
+        if file.scenario.seen:
+            console.print(f"    seen: {file.scenario.seen}", style="dim", markup=False)
 
 
 @app.command()
@@ -210,12 +221,18 @@ def serve(
         str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")
     ] = "127.0.0.1",
     lenient: Annotated[bool, typer.Option(help="Record a broken history, but answer it.")] = False,
+    admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 takes a free one.")] = 0,
+    balance_usd: Annotated[float | None, typer.Option(min=0, help="What each session may spend, in dollars.")] = None,
+    balance_tokens: Annotated[int | None, typer.Option(min=0, help="Likewise, in tokens.")] = None,
 ) -> None:
     """The fake LLM provider on its own."""
+    from wedgehog.harness.serve import prepaid
     from wedgehog.harness.serve import serve as serve_script
 
     with user_mistakes():
-        work = serve_script(script, host, port, strict=not lenient, say=lambda line: err.print(line, markup=False))
+        balance = prepaid(balance_usd, balance_tokens)
+        say = partial(err.print, markup=False)
+        work = serve_script(script, host, port, strict=not lenient, say=say, admin_port=admin_port, balance=balance)
         _play(work, "stopped")
 
 
@@ -268,7 +285,7 @@ def schema_of(
 
     with user_mistakes():
         load_plugins(plugin or ())
-    sys.stdout.write(json.dumps(schema(kind), indent=2) + "\n")
+    Stdout().data(json.dumps(schema(kind), indent=2))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -63,7 +63,7 @@ def remove(name: Named) -> None:
 
     with user_mistakes():
         spec = named(name)
-        if not delete(spec.family, spec.version):
+        if not delete(spec.installed_as, spec.version):
             raise ValueError(f"{spec.name} is not installed")
         err.print(f"removed {spec.name}", markup=False)
 
@@ -89,6 +89,33 @@ def check(
     raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 1)
 
 
+@agents.command()
+def timers(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
+    look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is watched.")] = 60,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 3,
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
+    ] = "embedded",
+    keep: Annotated[Path | None, typer.Option(help="Keep the runs' folders here.")] = None,
+) -> None:
+    """Hold an agent up in eleven ways and print which timers it has, what is inside of what, and what has no effect."""
+    from wedgehog.harness.selection import named_agent
+    from wedgehog.harness.timers.chain import findings, lines
+    from wedgehog.harness.timers.take import How, take
+
+    with user_mistakes():
+        agent = named_agent(spec)
+        how = How(look_out, network, jobs, keep)
+        measured = asyncio.run(take(agent, how, lambda line: err.print(line, markup=False)))
+    console = Stdout()
+    console.print(f"{agent.name}: its timers as they are, each watched for {look_out:g} s", markup=False)
+    for line in lines(measured):
+        console.print(line, markup=False, soft_wrap=True)
+    for finding in findings(measured):
+        console.print(f"! {finding}", markup=False, soft_wrap=True)
+
+
 def _incidents() -> Path:
     from wedgehog.harness.selection import stock_folder
 
@@ -104,7 +131,7 @@ def _runtimes(console: Stdout) -> None:
         table.add_column(heading, overflow="fold")
     for name, spec in known().items():
         assert spec.runtime is not None  # noqa: S101  a test holds every file to it
-        have = ", ".join(installed(name)) or "no"
+        have = ", ".join(installed(spec.installed_as)) or "no"
         table.add_row(name, spec.runtime.version, spec.runtime.licence, spec.wire, have)
     console.print(table)
     console.print("wedgehog agents install NAME[@VERSION]", style="dim", markup=False)

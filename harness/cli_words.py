@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Literal
@@ -14,20 +13,27 @@ from wedgehog.harness.document import BadFile
 
 BAD_USAGE, INTERRUPTED = 2, 130
 NetworkMode = Literal["auto", "toxiproxy", "embedded"]
-err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Stdout(Console):
     """Tables. Who stops reading them (`| head`) changes nothing of what was decided, nor of the exit code."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
         """Other people's words get no colours."""
-        super().__init__(highlight=False)
+        super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
+
+    def data(self, text: str) -> None:
+        """Lines for programs, as they are."""
+        self.out(text, highlight=False)
 
     def on_broken_pipe(self) -> None:
         """Go on without a reader."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+err = Stdout(stderr=True, soft_wrap=True)
+"""Words for people; nor does it matter who stops reading these."""
 
 
 @contextlib.contextmanager

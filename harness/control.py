@@ -39,7 +39,9 @@ class ControlFacts:
     start_up_s: float = 0.0
     shape: MainShape | None = None
     tools: frozenset[str] = frozenset()
-    """Names of the tools that the main call advertises; `shell` besides where one can play that role."""
+    """Names of the tools that the main call advertises."""
+    shell: bool = False
+    """Whether one of them, whatever its name, takes a shell command."""
     streams: bool = False
     resumes: bool = False
     background: bool = False
@@ -83,7 +85,7 @@ def read_control(
     if wire and call.arrived.wire != wire:
         said = f"the spec says wire {wire}, and the agent called {call.arrived.wire} ({call.arrived.path})"
         return ControlFacts(False, said, start_up)
-    tools = shape.tools | ({SHELL} if shells.get(answered_by) else frozenset())
+    shell = shells.get(answered_by, False)
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
     systems = {shapes[call.number].system for call in later if call.number in shapes}
     if systems and shape.system not in systems:
@@ -91,7 +93,8 @@ def read_control(
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
     background = any(not shape.alike(other) for other in shapes.values())
-    return ControlFacts(True, "", start_up, shape, tools, call.arrived.stream, resumes, background, refusals)
+    streams = call.arrived.stream
+    return ControlFacts(True, "", start_up, shape, shape.tools, shell, streams, resumes, background, refusals)
 
 
 def _why(history: History) -> str:
@@ -166,7 +169,7 @@ def _runs_already(spec: AgentSpec) -> bool:
 
 
 def _has(control: ControlFacts, name: str) -> bool:
-    return any(tool.endswith(name) for tool in control.tools)
+    return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 
 def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
@@ -206,6 +209,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
         "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
         "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
+        "a chat has no way to stop a turn": scenario.stops_turns and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
         and spec.kind in ("callable", "chat"),

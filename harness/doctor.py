@@ -10,6 +10,8 @@ from wedgehog.harness.network.hosts import why_no_hosts
 from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.server import cache_path, locate
 from wedgehog.harness.processes.disk import why_no_disk
+from wedgehog.harness.processes.stacks import why_no_stacks
+from wedgehog.harness.tools.host import why_no_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ def findings() -> Iterator[Finding]:
         "the kernel's byte counts can be read: every wire fault is proven" if kernel else "not to be had on this system"
     )
     yield Finding("proof", kernel, says, optional=True)
-    why = why_no_disk()
-    yield Finding("disk full", not why, why or "a small disk can be made full, without root", optional=True)
-    why = why_no_hosts()
-    says = why or "an agent can have https hosts of its own, without root"
-    yield Finding("private hosts", not why, says, optional=True)
+    for what, why, says in (
+        ("disk full", why_no_disk(), "a small disk can be made full, without root"),
+        ("private hosts", why_no_hosts(), "an agent can have https hosts of its own, without root"),
+        ("tool host", why_no_tools(), "tools of our own can be served over MCP, and harmed"),
+        ("stacks", why_no_stacks(), "where a Python agent hangs can be seen, by py-spy"),
+    ):
+        yield Finding(what, not why, why or says, optional=True)
     linux = sys.platform == "linux"
     yield Finding("processes", linux, "subreaper and process marks" if linux else "process marks only", optional=True)
 

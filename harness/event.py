@@ -404,12 +404,13 @@ class FaultFired(Event):
     name: str
     link: str
     turn: int
-    step: int
-    attempt: int
+    step: int | None
+    """None, as `attempt`: it struck the next request, and nobody saw which one that was."""
+    attempt: int | None
     call: int | None
     proof: str
     bytes: int | None = None
-    """Body bytes let through before it struck, where that has a meaning."""
+    """Of the reply's body, or of the request that was struck: let through before it, where that has a meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ from wedgehog.harness.event import (
     StimulusGiven,
     Thawed,
     ToolCallOffered,
+    Trouble,
     TurnEnded,
     from_json,
 )
@@ -309,6 +310,11 @@ class History:
     def tool_uses(self) -> tuple[ToolUse, ...]:
         """Every tool call of every main reply, in order."""
         return _tool_uses(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the record was kept until the run had ended, by itself or in a trouble of ours."""
+        return any(isinstance(event, LagSeen | Trouble) for event in self.events)
 
     @property
     def lag_s(self) -> float:

@@ -17,7 +17,7 @@ from wedgehog.harness.event import (
 )
 from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check, find, known
-from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.outcome import outcome_of, uncoloured
 from wedgehog.harness.plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario import Scenario, expected_words, meets
 from wedgehog.harness.store import Judgement
@@ -37,9 +37,7 @@ LIMITS = {
 
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
     """All that is decided about one run (the caller adds where it lies and how it is replayed)."""
-    time_scale = history.run.time_scale
-    verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario.plan(time_scale), control)]
-    verdicts += _unsaid(history, scenario)
+    verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario, control)]
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
@@ -87,8 +85,11 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
     return parameters
 
 
-def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
+def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:
     """What keeps a run from counting at all."""
+    if not history.whole:
+        yield inconclusive("the record ends before the run does").named("record")
+        return
     for trouble in history.of(Trouble):
         yield error(trouble.what, [trouble]).named("harness")
     for unscripted in history.of(CallUnscripted):
@@ -103,7 +104,8 @@ def _own(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[V
     for unproven in history.of(FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
         yield inconclusive(said, [unproven]).named("faults")
-    yield from _unfired(history, plan)
+    yield from _unfired(history, scenario.plan(history.run.time_scale))
+    yield from _unsaid(history, scenario)
 
 
 def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
@@ -181,7 +183,7 @@ def _worth(verdict: Verdict) -> bool:
 
 def _timers(ended: TurnEnded, agent: AgentSpec, history: History) -> Iterator[str]:
     """Which of the timers that the spec claims had fired, by the words it says."""
-    said = f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}"
+    said = uncoloured(f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}")
     for timer in agent.timeouts:
         if timer.says and re.search(timer.says, said):
             real = timer.s / history.run.time_scale

@@ -31,6 +31,7 @@ OutcomeKind = Literal[
 
 STOCK_PATTERNS = (
     r"error\s*[:(]",
+    r"\[error\]",
     r"timed? ?out",
     r"rate.?limit",
     r"overloaded",
@@ -42,6 +43,9 @@ STOCK_PATTERNS = (
     r"HTTP [45]\d\d",
 )
 """They name a cause, never an apology."""
+
+COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""What a terminal takes for a colour or a move of its cursor (CSI)."""
 
 TRACE = "Traceback (most recent call last):"
 """How Python begins to say where an exception came from."""
@@ -64,9 +68,14 @@ class TurnOutcome:
         return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
 
 
+def uncoloured(text: str) -> str:
+    """The text as a terminal shows it, without its colours."""
+    return COLOURS.sub("", text)
+
+
 def plain(text: str) -> str:
-    """Letters and digits only, in lower case: case, white space and markup do not count."""
-    return re.sub(r"[\W_]+", "", text).lower()
+    """Letters and digits only, in lower case: case, white space, markup and colours do not count."""
+    return re.sub(r"[\W_]+", "", uncoloured(text)).lower()
 
 
 def outcome_of(turn: Turn, history: History) -> TurnOutcome:
@@ -92,6 +101,14 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
     if turn.start_missed is not None:
         return TurnOutcome("silent", "it never asked the model")
     return None
+
+
+def told_of(turn: Turn) -> int | None:
+    """The status of a refusal that its output names: an agent that tries again aloud is not silent."""
+    end = turn.end
+    said = "" if end is None else uncoloured(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}")
+    statuses = dict.fromkeys(call.refused.status for call in turn.main_calls if call.refused)
+    return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
 
 
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
@@ -173,6 +190,7 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
 
 
 def _matching(text: str, more: tuple[str, ...]) -> str | None:
+    text = uncoloured(text)
     for pattern in (*more, *STOCK_PATTERNS):
         found = re.search(pattern, text, re.IGNORECASE)
         if found:
@@ -181,7 +199,7 @@ def _matching(text: str, more: tuple[str, ...]) -> str | None:
 
 
 def _short(text: str, limit: int = 120) -> str:
-    line = " ".join(exception_in(text).split())
+    line = " ".join(exception_in(uncoloured(text)).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

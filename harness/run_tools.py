@@ -47,7 +47,6 @@ class RunTools:
         self._scenario, self._agent, self._nemesis, self._history = scenario, agent, nemesis, history
         self._positions, self._clock, self._scale = positions, clock, time_scale
         self._links: Mapping[str, Link] = {}
-        self._queries: dict[int, int] = {}
         self.host: ToolHost | None = None
         self.database: Database | None = None
         self.chat: ChatService | None = None
@@ -166,9 +165,8 @@ class RunTools:
 
     async def _store_gate(self, conn: Address, written: int) -> None:
         turn = self._positions.under_way
-        self._queries[turn] = self._queries.get(turn, 0) + 1
         try:
-            await self._nemesis.tools.at_query(turn, self._queries[turn], (conn, written))
+            await self._nemesis.tools.at_query(turn, (conn, written))
             await self._links[STORE].admit(conn, written)
         except NetworkError as wrong:
             self.failed(wrong)

@@ -194,7 +194,7 @@ def _aimed(fault: Fault, words: FaultWords) -> None:
     if not isinstance(fault, ProcessFault):
         if words.link == AGENT and fault.name != "abort":
             raise BadValue(f"{fault.name} is nothing that is done to processes: it has another link", "link")
-        if words.at.session is not None or words.at.phase == "linger":
+        if words.at.session is not None or (words.at.phase == "linger" and fault.family != "wire"):
             key = "session" if words.at.session is not None else "phase"
             raise BadValue(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
         return
@@ -241,6 +241,15 @@ def _off(value: Any) -> Any:
 InvariantWords = Annotated[dict[str, float | bool | str] | None, BeforeValidator(_off)]
 
 
+def _link(text: str) -> str:
+    if not re.fullmatch(r"https://[^\s/]+\.[^\s/]+/\S+", text):
+        raise BadValue(f"expected the address of a public report, https://…, found {text!r}")
+    return text
+
+
+Link = Annotated[str, AfterValidator(_link)]
+
+
 class Scenario(Words):
     """One scenario file."""
 
@@ -260,6 +269,8 @@ class Scenario(Words):
     time_scale: PositiveFloat = 1
     report: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
+    seen: Link = ""
+    """A public report of somebody to whom it happened."""
     expect: dict[str, Expect] = {}
 
     @model_validator(mode="after")
@@ -327,6 +338,11 @@ class Scenario(Words):
         """Whether a front end that can give up is needed (an HTTP service)."""
         return any(parse_fault(words.do).name == "give_up" for words in self.faults)
 
+    @property
+    def stops_turns(self) -> bool:
+        """Whether a user stops a turn, which takes a way to do so."""
+        return any(parse_fault(words.do).name == "abort" for words in self.faults)
+
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
         found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
@@ -365,7 +381,12 @@ class Scenario(Words):
     def needs_stream(self) -> bool:
         """Whether a fault counts events, which only a streamed reply has."""
         edits = ("error_event", "early_end", "pings_only")
-        return any(words.at.event is not None or parse_fault(words.do).name in edits for words in self.faults)
+        return any(
+            words.at.event is not None
+            or (words.at.phase == "linger" and parse_fault(words.do).family == "wire")
+            or parse_fault(words.do).name in edits
+            for words in self.faults
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,10 @@ ESCAPED = "backslashreplace"
 """An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
 
 
+MOST_COMPARED = 4
+"""As many of a run's last bodies of one size are read again to find a repeat."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """All that was decided about one run; `verdicts.json` is this, as data."""
@@ -77,6 +81,7 @@ class RunStore:
         bodies.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._bodies = bodies
+        self._by_size: dict[int, list[str]] = {}
         self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
 
     def write(self, event: Event) -> None:
@@ -85,8 +90,18 @@ class RunStore:
         self._history.flush()
 
     def keep_body(self, body: bytes) -> str:
-        """Keep a body once; its hash (16 hex digits) is its name."""
+        """Keep a body once; its hash (16 hex digits) is its name.
+
+        JSON in another order of its keys is the same body: a client that keeps them in a hash map sends a retry so.
+        """
         name = hashlib.sha256(body).hexdigest()[:16]
+        alike = self._by_size.setdefault(len(body), [])
+        if name in alike:
+            return name
+        same = next((it for it in alike[-MOST_COMPARED:] if _same_json((self._bodies / it).read_bytes(), body)), None)
+        if same is not None:
+            return same
+        alike.append(name)
         path = self._bodies / name
         if not path.exists():
             path.write_bytes(body)
@@ -101,6 +116,13 @@ class RunStore:
         self._history.close()
         if judgement is not None:
             write_judgement(self.folder, judgement)
+
+
+def _same_json(one: bytes, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return False
 
 
 def write_judgement(folder: Path, judgement: Judgement) -> None:

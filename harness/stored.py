@@ -1,13 +1,14 @@
 """What a run was made of, kept beside its history: enough to judge it again elsewhere, and to replay it here."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from wedgehog.fake_llm.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.control import ControlFacts
+from wedgehog.harness.document import BadFile
 from wedgehog.harness.judge import judge
 from wedgehog.harness.scenario import load_scenario
 from wedgehog.harness.selection import Entry, for_others
@@ -38,6 +39,17 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
     write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
 
 
+def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
+    """Redo the verdicts of stored runs; and of each that can't be read, a sentence that names it."""
+    judgements, unread = [], []
+    for folder in folders:
+        try:
+            judgements.append(judge_again(folder))
+        except (BadFile, OSError, ValueError) as wrong:
+            unread.append(str(wrong))
+    return judgements, unread
+
+
 def judge_again(folder: Path) -> Judgement:
     """Redo the verdict of a stored run from its history alone.
 
@@ -46,14 +58,17 @@ def judge_again(folder: Path) -> Judgement:
         BadFile: its scenario or spec can't be read.
     """
     stored = read_run(folder)
-    if stored.judgement.skipped or not stored.history.events:
+    if stored.judgement.skipped:
         return stored.judgement
     inputs = read_inputs(folder)
+    control = _control_of(inputs["control"])
+    if not control.passed:
+        return stored.judgement
     scenario = load_scenario(folder / "scenario.yaml").scenario
     if not inputs.get("own", True):
         scenario = for_others(scenario)
     agent = _variant(load_spec(folder / "agent.yaml"), inputs)
-    fresh = judge(stored.history, scenario, agent, _control_of(inputs["control"]))
+    fresh = judge(stored.history, scenario, agent, control)
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
     write_judgement(folder, fresh)

@@ -49,19 +49,20 @@ async def open_world(
     async with contextlib.AsyncExitStack() as stack:
         llm = await stack.enter_async_context(FakeLLM(script, observer))
         llm.waits_for_close = True
-        links = {"llm": await network.open_link("llm", (llm.host, llm.port), _resets(plan, "llm"))}
+        links = {"llm": await network.open_link("llm", (llm.host, llm.port), *_what_may_strike(plan, "llm"))}
         stack.push_async_callback(links["llm"].close)
         if pages:
             server = await stack.enter_async_context(PageServer(pages, time_scale, clock, page_asked))
             links["tool:web"] = await network.open_link("tool:web", server.address, False)
             stack.push_async_callback(links["tool:web"].close)
         for name, upstream in (upstreams or {}).items():
-            links[name] = await network.open_link(name, upstream, _resets(plan, name))
+            links[name] = await network.open_link(name, upstream, *_what_may_strike(plan, name))
             stack.push_async_callback(links[name].close)
         yield World(llm, links)
 
 
-def _resets(plan: FaultPlan, link: str) -> bool:
-    """Whether an RST may be struck on this link."""
-    cuts = [it.fault for it in plan.faults if it.link == link and isinstance(it.fault, Cut)]
-    return any(cut.then == "rst" for cut in cuts)
+def _what_may_strike(plan: FaultPlan, link: str) -> tuple[bool, bool]:
+    """Whether an RST may be struck on this link, and whether a request may."""
+    here = [it for it in plan.faults if it.link == link]
+    resets = any(isinstance(it.fault, Cut) and it.fault.then == "rst" for it in here)
+    return resets, any(it.trigger.phase == "request" for it in here)

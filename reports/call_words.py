@@ -41,7 +41,11 @@ def size_down(call: Call) -> str:
 
 def strike(fired: FaultFired) -> str:
     """A fault's strike and its proof in one line."""
-    where = f" after {many(fired.bytes, 'body byte')}" if fired.bytes is not None else ""
+    unseen = fired.step is None and fired.link == "llm"
+    through = many(fired.bytes, "byte" if unseen else "body byte") if fired.bytes is not None else ""
+    where = f" after {through}" if through else ""
+    if unseen:
+        where = f", the next request{where}{' of it' if through else ''}"
     return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.anthropic_history import refuse
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, stop_of
+from wedgehog.fake_llm.dialects.anthropic_history import TOO_LARGE, refuse
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
@@ -27,9 +27,10 @@ __all__ = [
     "BROKE",
     "MARKS",
     "PATHS",
-    "REPLIES",
+    "TOO_LARGE",
     "WIRE",
     "aside",
+    "asks_for_reply",
     "error",
     "error_event",
     "framing",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 WIRE: Final = "anthropic"
-REPLIES: Final = re.compile("/v1/messages")
+asks_for_reply: Final = posts_to(re.compile("/v1/messages"))
 PATHS: Final = re.compile("/v1/(messages|models)(/.*)?")
 MARKS: Final = ("anthropic-version", "x-api-key")
 BROKE: Final = Refusal(
@@ -64,7 +65,7 @@ _ERRORS: Final = {
     402: ("billing_error", "There is an issue with your billing or payment information."),
     403: ("permission_error", "Your API key does not have permission to use the specified resource."),
     404: ("not_found_error", "Not Found"),
-    413: ("request_too_large", "Request exceeds the maximum allowed number of bytes."),
+    413: ("request_too_large", "Request exceeds the maximum size"),
     429: ("rate_limit_error", "This request would exceed your organization's rate limit."),
     500: ("api_error", "Internal server error"),
     503: ("api_error", "Service unavailable"),

@@ -15,7 +15,10 @@ from wedgehog.fake_llm.dialects.base import Refusal
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]+$")
+TOO_LARGE: Final = Refusal(413)
+
 _BAD_REQUEST: Final = 400
+_LARGEST_BODY: Final = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
 
 def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
     document = request.document
+    if len(request.body) > _LARGEST_BODY:
+        yield TOO_LARGE
     if not request.key:
         yield Refusal(401, "x-api-key header is required")
     if "anthropic-version" not in request.headers:
@@ -138,7 +143,9 @@ def _shape(block: _Block) -> Iterator[Refusal]:
         for name in ("id", "name", "input"):
             if name not in data:
                 yield _bad(f"{place}.{name}: Field required")
-        if not _ID.match(str(data.get("id"))):
+        if not isinstance(data["id"], str):
+            yield _bad(f"{place}.id: Input should be a valid string")
+        if not _ID.match(data["id"]):
             yield _bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
         if not isinstance(data.get("input"), dict):
             yield _bad(f"{place}.input: Input should be a valid dictionary")

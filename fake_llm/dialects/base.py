@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -12,6 +12,7 @@ from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.reply import Reply, Stop, ToolCall
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import Billed
+from wedgehog.fake_llm.value import value
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Response:
     content_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Exchange:
     """The request that a reply answers, and what the dialect has to tell beside the reply's items."""
 
@@ -78,10 +79,6 @@ class Dialect(Protocol):
         """Its name in scripts and facts."""
 
     @property
-    def REPLIES(self) -> re.Pattern[str]:  # noqa: N802
-        """The paths at which replies are asked for, with POST."""
-
-    @property
     def PATHS(self) -> re.Pattern[str]:  # noqa: N802
         """All paths of its API; where two dialects share one, the headers decide."""
 
@@ -92,6 +89,13 @@ class Dialect(Protocol):
     @property
     def BROKE(self) -> Refusal:  # noqa: N802
         """What it says when a prepaid balance is used up."""
+
+    @property
+    def TOO_LARGE(self) -> Refusal:  # noqa: N802
+        """What it says to a body that is too large for it."""
+
+    def asks_for_reply(self, request: Request) -> bool:
+        """Tell if a request is one for a model's reply; all others are answered by `aside`."""
 
     def parse(self, request: Request) -> Conversation:
         """Read a request for a reply, whose document is there; what makes no sense is left out."""
@@ -119,6 +123,11 @@ class Dialect(Protocol):
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Name the reply and who made it, in headers."""
+
+
+def posts_to(paths: re.Pattern[str]) -> Callable[[Request], bool]:
+    """Return what tells if a request is a POST to one of the paths."""
+    return lambda request: request.method == "POST" and paths.fullmatch(request.path) is not None
 
 
 def stop_of(reply: Reply) -> Stop:

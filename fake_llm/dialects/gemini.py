@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, stop_of
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
 from wedgehog.fake_llm.dialects.gemini_history import no_key, no_model, refuse
 from wedgehog.fake_llm.dialects.gemini_request import ADDRESS, WIRE, field, parse
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
+from wedgehog.fake_llm.incoming import LARGEST_BODY
 from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.request import Request, json_object
@@ -26,9 +28,10 @@ __all__ = [
     "BROKE",
     "MARKS",
     "PATHS",
-    "REPLIES",
+    "TOO_LARGE",
     "WIRE",
     "aside",
+    "asks_for_reply",
     "error",
     "error_event",
     "framing",
@@ -39,8 +42,8 @@ __all__ = [
     "stream",
 ]
 
-REPLIES: Final = re.compile(
-    r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)"
+asks_for_reply: Final = posts_to(
+    re.compile(r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)")
 )
 PATHS: Final = re.compile(r"/v1/models(/.*)?|/v1\w+/.*|/v1/(projects|publishers|tunedModels)/.*")
 MARKS: Final = ("x-goog-api-key", "x-goog-api-client", "key")
@@ -49,6 +52,8 @@ BROKE: Final = Refusal(
     "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your "
     "project and billing.",
 )
+
+TOO_LARGE: Final = Refusal(400, f"Request payload size exceeds the limit: {LARGEST_BODY} bytes.")
 
 _STOCK: Final = ("gemini-2.5-flash",)
 _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
@@ -67,7 +72,7 @@ _ERRORS: Final = {
     403: ("PERMISSION_DENIED", "The caller does not have permission"),
     404: ("NOT_FOUND", "Requested entity was not found."),
     409: ("ABORTED", "The operation was aborted."),
-    413: ("INVALID_ARGUMENT", "Request payload size exceeds the limit: 67108864 bytes."),
+    413: ("INVALID_ARGUMENT", TOO_LARGE.message),
     429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
     499: ("CANCELLED", "The operation was cancelled."),
     500: ("INTERNAL", "An internal error has occurred. Please retry or report in https://ai.google.dev/support"),
@@ -226,7 +231,7 @@ def _counted(request: Request, models: Sequence[str] | None) -> Response:
     """Count what a request would cost; it may stand inside `generateContentRequest`."""
     inner = field(request.document, "generateContentRequest")
     document = inner if isinstance(inner, dict) else request.document
-    asked = Request(request.call, request.method, request.path, request.headers, request.body, document, request.query)
+    asked = replace(request, document=document)
     refusal = refuse(asked, models)
     if refusal:
         return error(refusal, request)

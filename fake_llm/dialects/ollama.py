@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Exchange, Framing, Refusal, Response, is_whole, stop_of
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
 from wedgehog.fake_llm.dialects.ollama_history import no_model, refuse
 from wedgehog.fake_llm.dialects.ollama_request import CHAT, WIRE, only_loads, parse
 from wedgehog.fake_llm.frame import Frame
@@ -29,25 +29,27 @@ __all__ = [
     "BROKE",
     "MARKS",
     "PATHS",
-    "REPLIES",
+    "TOO_LARGE",
     "WIRE",
     "aside",
+    "asks_for_reply",
     "error",
     "error_event",
     "framing",
     "headers",
-    "only_loads",
     "parse",
     "refuse",
     "render",
     "stream",
 ]
 
-REPLIES: Final = re.compile("/api/(chat|generate)")
 PATHS: Final = re.compile("/api/.*")
 MARKS: Final = ()
 BROKE: Final = Refusal(402, "you have used up your prepaid balance, add funds at https://ollama.com/settings")
 
+TOO_LARGE: Final = Refusal(413)
+
+_is_of_a_model: Final = posts_to(re.compile("/api/(chat|generate)"))
 _VERSION: Final = "0.12.6"
 _STOCK: Final = ("llama3.2",)
 _SINCE: Final = "2025-01-01T00:00:00Z"
@@ -66,6 +68,11 @@ _ERRORS: Final = {
     500: "an error was encountered while running the model: unexpected EOF",
     503: "server busy, please try again.  maximum pending requests exceeded",
 }
+
+
+def asks_for_reply(request: Request) -> bool:
+    """Tell if the model is asked to say something: a request without words loads it, or unloads it, and no more."""
+    return _is_of_a_model(request) and not only_loads(request)
 
 
 def render(reply: Reply, exchange: Exchange) -> bytes:
@@ -123,7 +130,7 @@ def aside(request: Request, models: Sequence[str] | None) -> Response | None:
         return Response(200, encode({"models": []}))
     if asked == ("POST", "/api/show"):
         return _shown(request, models)
-    return _loaded(request, models) if request.method == "POST" and REPLIES.fullmatch(request.path) else None
+    return _loaded(request, models) if _is_of_a_model(request) else None
 
 
 def headers(request: Request) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from wedgehog.fake_llm.sse import encode
 
 QUOTA: Final = "insufficient_quota"
 BROKE: Final = Refusal(429, kind=QUOTA)
+TOO_LARGE: Final = Refusal(413)
 
 _BAD_REQUEST: Final = 400
 _NO_QUOTA: Final = (
@@ -66,7 +67,7 @@ def described(refusal: Refusal) -> dict[str, Any]:
 def headers(request: Request) -> list[tuple[str, str]]:
     """Name the reply and the version of the API."""
     return [
-        ("x-request-id", f"req_{made_up('request', request.call, length=32).lower()}"),
+        ("x-request-id", f"req_{made_up('request', request.call, length=32, small=True)}"),
         ("openai-version", "2020-10-01"),
         ("openai-processing-ms", "1"),
     ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, stop_of
-from wedgehog.fake_llm.dialects.openai import BROKE, NO_KEY, error, headers
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.openai import BROKE, NO_KEY, TOO_LARGE, error, headers
 from wedgehog.fake_llm.dialects.openai_chat_history import MOST_COPIES, no_model, refuse
 from wedgehog.fake_llm.dialects.openai_embeddings import embeddings
 from wedgehog.fake_llm.frame import Frame
@@ -24,9 +24,10 @@ __all__ = [
     "BROKE",
     "MARKS",
     "PATHS",
-    "REPLIES",
+    "TOO_LARGE",
     "WIRE",
     "aside",
+    "asks_for_reply",
     "error",
     "error_event",
     "framing",
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 WIRE: Final = "openai-chat"
-REPLIES: Final = re.compile("/v1/chat/completions")
+asks_for_reply: Final = posts_to(re.compile("/v1/chat/completions"))
 PATHS: Final = re.compile("/v1/(chat|models|embeddings)(/.*)?")
 MARKS: Final = ()
 
@@ -168,7 +169,7 @@ def _envelope(kind: str, exchange: Exchange) -> dict[str, Any]:
         "created": exchange.created_s,
         "model": exchange.conversation.model,
         "service_tier": "default",
-        "system_fingerprint": f"fp_{made_up('model', exchange.conversation.model, length=10).lower()}",
+        "system_fingerprint": f"fp_{made_up('model', exchange.conversation.model, length=10, small=True)}",
     }
 
 

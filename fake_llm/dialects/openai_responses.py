@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole
-from wedgehog.fake_llm.dialects.openai import BROKE, NO_KEY, described, error, headers
+from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to
+from wedgehog.fake_llm.dialects.openai import BROKE, NO_KEY, TOO_LARGE, described, error, headers
 from wedgehog.fake_llm.dialects.openai_responses_history import (
     CALLS,
     RESULTS,
@@ -29,9 +29,10 @@ __all__ = [
     "BROKE",
     "MARKS",
     "PATHS",
-    "REPLIES",
+    "TOO_LARGE",
     "WIRE",
     "aside",
+    "asks_for_reply",
     "error",
     "error_event",
     "framing",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 WIRE: Final = "openai-responses"
-REPLIES: Final = re.compile("/v1/responses")
+asks_for_reply: Final = posts_to(re.compile("/v1/responses"))
 PATHS: Final = re.compile("/v1/responses(/.*)?")
 MARKS: Final = ()
 

@@ -197,17 +197,30 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _twice(found: History) -> Iterator[Refusal]:
+    """Refuse what stands in the history for a second time.
+
+    For an item's id these are the provider's words (github.com/openai/openai-agents-python/issues/1789,
+    github.com/vercel/ai/issues/7883), and it is what a call that is sent again gets. What OpenAI says to a second
+    result without an id of its own is in no public report; the words here are those of other providers of this API
+    (github.com/NousResearch/hermes-agent/issues/102629), which clients that repair their history look for.
+    """
     seen: set[str] = set()
     for item in found.items:
-        names = [str(item["id"])] if item.get("id") else []
-        if type_of(item) in CALLS or type_of(item) in RESULTS:
-            names.append(f"{type_of(item)} {item.get('call_id')}")
-        for name in names:
-            if name in seen:
-                id_ = name.rpartition(" ")[2]
-                text = f"Duplicate item found with id {id_}. Remove duplicate items from your input and try again."
-                yield unpaired(text, "input") if type_of(item) in CALLS | RESULTS else bad(text, "input")
-        seen.update(names)
+        kind, id_, call_id = type_of(item), str(item.get("id") or ""), str(item.get("call_id"))
+        if id_ and id_ in seen:
+            yield _again(id_, kind in CALLS or kind in RESULTS)
+        if kind in CALLS and f"{kind} {call_id}" in seen:
+            yield _again(call_id, pairing=True)
+        if kind in RESULTS and f"{kind} {call_id}" in seen:
+            call = kind.removesuffix("_output")
+            text = f"Duplicate {kind} for call_id '{call_id}'. Each {call} must have exactly one matching {kind}"
+            yield unpaired(text, "input")
+        seen |= {id_, f"{kind} {call_id}"}
+
+
+def _again(id_: str, pairing: bool) -> Refusal:
+    text = f"Duplicate item found with id {id_}. Remove duplicate items from your input and try again."
+    return unpaired(text, "input") if pairing else bad(text, "input")
 
 
 def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:

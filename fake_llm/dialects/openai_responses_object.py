@@ -35,7 +35,7 @@ _ECHOED: Final[dict[str, Any]] = {
 
 
 def _id(kind: str, exchange: Exchange, index: int = 0) -> str:
-    return f"{kind}_{made_up(kind, exchange.request.call, index, length=50).lower()}"
+    return f"{kind}_{made_up(kind, exchange.request.call, index, length=50, small=True)}"
 
 
 def started(exchange: Exchange, **more: Any) -> dict[str, Any]:

@@ -21,6 +21,8 @@ INHERITED_S = 1.0
 """For whoever inherited a killed service's connection to answer on it, at least."""
 POLL_TIMEOUT_S = 2.0
 ABORT_TIMEOUT_S = 10.0
+TOO_LATE_S = 1.0
+"""A turn that is over so soon after its abort was refused was ending already."""
 LAST_LINES = 20
 
 _PATIENT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
@@ -41,6 +43,8 @@ class _Turn:
     ended: Ended = "by itself"
     struck: asyncio.Event = field(default_factory=asyncio.Event)
     """A signal to end the service was delivered."""
+    refused: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """How the request that was to stop the turn came to nothing."""
 
 
 class HttpSession:
@@ -57,8 +61,11 @@ class HttpSession:
         self._service: Owned | None = None
         self._turn: _Turn | None = None
         self._blow: Blow | None = None
+        self._death: asyncio.Task[float] | None = None
+        """Of the service, after the last blow; when."""
         self._down = False
         self._alone = True
+        self._aborts: set[asyncio.Task[None]] = set()
         self._base = (self._http.base or f"http://127.0.0.1:{surroundings.values.get('port', '')}").rstrip("/")
         self._started = Started((self._base,), self._base)
 
@@ -84,14 +91,21 @@ class HttpSession:
             await self._place.clock.sleep(POLL_S)
 
     async def close(self) -> None:
-        """Close the connection of a turn that is still under way."""
+        """Close the connection of a turn that is still under way, and those of aborts that nobody answered."""
+        if self._death is not None:
+            self._death.cancel()
         if self._turn:
             await _close(self._turn.asking)
+        for abort in list(self._aborts):
+            await _close(abort)
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
         """Send the message and wait for the reply, for as long as it takes. A service that was killed is started anew.
 
         Where that fails, it is this turn's failure: what a crash leaves behind is the agent's business.
+
+        Raises:
+            AgentError: the service refused the abort, and the turn went on.
         """
         if await self._is_killed():
             try:
@@ -101,8 +115,11 @@ class HttpSession:
         self._forget_output()
         turn = self._turn = _Turn(asyncio.create_task(self._ask(self._request(kind), text, _PATIENT)))
         dead = asyncio.create_task(self._killed_under(turn))
+        over: set[asyncio.Future[Any]] = {turn.asking, dead, turn.refused}
         try:
-            await asyncio.wait({turn.asking, dead}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
+            if turn.refused.done() and not turn.asking.done():
+                raise AgentError(turn.refused.result())
         finally:
             dead.cancel()
             await _close(turn.asking)
@@ -129,8 +146,14 @@ class HttpSession:
     def struck(self, blow: Blow) -> None:
         """If the service ends by it instead of answering, the turn was killed; the next message starts it again."""
         self._blow = blow
+        if self._service is not None:
+            self._death = asyncio.create_task(self._dies(self._service))
         if self._turn is not None:
             self._turn.struck.set()
+
+    async def _dies(self, service: Owned) -> float:
+        await service.ended()
+        return self._place.clock.now()
 
     async def _is_killed(self) -> bool:
         """Whether the service ended by the last blow; it gets the time that it has for that."""
@@ -153,18 +176,31 @@ class HttpSession:
         self._down = False
 
     async def abort(self) -> None:
-        """The spec's own request for it; without one, its user closes the connection."""
+        """The spec's own request for it, whose answer nobody waits for; without one, its user closes the connection."""
         turn = self._running("aborted")
         if turn is None:
             return
         if self._http.abort is None:
             await _close(turn.asking)
             return
+        abort = asyncio.create_task(self._ask_to_stop(turn, self._http.abort))
+        self._aborts.add(abort)
+        abort.add_done_callback(self._aborts.discard)
+
+    async def _ask_to_stop(self, turn: _Turn, abort: Request) -> None:
+        """The turn may be over long before this is answered; a refusal counts only while it goes on."""
         try:
-            reply = await self._ask(self._http.abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
-            self._note(f"abort: HTTP {reply.status}")
+            reply = await self._ask(abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
+            said, refused = f"HTTP {reply.status}", reply.status >= 400
         except (aiohttp.ClientError, OSError, TimeoutError) as bad:
-            self._note(f"abort: {_described(bad)}")
+            said, refused = _described(bad), isinstance(bad, aiohttp.ClientConnectorError)
+        self._note(f"abort: {said}")
+        if not refused or turn.struck.is_set():
+            return
+        await asyncio.wait({turn.asking}, timeout=TOO_LATE_S)
+        if not turn.asking.done():
+            asked = f"{self._spec.path}: http.abort: {abort.method} {self._url(abort.url)}"
+            turn.refused.set_result(f"{asked} came to {said}, and the turn goes on")
 
     async def give_up(self) -> None:
         """The front end closes its connection; the service stays."""
@@ -245,13 +281,12 @@ class HttpSession:
         return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=turn.ended)
 
     async def _ended_by_blow(self) -> bool:
-        assert self._service is not None and self._blow is not None  # noqa: S101  it was struck
+        assert self._service is not None and self._blow is not None and self._death is not None  # noqa: S101  as above
         left_s = max(0.5, self._blow.until_s - self._place.clock.now())
-        try:
-            code = await asyncio.wait_for(self._service.ended(), left_s)
-        except TimeoutError:
+        await asyncio.wait({self._death}, timeout=left_s)
+        if not self._death.done():
             return False
-        return self._blow.ended(code, self._place.clock.now())
+        return self._blow.ended(await self._service.ended(), self._death.result())
 
     async def _why(self, broken: BaseException) -> str:
         """What a broken connection means: with a service of ours, perhaps its end."""
@@ -290,7 +325,7 @@ class HttpSession:
             log.write(f"[{words}]\n")
 
 
-async def _close(asking: asyncio.Task[Reply]) -> None:
+async def _close(asking: asyncio.Task[Any]) -> None:
     """End a request: cancelling it closes its connection."""
     asking.cancel()
     await asyncio.wait({asking})

@@ -42,7 +42,7 @@ def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False)
     except BaseException:
         (place / MARK).unlink(missing_ok=True)
         raise
-    facts = {"name": spec.family, "version": spec.version, "packages": _packages(runtime, spec.version)}
+    facts = {"name": spec.installed_as, "version": spec.version, "packages": _packages(runtime, spec.version)}
     (place / MARK).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     say(f"installed {spec.name}: {place}")
     return place

@@ -55,7 +55,7 @@ def ready(name: str) -> AgentSpec:
 
 def _usual(spec: AgentSpec) -> str:
     assert spec.runtime is not None  # noqa: S101  a test holds every file to it
-    have = installed(spec.name)
+    have = installed(spec.installed_as)
     if spec.runtime.version in have or not have:
         return spec.runtime.version
     return max(have, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])

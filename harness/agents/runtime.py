@@ -42,6 +42,7 @@ class Runtime(BaseModel):
     version: Annotated[Version, Field(description="the one that is meant where none is named")]
     tried: Annotated[tuple[Version, ...], Field(description="others that this file is known to fit")] = ()
     licence: str
+    same_as: Annotated[str | None, Field(description="the known runtime whose installations it shares")] = None
     node: Annotated[str | None, Field(description="the major version of Node that is installed beside it")] = None
     npm_scripts: Annotated[bool, Field(description="whether its packages' install scripts run")] = True
     stubs: Annotated[dict[str, dict[str, str]], Field(description="npm packages replaced by files of ours")] = {}

@@ -100,6 +100,12 @@ class Timeout(_Part):
     says: Annotated[str, AfterValidator(_pattern)] | None = None
     inside: str | None = None
 
+    @property
+    def templates(self) -> dict[str, str]:
+        """`{idle_s}` and `{idle_ms}` for a timer called `idle`: by them a spec sets what it claims."""
+        word = re.sub(r"[^a-z]+", "_", self.name.lower()).strip("_")
+        return {f"{word}_s": f"{self.s:g}", f"{word}_ms": f"{self.s * 1000:g}"}
+
 
 class Limits(_Part):
     """What the agent promises; each tightens the stock bound of the same name."""
@@ -192,7 +198,12 @@ class AgentSpec(_Part):
     @property
     def install(self) -> Path | None:
         """Of a known runtime: where this version is, or would be, installed."""
-        return place_of(self.family, self.version) if self.runtime else None
+        return place_of(self.installed_as, self.version) if self.runtime else None
+
+    @property
+    def installed_as(self) -> str:
+        """The name under which a known runtime is installed: its own, or that of the one whose releases it shares."""
+        return (self.runtime.same_as if self.runtime else None) or self.family
 
     @property
     def error_at_path(self) -> bool:
@@ -209,6 +220,12 @@ class AgentSpec(_Part):
     def uses_store(self) -> bool:
         """Whether it takes `{store_url}`."""
         return any(name == "store_url" for _, name in _templates(self))
+
+    @property
+    def settable(self) -> frozenset[str]:
+        """The timers whose seconds reach it by a template of theirs, `{NAME_s}` or `{NAME_ms}`."""
+        used = {name for _, name in _templates(self)}
+        return frozenset(timer.name for timer in self.timeouts if used & timer.templates.keys())
 
     @property
     def scales_time(self) -> bool:
@@ -241,6 +258,13 @@ def at_version(spec: AgentSpec, version: str) -> AgentSpec:
     meant = _variant(spec, f"{spec.family}@{version}", ())
     meant._version = version
     return meant
+
+
+def renamed(spec: AgentSpec, name: str) -> AgentSpec:
+    """The same agent under another name; its version and its fixes stay."""
+    other = _variant(spec, name, spec.chosen)
+    other._version = spec._version
+    return other
 
 
 def schema() -> dict[str, Any]:
@@ -357,7 +381,10 @@ def _templates(spec: AgentSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def _bad_templates(spec: AgentSpec) -> Iterator[_Problem]:
+    timers = {name for timer in spec.timeouts for name in timer.templates}
     for place, name in _templates(spec):
+        if name in timers:
+            continue
         if name not in NAMES:
             yield place, str(UnknownTemplate(name))
         elif name == "message" and (place[0] not in _SPOKEN or place[:2] == ("http", "start")):

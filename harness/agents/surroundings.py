@@ -98,6 +98,7 @@ def _values(spec: AgentSpec, place: Place) -> dict[str, str]:
         "time_scale": f"{place.time_scale:g}",
         "fixes": ",".join(spec.chosen) or "none",
     }
+    values |= {name: value for timer in spec.timeouts for name, value in timer.templates.items()}
     if spec.http and spec.http.start:
         values["port"] = str(free_port())
     if spec.runtime and spec.install:

@@ -4,7 +4,7 @@ from wedgehog.harness.event import HangSeen, SessionPlanted
 from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together, too_late
-from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.outcome import outcome_of, told_of
 from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
 
 AS_WRITTEN = 1e-6
@@ -78,9 +78,14 @@ def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
     evidence = (turn.deadline, *seen)
     if bound_s < turn_s * (1 - AS_WRITTEN):
         return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s{waited}", evidence)
-    outcome = outcome_of(turn, history)
-    how = "had answered, but did not end" if outcome.kind == "answered" else "gave no answer and no error"
-    return too_late(history, f"{turn} {how} within {bound_s:.1f} s{waited}", evidence)
+    return too_late(history, f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}", evidence)
+
+
+def _so_far(history: History, turn: Turn) -> str:
+    if outcome_of(turn, history).kind == "answered":
+        return "had answered, but did not end"
+    told = told_of(turn)
+    return "gave no answer and no error" if told is None else f"told of the {told}, and neither answered nor gave up"
 
 
 def _hang(history: History, turn: Turn) -> tuple[str, tuple[HangSeen, ...]]:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Literal
 
-from wedgehog.fake_llm.observer import Point
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.event import ReplyEnded
 from wedgehog.harness.faults.actor.disk_full import DiskFull
 from wedgehog.harness.faults.actor.freeze import Freeze
@@ -16,7 +16,7 @@ from wedgehog.harness.nemesis.freezing import Freezing
 from wedgehog.harness.nemesis.healing import Healing
 from wedgehog.harness.nemesis.killing import Killing
 from wedgehog.harness.nemesis.state import Demand, State
-from wedgehog.harness.spot import BEFORE_HEAD, spot
+from wedgehog.harness.spot import spot
 
 LINGER_S = 0.005
 """For the last bytes of a reply to cross the loopback, and for its reader to do next to nothing."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from wedgehog.fake_llm.position import Place
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.event import FaultFired, Trouble
 from wedgehog.harness.faults.aiming import ProcessFault
@@ -14,7 +15,7 @@ from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis.state import CallFacts, Cut, State, Struck
 from wedgehog.harness.network.base import NetworkError
-from wedgehog.harness.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.plan import FaultPlan, PlannedFault, Trigger
 
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
@@ -73,15 +74,16 @@ class Board:
             # Endless tool calls go on in every later step of the turn.
             return state.planned.fault.name == "endless_tools" and place.step >= at.step
         state.matched += count
-        last = float("inf") if state.planned.times == ALWAYS else at.attempt + state.planned.times - 1
-        return at.attempt <= state.matched <= last
+        return state.means(state.matched)
 
     # ---- what happened
 
     def fired(self, state: State, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
         """A fault struck, and this is the proof."""
-        place = self.calls[call].place if call is not None else None
         at = state.planned.trigger
+        # What strikes the next request strikes whichever that is, a title's perhaps.
+        named = None if at.before_request else at
+        place: Place | Trigger | None = named if call is None else self.calls[call].place
         state.fired += 1
         self.history.add(
             FaultFired(
@@ -89,8 +91,8 @@ class Board:
                 name=state.planned.fault.name,
                 link=state.planned.link,
                 turn=place.turn if place else at.turn,
-                step=place.step if place else at.step,
-                attempt=place.attempt if place else at.attempt,
+                step=place.step if place else None,
+                attempt=place.attempt if place else None,
                 call=call,
                 proof=proof,
                 bytes=let_through,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from wedgehog.harness.event import FaultHealed, FaultUnproven
+from wedgehog.harness.event import FaultHealed, FaultUnproven, RunStarted
 from wedgehog.harness.faults.wire.cut import Cut as CutFault
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.drip import Drip
@@ -75,9 +75,15 @@ class Healing:
         fault = state.planned.fault
         wait = state.planned.heal_after_s
         if wait is None and isinstance(fault, Down) and fault.for_s != "forever":
-            wait = float(fault.for_s)
+            wait = float(fault.for_s) + self._start_up_s(state)
         if wait is not None:
             self._board.spawn(self.heal_in(state, wait))
+
+    def _start_up_s(self, state: State) -> float:
+        """What the agent takes until it asks, by its control run: a link that is back by then was not down for it."""
+        at, run = state.planned.trigger, self._board.history.first(RunStarted)
+        first = at.before_request and at.step == 1 and state.planned.link == "llm"
+        return run.start_up_s if first and run is not None else 0.0
 
     async def heal_in(self, state: State, seconds: float) -> None:
         """Heal it after so long, if nobody does so before."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from wedgehog.fake_llm.observer import Point
+from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.position import Place
 from wedgehog.fake_llm.reply import Answer
 from wedgehog.harness.clock import Clock
@@ -28,7 +28,7 @@ from wedgehog.harness.nemesis.tools import ToolFaults
 from wedgehog.harness.nemesis.victims import KillServer, Sessions, Victims
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.plan import FaultPlan, PlannedFault
-from wedgehog.harness.spot import BEFORE_HEAD, spot
+from wedgehog.harness.spot import spot
 
 
 class Nemesis:
@@ -54,6 +54,7 @@ class Nemesis:
         self._history = history
         self._pending: dict[tuple[int, int], list[State]] = {}
         self._refused: set[int] = set()
+        self._arrived: set[int] = set()
         self._turns: set[int] = set()
 
     def use(self, links: Mapping[str, Link]) -> None:
@@ -230,6 +231,8 @@ class Nemesis:
         """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
         stops: Sequence[int] = ()
         try:
+            if point.at == ARRIVED:
+                return await self._on_arrival(point)
             if point.at == BEFORE_HEAD:
                 stops = await self._before_reply(point)
             else:
@@ -263,6 +266,14 @@ class Nemesis:
                 stops.append(self._hold(state, point, at))
             else:
                 await self._wire.at_stop(state, point, at)
+        return [*stops, *await self._on_arrival(point)]
+
+    async def _on_arrival(self, point: Point) -> Sequence[int]:
+        """Harm to processes begins when the request is there, however late the reply is; once for each."""
+        stops: list[int] = []
+        if point.call in self._refused | self._arrived:
+            return stops
+        self._arrived.add(point.call)
         for state, at in self._actors.at_reply(point):
             if at > BEFORE_HEAD:
                 stops.append(self._hold(state, point, at))

@@ -5,11 +5,10 @@ or the beacon of its trigger. It is armed while the pipe stands, hence not a byt
 """
 
 import asyncio
-import contextlib
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-from wedgehog.harness.event import FaultArmed, PipeClosed, PipeOpened
+from wedgehog.harness.event import FaultArmed, Note, PipeClosed, PipeOpened
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.latency import Latency
@@ -19,12 +18,12 @@ from wedgehog.harness.nemesis.healing import Healing
 from wedgehog.harness.nemesis.state import Armed, State
 from wedgehog.harness.network.base import Downstream, NetworkError, Proof, Spot, WholeLink
 from wedgehog.harness.network.ipc import Direction, Ended, Pipe, Stop
-from wedgehog.harness.plan import ALWAYS, FaultPlan
+from wedgehog.harness.plan import FaultPlan
 
 Phase = Literal["started", "done"]
 
-CLOSING_S = 1.0
-"""For a pipe whose connections have gone to say that it has ended."""
+CLOSING_S = 10.0
+"""For a pipe whose connections have gone to say that it has ended: its word may be late on a busy machine."""
 PROOF_S = 0.2
 """A pipe that ends at once is faster than the network's count: for so long it is waited for."""
 
@@ -123,14 +122,7 @@ class PipeFaults:
 
     async def _meet(self, state: State, pipe: Pipe) -> None:
         """A pipe counts as an attempt: the first ones may be spared, and only so many are struck."""
-        if state.healed.is_set():
-            return
-        state.matched += 1
-        at = state.planned.trigger
-        last = float("inf") if state.planned.times == ALWAYS else at.attempt + state.planned.times - 1
-        if state.planned.sticks_to == "link":
-            last = float("inf")
-        if at.attempt <= state.matched <= last:
+        if not state.healed.is_set() and state.meets_one_more():
             await self._begin(state, pipe)
 
     async def _begin(self, state: State, pipe: Pipe) -> None:
@@ -149,21 +141,35 @@ class PipeFaults:
         async with direction.held() as base:
             if base is None or state.healed.is_set():
                 return
+            if direction.ended.done():
+                self._nobody(state)
+                return
             at = base + (state.planned.trigger.byte or 0)
             if _must_stand(state):
-                self._board.spawn(self._unless_over(pipe, self._at_its_byte(state, direction, direction.stop(at))))
+                stop = direction.stop(at)
+                work = self._unless_over(state, pipe, direction, lambda: self._at_its_byte(state, direction, stop))
+                self._board.spawn(work)
             else:
-                await self._unless_over(pipe, self._arm(state, direction, at))
+                await self._unless_over(state, pipe, direction, lambda: self._arm(state, direction, at))
 
-    async def _unless_over(self, pipe: Pipe, arming: Coroutine[Any, Any, None]) -> None:
+    async def _unless_over(
+        self, state: State, pipe: Pipe, direction: Direction, arm: Callable[[], Awaitable[None]]
+    ) -> None:
         """A pipe that ends while it is being struck cannot be struck, and nothing is wrong with the network."""
         try:
-            await arming
+            await arm()
         except NetworkError:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(pipe.closed.wait(), CLOSING_S)
-            if not pipe.closed.is_set():
+            closed = asyncio.ensure_future(pipe.closed.wait())
+            ends: set[asyncio.Future[Any]] = {closed, direction.ended}
+            over, _ = await asyncio.wait(ends, timeout=CLOSING_S, return_when=asyncio.FIRST_COMPLETED)
+            closed.cancel()
+            if not over:
                 raise
+            self._nobody(state)
+
+    def _nobody(self, state: State) -> None:
+        if not self._board.history.sealed:
+            self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
 
     async def _at_its_byte(self, state: State, direction: Direction, stop: Stop) -> None:
         try:

@@ -10,7 +10,7 @@ from wedgehog.harness.faults.wire.cut import Cut as CutFault
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Strike
-from wedgehog.harness.plan import PlannedFault
+from wedgehog.harness.plan import ALWAYS, PlannedFault
 
 Demand = Literal["abort", "give_up"]
 How = Literal["stalled", "cut", "dripping"]
@@ -63,6 +63,18 @@ class State:
     """Held until all is healed, so that whoever comes second waits for it too."""
     released: set["asyncio.Task[None]"] = field(default_factory=set)
     """Strikes that are being healed before the fault itself is."""
+
+    def means(self, nth: int, first: int | None = None) -> bool:
+        """Whether it strikes the nth occasion of its kind: from its attempt (or `first`) on, `times` in all."""
+        begin, times = self.planned.trigger.attempt if first is None else first, self.planned.times
+        return begin <= nth and (times == ALWAYS or nth < begin + times)
+
+    def meets_one_more(self, first: int | None = None) -> bool:
+        """One more occasion has come: whether it is struck. What sticks to its link strikes every later one too."""
+        self.matched += 1
+        met = self.sticky or self.means(self.matched, first)
+        self.sticky = met and self.planned.sticks_to == "link"
+        return met
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from wedgehog.fake_llm.observer import Point
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.latency import Latency
@@ -14,7 +14,6 @@ from wedgehog.harness.nemesis.healing import Healing
 from wedgehog.harness.nemesis.state import Armed, State, Struck, limited_by
 from wedgehog.harness.network.base import Downstream, Link, Spot, Upstream, WholeLink
 from wedgehog.harness.plan import ALWAYS
-from wedgehog.harness.spot import BEFORE_HEAD
 
 
 class WireStrikes:

@@ -15,7 +15,6 @@ from wedgehog.harness.nemesis.healing import Healing
 from wedgehog.harness.nemesis.state import Armed, State
 from wedgehog.harness.nemesis.strikes import WireStrikes
 from wedgehog.harness.network.base import Address, Downstream, NetworkError, Proof
-from wedgehog.harness.plan import ALWAYS
 from wedgehog.harness.tools.links import CHAT, HOST, PIPE, STORE
 
 Spot = tuple[Address, int]
@@ -52,7 +51,7 @@ class ToolFaults:
         later = []
         for state in self._named(token):
             fault = state.planned.fault
-            if isinstance(fault, ResultFault) and self._counts(state):
+            if isinstance(fault, ResultFault) and state.meets_one_more():
                 result = fault.on_result(result)
                 if fault.strikes_at_once:
                     self._board.fired(state, fault.proof)
@@ -71,18 +70,16 @@ class ToolFaults:
     async def at(self, token: str, spot: Spot | None) -> None:
         """A call's result stands before its first byte: strike what is due there."""
         for state in self._named(token):
-            if state.planned.link == HOST and about_bytes(state.planned.fault) and self._counts(state):
+            if state.planned.link == HOST and about_bytes(state.planned.fault) and state.meets_one_more():
                 await self._strike(state, spot)
 
-    async def at_query(self, turn: int, number: int, spot: Spot) -> None:
-        """The database's reply to this query of the turn stands before its first byte."""
+    async def at_query(self, turn: int, spot: Spot) -> None:
+        """The database's reply to the turn's next query stands before its first byte."""
         for state in self._board.of_turn(turn):
             at = state.planned.trigger
             if state.planned.link != STORE or at.query is None or state.healed.is_set():
                 continue
-            last = float("inf") if state.planned.times == ALWAYS else at.query + state.planned.times - 1
-            if at.query <= number <= last or state.sticky:
-                state.sticky = state.planned.sticks_to == "link"
+            if state.meets_one_more(at.query):
                 await self._strike(state, spot)
 
     async def at_chat(self, what: str, spot: Spot) -> None:
@@ -97,7 +94,7 @@ class ToolFaults:
             if at.phase == "request":
                 if what == "poll" and not state.strikes:
                     await self._wire.before_request(state)
-            elif at.chat == what and self._counts(state):
+            elif at.chat == what and state.meets_one_more():
                 await self._strike(state, spot)
                 if state.strikes:
                     self._at[spot[0]] = (state, state.strikes[-1])
@@ -134,16 +131,6 @@ class ToolFaults:
     def _named(self, token: str) -> list[State]:
         turn, step, tool = map(int, token.split("."))
         return [state for state in self._board.of_turn(turn) if _names(state, step, tool)]
-
-    def _counts(self, state: State) -> bool:
-        """Whether this asking is one that the fault means: its attempt, and the times after it."""
-        at = state.planned.trigger
-        state.matched += 1
-        last = float("inf") if state.planned.times == ALWAYS else at.attempt + state.planned.times - 1
-        if state.sticky or at.attempt <= state.matched <= last:
-            state.sticky = state.planned.sticks_to == "link"
-            return True
-        return False
 
 
 def about_bytes(fault: object) -> bool:

@@ -35,16 +35,11 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
-class NextConnection:
-    """The next connection that the agent makes, before its first byte."""
-
-
-@dataclass(frozen=True, slots=True)
 class WholeLink:
     """Every connection of the link, open or to come."""
 
 
-Spot = Downstream | Upstream | NextConnection | WholeLink
+Spot = Downstream | Upstream | WholeLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +106,8 @@ class Network(Protocol):
 
     name: Literal["toxiproxy", "embedded"]
 
-    async def open_link(self, name: str, upstream: Address, resets: bool) -> Link:
-        """A new link to `upstream`; `resets` says that an RST may be struck on it."""
+    async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> Link:
+        """A new link to `upstream`; `resets` and `requests` say that an RST, or a request, may be struck on it."""
 
     async def alive(self) -> bool:
         """Whether the network still works."""

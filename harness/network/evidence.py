@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from wedgehog.harness.network.base import Address, Proof
 from wedgehog.harness.network.kernel import Count, KernelCounts
+from wedgehog.harness.network.passage import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,13 @@ class Sockets:
         return all(passed[count] >= times for count, times in due.items()) and not any(
             self.fakes[conn].unsent for conn in conns if conn in self.fakes
         )
+
+    def still(self, stalled: Collection[int]) -> bool:
+        """Whether all that has come from agents has been sent on to the upstream."""
+        came = Counter(it.received for it in self.agents.values() if it.open and it.cookie not in stalled)
+        sent = Counter(it.sent for it in self.proxied.values())
+        waits = any(it.unread for it in self.agents.values() if it.cookie not in stalled)
+        return not waits and all(sent[count] >= times for count, times in came.items() if count)
 
     def _written(self, conn: Address) -> int:
         """The fake's own count where the fake is on this machine, else what has reached the proxy."""
@@ -132,31 +140,35 @@ class DownstreamWatch:
 
 @dataclass(slots=True)
 class UpstreamWatch:
-    """Waits for `at` bytes towards the fake on a connection that is yet to come."""
+    """Waits for `at` bytes towards the fake on the connection that the turnstile has let through."""
 
     at: int
     stalls: bool
     before: Sockets
-    knocked: bool = False  # a new connection has been seen to bring bytes
+    passage: Passage
+    knocked: bool = False  # its bytes have been seen at the proxy
 
     def see(self, now: Sockets) -> Finding:
         """What the sockets prove by now."""
-        agents = [it for cookie, it in now.agents.items() if cookie not in self.before.agents]
-        came = [it for it in agents if it.received >= max(1, self.at) and not (it.unread and not self.at)]
+        came = [it for it in self.own(now) if it.received >= max(1, self.at) and not (it.unread and not self.at)]
         self.knocked = self.knocked or bool(came)
         if self.stalls:
-            passed = [it for conn, it in now.proxied.items() if self._new(conn, it) and it.sent == self.at]
+            passed = [it for conn, it in now.proxied.items() if self._new(conn) and it.sent == self.at]
             says = f"kernel: the agent sent {came[0].received} bytes, {self.at} of them went on" if came else ""
             return Proof(self.at, says) if came and passed else None
         return Vanished(self.at + self._ended_since(now))
 
     def over(self, now: Sockets) -> bool:
-        """Never: the connection may still come."""
-        return False
+        """Whether the request got through whole, because it was shorter, or its connection has ended."""
+        return self.passage.over or self.passage.down.carried > 0
 
     def overran(self, now: Sockets) -> bool:
         """Whether a stalled request went on after all."""
         return False
+
+    def own(self, now: Sockets) -> list[Count]:
+        """The connection's socket at the proxy."""
+        return [it for it in now.agents.values() if it.remote == self.passage.peer]
 
     @property
     def swallows(self) -> bool:
@@ -168,9 +180,10 @@ class UpstreamWatch:
         still = {cookie for cookie, it in now.agents.items() if it.open}
         return sum(it.received for cookie, it in self.before.agents.items() if it.open and cookie not in still)
 
-    def _new(self, conn: Address, it: Count) -> bool:
+    def _new(self, conn: Address) -> bool:
+        """Whether it had carried nothing."""
         old = self.before.proxied.get(conn)
-        return old is None or old.cookie != it.cookie
+        return old is None or old.sent == 0
 
 
 Watch = DownstreamWatch | UpstreamWatch

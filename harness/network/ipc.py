@@ -21,6 +21,9 @@ from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 
 HOST = "127.0.0.1"
 GOODBYE_S = 1.0
+"""For a pipe to say that it has ended, when its run is over."""
+CLOSING_S = 10.0
+"""For what a closed pipe still has to tell, and for its links to close."""
 Way = Literal["out", "in"]
 """COMMAND's stdout, or its stdin."""
 
@@ -56,12 +59,17 @@ class Direction:
     """Bytes delivered, once the pipe is closed; None: unknown, the process in the middle was killed."""
     _stops: list[Stop] = field(default_factory=list)
     _asked: int = 0
+    _closed: bool = False
 
     def stop(self, byte: int | None = None) -> Stop:
         """Let it write into its link up to `byte` and no further (None: not a byte more), until `go`."""
-        self._stops.append(Stop(byte, asyncio.get_running_loop().create_future()))
+        stop = Stop(byte, asyncio.get_running_loop().create_future())
+        if self._closed:
+            stop.reached.set_result(None)
+            return stop
+        self._stops.append(stop)
         self._tell()
-        return self._stops[-1]
+        return stop
 
     def go(self, stop: Stop) -> None:
         """Nobody waits at this stop any more."""
@@ -93,7 +101,7 @@ class Direction:
 
     def close(self, passed: int | None) -> None:
         """The pipe is gone: what was waited for never comes."""
-        self.passed = passed
+        self.passed, self._closed = passed, True
         for stop in self._stops:
             if not stop.reached.done():
                 stop.reached.set_result(None)
@@ -135,7 +143,7 @@ class PipeServer:
         """`resets(link)` says whether an RST may be struck on the link of that name."""
         self._network, self._resets, self._watcher = network, resets, watcher
         self._secret = secrets.token_hex(8)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.address = ""
         """`host:port:secret`, for `wedgehog-pipe`."""
 
@@ -149,16 +157,22 @@ class PipeServer:
     async def __aexit__(self, *exc_info: object) -> None:
         """Leave: pipes that still run end."""
         self._server.close()
-        if self._tasks:  # the agent is gone, and its pipes with it: they only have to say so
-            await asyncio.wait(self._tasks, timeout=GOODBYE_S)
-        for task in self._tasks:
+        await self._gone(GOODBYE_S)  # the agent is gone, and its pipes with it: they only have to say so
+        for writer in self._calls.values():
+            writer.transport.abort()
+        await self._gone(CLOSING_S)
+        for task in self._calls:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    async def _gone(self, within_s: float) -> None:
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=within_s)
 
     def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._calls[task] = writer
+        task.add_done_callback(self._calls.pop)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -223,8 +237,10 @@ class _Call:
             for direction in pipe.ways.values():
                 direction.close(direction.passed)
             pipe.closed.set()
-            await opening
-            await watcher.closed(pipe)
+            try:
+                await opening
+            finally:
+                await watcher.closed(pipe)
 
     async def _open(self, pipe: Pipe, watcher: PipeWatcher) -> None:
         try:

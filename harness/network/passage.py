@@ -24,6 +24,8 @@ class Owner(Protocol):
     """Who runs passages: it says where they lead, and hears what has passed and that they are over."""
 
     upstream: Address
+    tells_resets: bool
+    """Whether an RST on one side is one on the other; else it is a FIN there, as through Toxiproxy."""
 
     def look(self, passage: "Passage", pipe: Pipe) -> None:
         """All that a pipe has let pass has been handed to the kernel."""
@@ -65,7 +67,8 @@ class Leg(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The socket is gone: what it sent still passes, then the other side closes."""
         self.ended = True
-        self.pipe.end(self.passage.now())
+        reset = self.passage.owner.tells_resets and isinstance(error, ConnectionResetError)
+        self.pipe.end(self.passage.now(), "rst" if reset else "fin")
         self.pump()
         self.passage.leg_lost()
 
@@ -185,6 +188,11 @@ class Passage:
         """Wait until the upstream has been dialled, with whatever success."""
         if self._connecting:
             await asyncio.wait([self._connecting])
+
+    @property
+    def over(self) -> bool:
+        """Whether one of its sockets is gone."""
+        return self._open < 2
 
     def settled(self, pipe: Pipe) -> None:
         """All that a pipe let pass has been handed to the kernel."""

@@ -39,6 +39,7 @@ Action = Send | Close
 class _Chunk:
     due: float
     data: bytes | None  # None: the source has ended
+    how: Literal["fin", "rst"] = "fin"
 
 
 @dataclass(slots=True)
@@ -68,6 +69,8 @@ class Pipe:
 
     carried: int = 0
     stopped: Ending | None = None
+    held: bool = False
+    """Nothing passes for now, and nothing is lost."""
     _queue: deque[_Chunk] = field(default_factory=deque)
     _stop: _Stop | None = None
     _pace: _Pace | None = None
@@ -100,10 +103,10 @@ class Pipe:
         if self.reading and data:
             self._queue.append(_Chunk(now + self._delay_s, data))
 
-    def end(self, now: float) -> None:
+    def end(self, now: float, how: Literal["fin", "rst"] = "fin") -> None:
         """The source has sent its last byte."""
         if self.reading:
-            self._queue.append(_Chunk(now + self._delay_s, None))
+            self._queue.append(_Chunk(now + self._delay_s, None, how))
 
     @property
     def reading(self) -> bool:
@@ -118,13 +121,13 @@ class Pipe:
     def ready(self, now: float) -> list[Action]:
         """What may pass by now, in order."""
         actions: list[Action] = []
-        while self._queue and self.reading and self._due() <= now:
+        while self._queue and self.reading and not self.held and self._due() <= now:
             actions += self._pass(self._queue.popleft(), now)
         return actions
 
     def next_at(self) -> float | None:
         """When to ask `ready` again; None if only new bytes can change anything."""
-        return self._due() if self._queue and self.reading else None
+        return self._due() if self._queue and self.reading and not self.held else None
 
     def _due(self) -> float:
         head = self._queue[0]
@@ -133,7 +136,7 @@ class Pipe:
 
     def _pass(self, chunk: _Chunk, now: float) -> list[Action]:
         if chunk.data is None:
-            return [self._close("fin")]
+            return [self._close(chunk.how)]
         data = chunk.data[: self._room()]
         rest = chunk.data[len(data) :]
         if rest:

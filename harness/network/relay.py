@@ -18,7 +18,6 @@ from wedgehog.harness.network.base import (
     Downstream,
     LinkBusy,
     NetworkError,
-    NextConnection,
     Proof,
     Spot,
     Upstream,
@@ -53,6 +52,16 @@ class RelayStrike:
             self.healed = True
             await self.link.heal(self)
 
+    @property
+    def proof(self) -> str:
+        """How we know that it has hit; empty as long as it has not."""
+        return self.hit.result().how if self.hit.done() else ""
+
+    @property
+    def passed(self) -> int | None:
+        """Bytes that its connection has carried towards the agent by now, None where it is about no connection."""
+        return self.passage.down.carried if self.passage else None
+
     def prove(self, count: int | None, how: str) -> None:
         """The fault has hit."""
         if not self.hit.done():
@@ -61,6 +70,8 @@ class RelayStrike:
 
 class RelayLink:
     """A listening port whose connections go to `upstream`."""
+
+    tells_resets = False
 
     def __init__(self, name: str, upstream: Address, address: Address = (HOST, 0)) -> None:
         """Closed; `listen` opens it at `address` (port 0: a free one)."""
@@ -104,8 +115,9 @@ class RelayLink:
                 strike.prove(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass")
 
     def ended(self, passage: Passage) -> None:
-        """A passage is history."""
+        """A passage is history, and what was armed on it can't strike any more."""
         self.passages.discard(passage)
+        self._strikes = [strike for strike in self._strikes if strike.passage is not passage]
 
     async def heal(self, strike: RelayStrike) -> None:
         """Take one fault away, and listen again if it had closed the port."""
@@ -134,7 +146,7 @@ class RelayLink:
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not isinstance(strike.fault, Refuse | Down):
                 strike.fault.on_pipe(passage.down, 0)
-            elif isinstance(strike.spot, Upstream | NextConnection) and strike.passage is None:
+            elif isinstance(strike.spot, Upstream) and strike.passage is None:
                 strike.passage = passage
                 strike.fault.on_pipe(passage.up, _from(strike))
         return passage.accept()
@@ -176,7 +188,7 @@ class RelayLink:
 
 
 def _touches(strike: RelayStrike, passage: Passage, pipe: Pipe) -> bool:
-    upwards = isinstance(strike.spot, Upstream | NextConnection)
+    upwards = isinstance(strike.spot, Upstream)
     mine = isinstance(strike.spot, WholeLink) or strike.passage is passage
     return mine and pipe is (passage.up if upwards else passage.down)
 
@@ -211,8 +223,10 @@ class EmbeddedNetwork:
         """No link yet."""
         self._links: list[RelayLink] = []
 
-    async def open_link(self, name: str, upstream: Address, resets: bool, listen: Address = (HOST, 0)) -> RelayLink:
-        """A new link; the relay needs no warning that an RST may come."""
+    async def open_link(
+        self, name: str, upstream: Address, resets: bool, requests: bool = False, listen: Address = (HOST, 0)
+    ) -> RelayLink:
+        """A new link; the relay needs no warning of what may be struck."""
         link = await RelayLink(name, upstream, listen).listen()
         self._links.append(link)
         return link

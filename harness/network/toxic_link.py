@@ -5,7 +5,8 @@
    FIN of the link into an RST. None of them is ever removed: removing `limit_data` before `slow_close` kills the
    server.
 2. To strike, the fake holds the reply, all other replies of the link wait in `admit`, and what was written before has
-   been sent on. Then `slow_close` and `limit_data` are *updated*.
+   been sent on. Then `slow_close` and `limit_data` are *updated*. The struck request and all others are held by a
+   turnstile in front of the proxy.
 3. When the kernel's count says that the bytes have arrived, the limit goes back up. Before that the same limit is set
    once more: that update returns when the connection's limiter has either stopped for good or is idle, so that the
    limit can't be lifted between its last byte and its decision to stop.
@@ -13,9 +14,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
 from wedgehog.harness.faults.wire.cut import Cut
@@ -30,14 +29,14 @@ from wedgehog.harness.network.base import (
     Proof,
     Spot,
     Upstream,
-    WholeLink,
 )
 from wedgehog.harness.network.evidence import DownstreamWatch, Evidence, Sockets, UpstreamWatch, Vanished, Watch
 from wedgehog.harness.network.kernel import ESTABLISHED, Count, KernelCounts
 from wedgehog.harness.network.probe import refused
+from wedgehog.harness.network.toxic_strike import Stream, ToxicStrike, byte_of, rounds, stream_of, unless, watch_for
 from wedgehog.harness.network.toxiproxy import Counted, ProxyApi, ToxiproxyError, name_of
+from wedgehog.harness.network.turnstile import Turnstile
 
-Stream = Literal["downstream", "upstream"]
 STREAMS: tuple[Stream, Stream] = ("downstream", "upstream")
 # More than any connection carries.
 UNLIMITED = 10**15
@@ -47,53 +46,28 @@ QUIET_S = 2.0
 SETTLE_S = 0.5
 # A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
 INSIDE_S = 0.05
+# How long those who wait at the turnstile wait on, for who wants to strike the next of them too.
+AGAIN_S = 0.005
 # How long the server's count of an ended connection may trail behind the socket's end.
 GRACE_S = 0.25
-
-
-@dataclass(eq=False, slots=True)
-class ToxicStrike:
-    """One fault armed on a Toxiproxy link."""
-
-    link: "ToxicLink"
-    fault: WireFault
-    spot: Spot
-    stream: Stream
-    hit: "asyncio.Future[Proof | None]"
-    at: int = 0
-    armed_at: float = 0.0
-    task: "asyncio.Task[None] | None" = None
-    counted: Counted | None = None
-    names: list[str] = field(default_factory=list)
-    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
-    holds_turn: bool = False
-
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """The kernel's proof; raises ToxiproxyGone if the server died meanwhile."""
-        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
-        return self.hit.result() if done else None
-
-    async def heal(self) -> None:
-        """Take the fault away. Stalls share one setting: the last one healed ends them all."""
-        if not self.withdrawn.is_set():
-            self.withdrawn.set()
-            await self.link.heal(self)
-
-    def settle(self, proof: Proof | None) -> None:
-        """Say how it ended, unless that is known."""
-        if not self.hit.done():
-            self.hit.set_result(proof)
 
 
 class ToxicLink:
     """One proxy of a Toxiproxy server."""
 
     def __init__(
-        self, name: str, upstream: Address, resets: bool, proxy: ProxyApi, kernel: KernelCounts | None
+        self,
+        name: str,
+        upstream: Address,
+        resets: bool,
+        proxy: ProxyApi,
+        kernel: KernelCounts | None,
+        turnstile: Turnstile | None = None,
     ) -> None:
         """Wrap a proxy that exists; `born` gives it its toxics."""
         self.name, self.upstream, self.resets = name, upstream, resets
-        self.proxy, self.address = proxy, proxy.address
+        self.proxy, self.turnstile = proxy, turnstile
+        self.address = turnstile.address if turnstile else proxy.address
         self._evidence = Evidence(kernel, proxy.address, upstream) if kernel else None
         self._turn = {stream: asyncio.Lock() for stream in STREAMS}
         self._armed: Address | None = None
@@ -106,6 +80,7 @@ class ToxicLink:
         self._slow: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
         self._shut: set[ToxicStrike] = set()
         self._strikes: list[ToxicStrike] = []
+        self._closed = False
 
     async def born(self) -> Self:
         """Install the toxics that strikes will update."""
@@ -125,15 +100,17 @@ class ToxicLink:
 
     async def strike(self, fault: WireFault, spot: Spot) -> ToxicStrike:
         """Arm the fault by the recipe above."""
-        stream: Stream = "upstream" if _of_request(fault, spot) else "downstream"
-        strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), _at(spot))
+        stream = stream_of(fault, spot)
+        strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), byte_of(spot))
         self._strikes.append(strike)
         if isinstance(fault, Refuse | Down):
             await self._close_port(strike)
         elif fault.armed == "at_spot":
             await self._add(strike)
+        elif stream == "upstream":
+            self._expect(strike)
         else:
-            await self._limit(strike)
+            strike.task = asyncio.create_task(self._see_through(strike, await self._limit(strike)))
         return strike
 
     async def heal(self, strike: ToxicStrike) -> None:
@@ -147,14 +124,19 @@ class ToxicLink:
             self._shut.discard(strike)
             if not self._shut:
                 await self.proxy.enable(True)
+                if self.turnstile:
+                    await self.turnstile.listen()
         self._stalls.pop(strike, None)
         await self._release(strike.stream)
         strike.settle(None)
 
     async def close(self) -> None:
-        """End the proxy and with it every connection and strike."""
+        """End the proxy and with it every connection and strike; what fails after that says nothing of the server."""
+        self._closed = True
         for strike in self._strikes:
             strike.withdrawn.set()
+        if self.turnstile:
+            await self.turnstile.close()
         with contextlib.suppress(ToxiproxyError):
             await self.proxy.destroy()
         for strike in self._strikes:
@@ -164,7 +146,30 @@ class ToxicLink:
             if strike.hit.done() and not strike.hit.cancelled():
                 strike.hit.exception()  # Heard, so that nobody is told it never was.
 
-    async def _limit(self, strike: ToxicStrike) -> None:
+    def _expect(self, strike: ToxicStrike) -> None:
+        """Strike the next request when it comes: then everybody else can be held."""
+        if self.turnstile is None:
+            raise NetworkError(f"link {self.name} was not opened for faults on requests")
+        self._refuse_conflict(strike)
+        strike.task = asyncio.create_task(self._strike_next(strike, self.turnstile))
+
+    async def _strike_next(self, strike: ToxicStrike, turnstile: Turnstile) -> None:
+        try:
+            strike.passage = await unless(strike.withdrawn, turnstile.next_one())
+            if strike.passage is None:
+                return strike.settle(None)
+            watch = await self._limit(strike)
+            turnstile.let(strike.passage)
+            await self._see_through(strike, watch)
+            # Whoever strikes the next request too does so before those that waited go on.
+            await asyncio.sleep(AGAIN_S)
+        except (NetworkError, OSError) as error:
+            self._failed(strike, error)
+        finally:
+            turnstile.open()
+
+    async def _limit(self, strike: ToxicStrike) -> Watch | None:
+        """Arm a limit, while everybody whom it must not hit is held; how to see that it has hit."""
         self._refuse_conflict(strike)
         await self._turn[strike.stream].acquire()
         strike.holds_turn = True
@@ -177,7 +182,13 @@ class ToxicLink:
         except BaseException:
             self._step_back(strike)
             raise
-        strike.task = asyncio.get_running_loop().create_task(self._see_through(strike, watch))
+        return watch
+
+    def _failed(self, strike: ToxicStrike, error: NetworkError | OSError) -> None:
+        if self._closed:
+            strike.settle(None)
+        elif not strike.hit.done():
+            strike.hit.set_exception(error)
 
     def _refuse_conflict(self, strike: ToxicStrike) -> None:
         """Refuse what one proxy can't do at the same time."""
@@ -202,8 +213,10 @@ class ToxicLink:
             self._armed = strike.spot.conn
             self._free.clear()
             await self._quiet()
+        else:
+            await self._still()
         strike.armed_at = asyncio.get_running_loop().time()
-        watch = _watch(strike, self._evidence.look()) if self._evidence else None
+        watch = watch_for(strike, self._evidence.look()) if self._evidence else None
         if isinstance(watch, DownstreamWatch) and watch.at < watch.base:
             raise NetworkError(f"link {self.name}: byte {watch.at} has passed, {watch.base} bytes are through")
         return watch
@@ -216,13 +229,24 @@ class ToxicLink:
         calm = 0
         stalled = {cookie for held in self._stalls.values() if len(held) == 1 for cookie in held}
         struck = {it.spot.conn for it in self._stalls if isinstance(it.spot, Downstream)}
-        async for _ in _rounds(QUIET_S):
+        async for _ in rounds(QUIET_S):
             seen = self._evidence.look()
             self._conns = {conn: n for conn, n in self._conns.items() if conn in seen.proxied}
             calm = calm + 1 if seen.quiet(self._conns.keys() - struck, stalled) else 0
             if calm > 1:
                 return
         raise LinkBusy(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
+
+    async def _still(self) -> None:
+        """Wait until all that agents have sent through the turnstile has been sent on."""
+        if self._evidence is None:
+            await asyncio.sleep(INSIDE_S)
+            return
+        stalled = {cookie for held in self._stalls.values() for cookie in held}
+        async for _ in rounds(QUIET_S):
+            if self._look().still(stalled):
+                return
+        raise LinkBusy(f"link {self.name}: bytes of another request were not sent on in {QUIET_S:g} s")
 
     async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
         """From armed to proved, or given up; the limit is lifted in any case."""
@@ -239,8 +263,7 @@ class ToxicLink:
             await self._release(strike.stream)
             strike.settle(proof)
         except (NetworkError, OSError) as error:
-            if not strike.hit.done():
-                strike.hit.set_exception(error)
+            self._failed(strike, error)
         finally:
             self._step_back(strike)
 
@@ -254,13 +277,13 @@ class ToxicLink:
         if watch is None:
             return set()
         if isinstance(watch, UpstreamWatch):
-            return {it.cookie for it in self._agents() if it.cookie not in watch.before.agents}
+            return {it.cookie for it in watch.own(self._look())}
         return {it.cookie for it in self._agents() if it.sent == strike.at and watch.suspects(it.cookie)}
 
     async def _hit(self, strike: ToxicStrike, watch: Watch) -> Proof | None:
         """Look until the bytes have arrived, the connection is over, or the strike is withdrawn."""
         over_s = 0.0
-        async for waited_s in _rounds():
+        async for waited_s in rounds():
             now = self._look()
             finding = watch.see(now)
             if isinstance(finding, Vanished):
@@ -287,19 +310,16 @@ class ToxicLink:
         return Proof(strike.at, f"the server counted {sent} bytes on connections that have ended since")
 
     async def _settled(self, strike: ToxicStrike) -> Proof | None:
-        """Without the kernel's counts: some time after the fake's last write, take it that the bytes have passed."""
-        if strike.stream == "upstream":
-            await strike.withdrawn.wait()
-            return None
+        """Without the kernel's counts: some time after the last write, take it that the bytes have passed."""
         loop = asyncio.get_running_loop()
         rest = SETTLE_S
         while rest > 0 and not strike.withdrawn.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(strike.withdrawn.wait(), rest)
             rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
-        if strike.withdrawn.is_set():
+        if strike.withdrawn.is_set() or (strike.passage and strike.passage.up.carried < max(1, strike.at)):
             return None
-        return Proof(None, f"{SETTLE_S:g} s have passed since the fake wrote; this system keeps no count")
+        return Proof(None, f"{SETTLE_S:g} s have passed since they were sent; this system keeps no count")
 
     async def _lift(self, strike: ToxicStrike) -> None:
         """Lift the limit: first the barrier (see 3.), then for good."""
@@ -344,7 +364,7 @@ class ToxicLink:
 
     async def _see_flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
         """A pace or a delay has hit as soon as a byte has passed under it."""
-        async for _ in _rounds():
+        async for _ in rounds():
             if strike.withdrawn.is_set():
                 return strike.settle(None)
             if self._evidence is None or any(it.sent > base.get(it.cookie, 0) for it in self._agents()):
@@ -357,31 +377,8 @@ class ToxicLink:
     async def _close_port(self, strike: ToxicStrike) -> None:
         self._shut.add(strike)
         await self.proxy.enable(False)
+        if self.turnstile:
+            self.turnstile.shut()
         if not await asyncio.to_thread(refused, self.address):
             raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
         strike.settle(Proof(None, f"our own connect to {self.address[0]}:{self.address[1]} was refused"))
-
-
-async def _rounds(timeout_s: float | None = None) -> AsyncIterator[float]:
-    """Looks at ever longer intervals, each with the seconds waited for it: often at first, when most is decided."""
-    passed_s, wait_s = 0.0, 0.0
-    while timeout_s is None or passed_s < timeout_s:
-        yield wait_s
-        wait_s = 0.001 if passed_s < 0.05 else 0.005 if passed_s < 0.5 else 0.02
-        await asyncio.sleep(wait_s)
-        passed_s += wait_s
-
-
-def _watch(strike: ToxicStrike, before: Sockets) -> Watch:
-    stalls = isinstance(strike.fault, Stall)
-    if isinstance(strike.spot, Downstream):
-        return DownstreamWatch(strike.spot.conn, strike.at, stalls, before)
-    return UpstreamWatch(strike.at, stalls, before)
-
-
-def _at(spot: Spot) -> int:
-    return spot.at if isinstance(spot, Downstream | Upstream) else 0
-
-
-def _of_request(fault: WireFault, spot: Spot) -> bool:
-    return not isinstance(spot, Downstream | WholeLink) and not isinstance(fault, Refuse | Down)

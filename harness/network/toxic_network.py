@@ -7,6 +7,7 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.toxic_link import ToxicLink
 from wedgehog.harness.network.toxiproxy import Api, ToxiproxyError
+from wedgehog.harness.network.turnstile import Turnstile
 
 
 class ToxiproxyNetwork:
@@ -21,10 +22,14 @@ class ToxiproxyNetwork:
         self._numbers = itertools.count(1)
         self._links: list[ToxicLink] = []
 
-    async def open_link(self, name: str, upstream: Address, resets: bool) -> ToxicLink:
-        """A new proxy; with `resets` every close on it is an RST, by Toxiproxy's nature."""
+    async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> ToxicLink:
+        """A new proxy; with `resets` every close on it is an RST, by Toxiproxy's nature.
+
+        With `requests` a turnstile stands before it.
+        """
         proxy = await self._api.create(f"{name}-{next(self._numbers)}", upstream)
-        link = await ToxicLink(name, upstream, resets, proxy, self._kernel).born()
+        turnstile = await Turnstile(proxy.address).listen() if requests else None
+        link = await ToxicLink(name, upstream, resets, proxy, self._kernel, turnstile).born()
         self._links.append(link)
         return link
 

@@ -6,10 +6,12 @@ was started with `--report-on-signal`; no other process gets a signal.
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +28,7 @@ INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|node_modules)[/\\]")
 LOOPS = re.compile(r"[/\\](selectors|socketserver|base_events|_run|threading)\.py$")
 """Where a main thread stands that waits for events, or for its other threads."""
 LOOK_EVERY_S = 0.05
+TRY_S = 10.0
 PRIVATE = ("environmentVariables", "sharedObjects", "userLimits")
 """What of a report of Node's is nobody's business, or of no use."""
 
@@ -82,6 +85,20 @@ class Stacks:
 def py_spy() -> str | None:
     """The program, beside our Python or on the PATH."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
+
+
+def why_no_stacks() -> str:
+    """Why no stack of a Python process can be had on this machine; empty where they can. It tries to have ours."""
+    program = py_spy()
+    if program is None:
+        return "stacks of Python agents need py-spy: pip install 'wedgehog[forensics]'"
+    asked = [program, "dump", "--nonblocking", "--pid", str(os.getpid())]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=TRY_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as wrong:
+        return f"py-spy does not run: {wrong}"
+    lines = done.stderr.strip().splitlines()
+    return "" if done.returncode == 0 else f"py-spy may not look: {lines[0][:200] if lines else 'it said nothing'}"
 
 
 async def python_stacks(pid: int, within_s: float) -> Stacks:

@@ -74,6 +74,8 @@ class Telling(CallTelling):
 
     def seal(self) -> History:
         """The finished history."""
+        if self._history.first(LagSeen) is None:
+            self.lag(0.0)
         return self._history.seal()
 
     # ---- turns

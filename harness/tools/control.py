@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-LONGEST_LINE_BYTES = 64_000_000
+from wedgehog.harness.tools.lines import LineServer, line_of
+
 HELLO_S = 10.0
 
 Asked = Callable[["Server", Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -42,37 +43,22 @@ class Control:
         self.servers: list[Server] = []
         """Those that are connected."""
         self.came: asyncio.Queue[Server] = asyncio.Queue()
-        self._open: set[asyncio.Task[None]] = set()
+        self._lines = LineServer(self._talk)
 
     @property
     def address(self) -> str:
         """What a server must be told: `host:port:secret`."""
-        host, port = self._listening.sockets[0].getsockname()[:2]
+        host, port = self._lines.address
         return f"{host}:{port}:{self.secret}"
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_LINE_BYTES)
+        await self._lines.__aenter__()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Hang up on every server: it ends by itself then."""
-        self._listening.close()
-        for task in list(self._open):
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  asyncio runs us in one
-        self._open.add(task)
-        try:
-            await self._talk(reader, writer)
-        except (OSError, ValueError, asyncio.CancelledError):
-            pass  # whoever speaks something else, or hangs up in mid word, is no server of ours
-        finally:
-            self._open.discard(task)
-            writer.close()
+        await self._lines.__aexit__(*exc_info)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         hello = json.loads(await asyncio.wait_for(reader.readline(), HELLO_S))
@@ -83,7 +69,7 @@ class Control:
         self.came.put_nowait(server)
         answering: set[asyncio.Task[None]] = set()
         try:
-            _say(writer, {"tools": self._tools})
+            writer.write(line_of({"tools": self._tools}))
             while line := await reader.readline():
                 question = asyncio.create_task(self._answer(server, json.loads(line), writer))
                 answering.add(question)
@@ -98,9 +84,5 @@ class Control:
 
     async def _answer(self, server: Server, question: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            _say(writer, {"id": question["id"], **await self._asked(server, question)})
+            writer.write(line_of({"id": question["id"], **await self._asked(server, question)}))
             await writer.drain()
-
-
-def _say(writer: asyncio.StreamWriter, words: Mapping[str, Any]) -> None:
-    writer.write(json.dumps(words).encode() + b"\n")

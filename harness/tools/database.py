@@ -9,7 +9,6 @@ It is one SQLite database in memory per run, shared by all connections, so it ou
 """
 
 import asyncio
-import contextlib
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,8 +16,7 @@ from typing import Any, Self
 
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.network.base import Address
-
-LONGEST_LINE_BYTES = 64_000_000
+from wedgehog.harness.tools.lines import LineServer, line_of
 
 Asked = Callable[[int, str, int, float], None]
 """(number in the run, verb, rows, seconds it took)"""
@@ -34,45 +32,31 @@ class Database:
         self._latency_s, self._clock, self._asked, self._gate = latency_s, clock, asked, gate
         self._sql = sqlite3.connect(":memory:", isolation_level=None)
         self._count = 0
-        self._open: set[asyncio.Task[None]] = set()
+        self._lines = LineServer(self._talk)
 
     @property
     def address(self) -> Address:
         """Where it listens."""
-        host, port = self._listening.sockets[0].getsockname()[:2]
-        return host, port
+        return self._lines.address
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_LINE_BYTES)
+        await self._lines.__aenter__()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Hang up on everybody; all it knew is gone."""
-        self._listening.close()
-        for task in list(self._open):
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._lines.__aexit__(*exc_info)
         self._sql.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  asyncio runs us in one
-        self._open.add(task)
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         conn, written = writer.get_extra_info("peername")[:2], 0
-        try:
-            while line := await reader.readline():
-                reply = json.dumps(await self._answered(line), default=str).encode() + b"\n"
-                await self._gate(conn, written)
-                writer.write(reply)
-                written += len(reply)
-                await writer.drain()
-        except (OSError, ValueError, asyncio.CancelledError):
-            pass  # the agent is gone, or its line is too long for any query
-        finally:
-            self._open.discard(task)
-            with contextlib.suppress(OSError):
-                writer.close()
+        while line := await reader.readline():
+            reply = line_of(await self._answered(line))
+            await self._gate(conn, written)
+            writer.write(reply)
+            written += len(reply)
+            await writer.drain()
 
     async def _answered(self, line: bytes) -> Mapping[str, Any]:
         begun_s = self._clock.now()

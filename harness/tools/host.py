@@ -10,12 +10,12 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -42,6 +42,11 @@ PROGRAM = "wedgehog.harness.tools.server"
 Way = Literal["http", "stdio"]
 Spot = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
+
+
+def why_no_tools() -> str:
+    """Why there can't be a tool host on this machine; empty where there can."""
+    return "" if find_spec("mcp") else "the tool host needs the mcp package: pip install 'wedgehog[tools]'"
 
 
 class NoToolHost(Exception):  # noqa: N818  it is what there is not, and why
@@ -132,8 +137,8 @@ class ToolHost:
         Raises:
             NoToolHost: the `mcp` package is missing, or the server did not start.
         """
-        if importlib.util.find_spec("mcp") is None:
-            raise NoToolHost("the tool host needs the mcp package: pip install 'wedgehog[tools]'")
+        if why := why_no_tools():
+            raise NoToolHost(why)
         try:
             self._control = await self._stack.enter_async_context(Control(_listed(self.tools), self._asked))
             if self.way == "http":

@@ -9,14 +9,13 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from wedgehog.harness.tools.disturbance import Disturbance, Line, Web
 from wedgehog.harness.tools.filler import padded
+from wedgehog.harness.tools.lines import LONGEST_LINE_BYTES, line_of
 
 ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
-LONGEST_LINE_BYTES = 64_000_000
 KEEP_ALIVE_S = 86_400
 
 
@@ -35,7 +34,7 @@ class Harness:
         host, port, secret = os.environ.pop(ADDRESS_VARIABLE).rsplit(":", 2)
         reader, writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE_BYTES)
         harness = cls(reader, writer)
-        harness._say({"secret": secret, "pid": os.getpid(), "way": way})
+        writer.write(line_of({"secret": secret, "pid": os.getpid(), "way": way}))
         hello = json.loads(await reader.readline())
         harness._listening = asyncio.create_task(harness._listen())  # type: ignore[attr-defined]
         return harness, hello["tools"]
@@ -45,15 +44,12 @@ class Harness:
         self._count += 1
         number = self._count
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._say({"id": number, "do": do, **more})
+        self._writer.write(line_of({"id": number, "do": do, **more}))
         try:
             told: dict[str, Any] = await answer
             return told
         finally:
             del self._waiting[number]
-
-    def _say(self, words: Mapping[str, Any]) -> None:
-        self._writer.write(json.dumps(words).encode() + b"\n")
 
     async def _listen(self) -> None:
         try:

@@ -54,3 +54,18 @@ def test_a_server_dies_and_is_back_in_the_next_turn(docs: Path, tmp_path: Path, 
     first, second = told(events, "tool_asked", "server")
     assert first != second
     assert ("1.1.1", "done") not in told(events, "beacon_seen", "token", "phase")
+
+
+def test_the_pipe_of_a_server_over_stdio_is_cut_in_the_middle_of_a_result(docs: Path, tmp_path: Path):
+    """Exactly so many bytes of it arrive; the agent says that its tool failed, and starts the server anew."""
+    row, events = played(docs, "pipe-is-cut", "stdio", tmp_path / "runs")
+    assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
+    ((name, link, let_through),) = told(events, "fault_fired", "name", "link", "bytes")
+    assert (name, link) == ("cut", "ipc:mcp")
+    assert told(events, "tool_asked", "tool", "token") == [("weather", "1.1.1"), ("weather", "2.1.1")]
+    struck = [out for _, out in told(events, "pipe_closed", "name", "stdout_bytes") if out == let_through]
+    assert len(struck) == 1, "the harness and the pipe have counted the same"
+    assert {name for (name,) in told(events, "pipe_opened", "name")} == {"mcp"}
+    last = [event for event in events if event["event"] == "request_arrived" and event["turn"] == 2][-1]
+    lost, kept = last["results"]
+    assert [(it["token"], it["printed"]) for it in (lost, kept)] == [("1.1.1", False), ("2.1.1", True)]

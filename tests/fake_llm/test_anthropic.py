@@ -239,6 +239,17 @@ BAD = {
         },
         "messages.0.content.0.tool_use.input: Input should be a valid dictionary",
     ),
+    "an id that is null": (
+        {
+            "model": "m",
+            "max_tokens": 1,
+            "messages": [
+                {"role": "assistant", "content": [{"type": "tool_use", "id": None, "name": "n", "input": {}}]},
+                answering("a"),
+            ],
+        },
+        "messages.0.content.0.tool_use.id: Input should be a valid string",
+    ),
     "no JSON": (b'{"model":', "The request body is not valid JSON"),
     "no object": (b"[]", "The request body is not valid JSON"),
 }

@@ -65,14 +65,20 @@ async def test_the_gate_is_asked_before_each_paced_piece(
     assert [point.at for point in recorder.points] == [-1, *((0, *received.ends)[number] for number in pieces)]
 
 
-async def test_a_delay_passes_before_the_gate_is_asked(
+async def test_the_gate_of_a_late_reply_is_asked_before_its_delay_and_after_it(
     open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any
 ) -> None:
-    """While `delay_s` passes the reply stands before its gate, and nothing is sent."""
+    """While `delay_s` passes the reply stands before its head, and nothing is sent."""
     clock.held = True
+    held = recorder.hold(-2)
+    recorder.plan = lambda point: [5] if point.at == -2 else []
     wire = await open_wire(await open_llm(Reply((Text("Hi"),), delay_s=7)))
     await wire.ask(provider.path, provider.request(), provider.headers)
+    await recorder.until(lambda: bool(recorder.points))
+    assert (clock.slept, [point.at for point in recorder.points]) == ([], [-2])
+    held.set()
     assert await wire.silent()
-    assert (clock.slept, recorder.points) == ([7], [])
+    assert (clock.slept, [point.at for point in recorder.points]) == ([7], [-2])
     clock.ring()
     assert (await wire.reply()).status == 200
+    assert [point.at for point in recorder.points] == [-2, -1, 5], "and its stops hold"

@@ -26,10 +26,11 @@ def read(data: bytes, *cuts: int) -> list[Incoming]:
 def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> None:
     """Three requests on one connection, in as many pieces as may be."""
     first, second, third = read(LENGTH + CHUNKS + BARE, *cuts)
-    assert (first.method, first.path, first.query) == ("POST", "/v1/a b", {"x": "1", "y": ""})
-    assert (first.body, first.headers["X-KEY"], first.headers.get("none", "no")) == (b"hello", "one, two", "no")
-    assert (second.path, second.body, second.keep_alive) == ("/c", b"hello", True)
-    assert (third.method, third.http_1_0, third.keep_alive, third.body) == ("GET", True, False, b"")
+    assert (first.head.method, first.head.path, first.head.query) == ("POST", "/v1/a b", {"x": "1", "y": ""})
+    assert (first.head.headers["X-KEY"], first.head.headers.get("none", "no")) == ("one, two", "no")
+    assert first.body == b"hello"
+    assert (second.head.path, second.body, second.head.keep_alive) == ("/c", b"hello", True)
+    assert (third.head.method, third.head.http_1_0, third.head.keep_alive, third.body) == ("GET", True, False, b"")
     assert [one.trouble for one in (first, second, third)] == [None] * 3
 
 
@@ -40,7 +41,7 @@ def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> N
 def test_a_client_says_if_it_comes_again(version: str, connection: str, kept: bool) -> None:
     """By its version, and by the header that says otherwise."""
     (request,) = read(f"GET / HTTP/{version}\r\nConnection: {connection}\r\n\r\n".encode())
-    assert request.keep_alive is kept
+    assert request.head.keep_alive is kept
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ PAIRING = {
         "No tool call found for function call output with call_id a.",
     ),
     "twice called": ([*calling("a", "a"), *answering("a")], "Duplicate item found with id a."),
-    "twice answered": ([*calling("a"), *answering("a", "a")], "Duplicate item found with id a."),
+    "twice answered": ([*calling("a"), *answering("a", "a")], "Duplicate function_call_output for call_id 'a'. Each"),
     "same item": (
         [*calling("a", id="fc_1"), *calling("b", id="fc_1"), *answering("a", "b")],
         "Duplicate item found with id fc_1.",

@@ -62,6 +62,17 @@ async def test_a_held_reply_keeps_none_of_its_bytes(open_llm: Any, open_wire: An
     assert {data["id"] for _, data in first.events[:-1]}.isdisjoint(data["id"] for _, data in second.events[:-1])
 
 
+async def test_a_reply_that_is_kept_is_kept_under_its_own_id(open_llm: Any, ask: Any, responses: Any) -> None:
+    """Each of two equal ones is found again; told not to keep them, the provider knows neither."""
+    llm = await open_llm(RICH)
+    kept = [(await ask(llm, responses)).json["id"] for _ in range(3)]
+    dropped = [(await ask(llm, responses, store=False)).json["id"] for _ in range(3)]
+    found = [await ask(llm, responses, method="GET", path=f"{responses.path}/{id_}") for id_ in (*kept, *dropped)]
+    assert [one.status for one in found] == [200] * 3 + [404] * 3
+    assert [one.json["id"] for one in found[:3]] == kept
+    assert len({*kept, *dropped}) == 6
+
+
 def test_a_line_of_a_script_says_one_value() -> None:
     """What is compiled for it is found again because it is the very same."""
     script = WhenScript.of({"replies": [{"reply": {"text": "Hi"}}]})
@@ -74,5 +85,5 @@ def test_ids_are_overheard_with_what_they_are_made_of() -> None:
     with overheard() as ids:
         one = made_up("tool", 7, 0, length=12)
     made_up("tool", 8)
-    assert ids == [(("tool", 7, 0), 12, one)]
+    assert ids == [(("tool", 7, 0), 12, False, one)]
     assert len(one) == 12

@@ -1,25 +1,17 @@
-"""Requests for every dialect: what its schema allows, then broken in small ways, as JSON and as bytes."""
+"""Requests for every dialect: in order, or what its schema allows."""
 
 from __future__ import annotations
 
-import copy
-import gzip
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
-texts = st.sampled_from(["", " ", "Hi", "go on", "naïve 👩‍🚀", "\ud800", "\x00", "x" * 300]) | st.text(max_size=8)
+from tests.fuzz.asked import Asked, arguments, texts
+from tests.fuzz.sane import sane, sane_anthropic, sane_chat, sane_gemini, sane_ollama, sane_responses
+
 names = st.sampled_from(["shell", "read_file", "", "a b", "default_api:x"])
 ids = st.sampled_from(["call_a", "call_b", "call_c", "", "toolu_a", "a b"])
-odd = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | texts,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "id", "x"]), inner),
-    max_leaves=4,
-)
-arguments = st.dictionaries(st.sampled_from(["command", "path"]), texts, max_size=2)
 schemas = st.sampled_from(
     [
         {},
@@ -28,15 +20,6 @@ schemas = st.sampled_from(
     ]
 )
 bounds = st.sampled_from([1, 64, 0, -1, 2**40])
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request before it is bytes."""
-
-    path: str
-    headers: dict[str, str]
-    document: Any
 
 
 def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -236,81 +219,10 @@ def ollama() -> st.SearchStrategy[Asked]:
     return st.builds(Asked, paths, st.just({}), document)
 
 
-DIALECTS: dict[str, Callable[[], st.SearchStrategy[Asked]]] = {
-    "anthropic": anthropic,
-    "gemini": gemini,
-    "ollama": ollama,
-    "openai-chat": openai_chat,
-    "openai-responses": openai_responses,
+DIALECTS: dict[str, st.SearchStrategy[Asked]] = {
+    "anthropic": anthropic() | sane(sane_anthropic, streams=True),
+    "gemini": gemini() | sane(sane_gemini, streams=False),
+    "ollama": ollama() | sane(sane_ollama, streams=True),
+    "openai-chat": openai_chat() | sane(sane_chat, streams=True),
+    "openai-responses": openai_responses() | sane(sane_responses, streams=True),
 }
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
-    found = [path]
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            found += places(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            found += places(inner, (*path, index))
-    return found
-
-
-def broken(document: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
-    """A copy with one place taken away, doubled, wrapped or replaced."""
-    if not place:
-        return value
-    document = copy.deepcopy(document)
-    holder = document
-    for key in place[:-1]:
-        holder = holder[key]
-    at = place[-1]
-    if how == "gone":
-        del holder[at]
-    elif how == "twice" and isinstance(holder, list):
-        holder.insert(at, copy.deepcopy(holder[at]))
-    elif how == "wrapped":
-        holder[at] = [holder[at]]
-    else:
-        holder[at] = value
-    return document
-
-
-@st.composite
-def wire_bytes(draw: st.DrawFn, dialect: str) -> bytes:
-    """The bytes of one request: most are well-formed HTTP around a document that is broken in up to two places."""
-    asked = draw(DIALECTS[dialect]())
-    document = asked.document
-    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
-        place = draw(st.sampled_from(places(document)))
-        document = broken(document, place, draw(st.sampled_from(["gone", "twice", "wrapped", "other"])), draw(odd))
-    body = json.dumps(document).encode()
-    method = draw(st.sampled_from(["POST"] * 9 + ["GET"]))
-    headers = dict(asked.headers)
-    how = draw(st.sampled_from(["whole"] * 8 + ["cut", "noise", "gzip", "chunks", "no key", "old", "head", "deep"]))
-    version = "1.1"
-    if how == "cut":
-        body = body[: draw(st.integers(0, len(body)))]
-    elif how == "noise":
-        at = draw(st.integers(0, len(body)))
-        body = body[:at] + draw(st.binary(max_size=4)) + body[at:]
-    elif how == "gzip":
-        body, headers["Content-Encoding"] = draw(st.sampled_from([gzip.compress(body), body])), "gzip"
-    elif how == "no key":
-        headers = {}
-    elif how == "old":
-        version = "1.0"
-    elif how == "deep":
-        body = b'{"messages":' + b"[" * 5000 + b"]" * 5000 + b"}"
-    lines = {"Host": "x", **headers, "Content-Length": str(len(body))}
-    if how == "chunks":
-        del lines["Content-Length"]
-        lines["Transfer-Encoding"] = "chunked"
-        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if body else b"0\r\n\r\n"
-    head = f"{method} {asked.path} HTTP/{version}\r\n" + "".join(f"{n}: {v}\r\n" for n, v in lines.items()) + "\r\n"
-    sent = head.encode()
-    if how == "head":
-        at = draw(st.integers(0, len(sent)))
-        sent = sent[:at] + draw(st.binary(max_size=4)) + sent[at:]
-    return sent + body

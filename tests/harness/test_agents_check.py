@@ -13,8 +13,8 @@ import json, os, subprocess, sys, urllib.request
 url, file, message = sys.argv[1:]
 talk = json.load(open(file)) if os.path.exists(file) and not os.environ.get("FORGETS") else []
 talk.append({"role": "user", "content": message})
-tool = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object",
-    "properties": {"command": {"type": "string"}}}}}
+tool = {"type": "function", "function": {"name": os.environ.get("CALLED", "bash"), "parameters": {"type": "object",
+    "properties": {os.environ.get("TAKES", "command"): {"type": "string"}}}}}
 tools = {} if os.environ.get("NO_TOOL") else {"tools": [tool]}
 while True:
     body = json.dumps({"model": "m", "messages": talk, **tools}).encode()
@@ -52,11 +52,18 @@ async def test_an_agent_that_shows_everything_is_well(tmp_path: Path):
     assert list((tmp_path / "kept").rglob("history.jsonl"))
 
 
+async def test_a_shell_tool_may_be_called_shell(tmp_path: Path):
+    """Its name is told like any other."""
+    said = "\n".join(finding.says for finding in await looked(tmp_path, AGENT.replace("bash", "shell")))
+    assert "a shell command was run and its result sent back (tools: shell)" in said
+
+
 @pytest.mark.parametrize(
     ("env", "said"),
     [
         ({"FORGETS": "1"}, "the session was not continued"),
         ({"NO_TOOL": "1"}, "no tool that takes a shell command is advertised (tools: none)"),
+        ({"TAKES": "file", "CALLED": "shell"}, "no tool that takes a shell command is advertised (tools: shell)"),
     ],
 )
 async def test_what_is_not_there_makes_scenarios_not_apply(tmp_path: Path, env: dict[str, str], said: str):

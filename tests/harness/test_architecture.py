@@ -15,6 +15,7 @@ LEVELS = (
     ("harness.cli", "harness.cli_agents"),
     (
         "harness.agents_check",
+        "harness.timers",
         "harness.campaign",
         "harness.cli_words",
         "harness.selection",
@@ -22,6 +23,7 @@ LEVELS = (
         "harness.plugins",
         "harness.doctor",
         "harness.serve",
+        "harness.story",
         "harness.reference",
         "harness.first_spec",
         "reports",
@@ -64,8 +66,10 @@ VALUES = tuple(
 )
 """The fake provider's plain values; its server is for those who run one."""
 SERVERS = {"harness.runner", "harness.world", "harness.serve", "harness.cli"}
-SCRIPTS = {"harness.serve", "harness.reference"}
+SCRIPTS = {"harness.story", "harness.reference"}
 """They know script files: one reads them, one describes them."""
+SESSIONS = {f"fake_llm.{name}" for name in ("admin", "attempt", "balance", "sessions")}
+"""What a fake provider has on its own, outside of a run; for those who serve one."""
 
 
 def sources() -> list[Path]:
@@ -133,6 +137,8 @@ def _may_see_the_fake(importer: str, imported: str) -> bool:
         return importer in SERVERS
     if imported == "fake_llm.when":
         return importer in SCRIPTS
+    if imported in SESSIONS:
+        return importer in {"harness.serve", "harness.story"}
     return importer not in LEVELS[-1] and importer not in LEVELS[-2] and imported in VALUES
 
 

@@ -224,6 +224,18 @@ async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):
     assert read_run(folder).judgement == again
 
 
+@pytest.mark.parametrize("size", [0, 1500, -60])
+async def test_a_record_that_was_torn_off_passes_nothing(entry: Any, tmp_path: Path, size: int):
+    """Not even an empty one, and not where only its last line is gone."""
+    campaign, _ = await played(tmp_path / "runs", entry())
+    (folder,) = run_folders(campaign.store.folder)
+    path = folder / "history.jsonl"
+    path.write_bytes(path.read_bytes()[:size])
+    again = judge_again(folder)
+    assert (again.verdict, again.says) == ("inconclusive", "the record ends before the run does")
+    assert exit_code([again]) == 3
+
+
 async def test_a_failed_control_is_an_error_with_its_reason_and_is_not_judged_again(entry: Any, tmp_path: Path):
     """The agent's own words are in it."""
     given = entry(code="import sys; sys.exit('cannot find my hat')", expect={"mine": "pass"})

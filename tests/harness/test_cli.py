@@ -17,6 +17,13 @@ from wedgehog.harness.cli import app
 
 Wedgehog = Callable[..., Result]
 STORY = {"name": "well", "why": "It goes well.", "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]}
+ASKS = """
+import json, sys, urllib.request
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[2]}]}
+head = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+asked = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), head)
+print(json.load(urllib.request.urlopen(asked, timeout=20))["content"][0]["text"])
+"""
 SPEC = {"name": "mine", "wire": "anthropic", "command": ["{python}", "-c", "0", "{message}"]}
 
 
@@ -50,7 +57,9 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["schema", "scenario", "--plugin", "gone/"], "plugin gone/: no such file"),
         (["scenarios", "nowhere"], "no scenario file, folder or stock name 'nowhere'"),
         (["agents", "list", "empty"], "empty: no agent spec (*.yaml) in here"),
+        (["agents", "timers", "gone.yaml"], "gone.yaml: no such file"),
         (["serve", "--script", "gone.yaml"], "gone.yaml: no such file"),
+        (["serve", "--script", "x.yaml", "--balance-usd", "1", "--balance-tokens", "1"], "in dollars or in tokens"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(wedgehog: Wedgehog, words: list[str], said: str):
@@ -86,8 +95,14 @@ def test_scenarios_are_listed_with_their_why(wedgehog: Wedgehog):
     """For people, and as JSON for programs."""
     assert "It goes well." in wedgehog("scenarios", "well.yaml").stdout
     rows = json.loads(wedgehog("scenarios", "--json").stdout)
-    assert {"name", "family", "core", "why"} == set(rows[0])
+    assert {"name", "family", "core", "why", "seen"} == set(rows[0])
     assert any(row["core"] for row in rows) and all(row["why"] for row in rows)
+
+
+def test_scenarios_say_to_whom_they_happened(wedgehog: Wedgehog):
+    """Where there is a public report; nothing is said where there is none."""
+    assert "    seen: https://github.com/" in wedgehog("scenarios", "stall-always").stdout
+    assert "seen:" not in wedgehog("scenarios", "well.yaml").stdout
 
 
 def test_agents_are_listed_with_their_fixes(wedgehog: Wedgehog):
@@ -117,6 +132,37 @@ def test_a_run_is_reported_and_its_exit_code_is_the_campaigns(wedgehog: Wedgehog
     folder = (tmp_path / "runs" / "latest").resolve()
     assert {"campaign.json", "summary.csv", "junit.xml", "report.html"} <= {path.name for path in folder.iterdir()}
     assert "[1/1] well x mine: error" in ran.stderr
+
+
+def test_words_to_choose_by_add_up(wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As one `-k` with both would."""
+    seen: list[set[str]] = []
+
+    async def play(self: Campaign) -> list[Any]:
+        seen.append({entry.scenario.name for entry in self.entries})
+        return []
+
+    monkeypatch.setattr(Campaign, "play", play)
+    for words in (["-k", "key-refused", "-k", "pings-only"], ["-k", "key-refused pings-only"]):
+        wedgehog("run", "catalogue", "-a", "mine.yaml", *words)
+    assert seen == [{"key-refused", "pings-only"}] * 2
+
+
+def test_one_run_that_cannot_be_read_keeps_no_other_from_being_judged(wedgehog: Wedgehog, tmp_path: Path):
+    """It is named, and counts like an error; alone it is a mistake."""
+    names = []
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({**STORY, "name": name}))
+        names.append(f"{name}.yaml")
+    command = ["{python}", "-S", "-c", ASKS, "{llm_url}", "{message}"]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**SPEC, "command": command}))
+    assert wedgehog("run", *names, "--agent", "mine.yaml", "--network", "embedded").exit_code == 0
+    broken = tmp_path / "runs" / "latest" / "b" / "mine"
+    (broken / "history.jsonl").write_text('{"event": "nonsense"}\n\n')
+    ran = wedgehog("check", "runs/latest")
+    assert ran.exit_code == 3 and f"{broken.resolve() / 'history.jsonl'}:1: unknown event 'nonsense'" in ran.stderr
+    assert "Traceback" not in ran.output and ran.stderr.count("wedgehog: ") == 1
+    assert wedgehog("check", str(broken)).exit_code == 2
 
 
 def test_options_reach_the_campaign(wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -157,15 +203,34 @@ def test_a_campaign_is_no_run_to_replay(wedgehog: Wedgehog):
     assert "a campaign's folder; expected that of one of its runs, such as runs/latest/well/mine" in ran.stderr
 
 
-@pytest.mark.parametrize("words", [("agents",), ("scenarios",)])
-def test_who_stops_reading_changes_no_exit_code(words: tuple[str, ...]):
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("agents",), 0),
+        (("scenarios",), 0),
+        (("scenarios", "--json"), 0),
+        (("schema", "scenario"), 0),
+        (("run", "well.yaml", "--agent", "mine.yaml", "--network", "embedded", "--json"), 3),
+    ],
+)
+@pytest.mark.usefixtures("wedgehog")
+def test_who_stops_reading_changes_no_exit_code(words: tuple[str, ...], code: int):
     """As in `wedgehog agents | head`."""
     command = [sys.executable, "-m", "wedgehog.harness.cli", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         said = process.stderr.read()
-    assert (process.returncode, said) == (0, b"")
+    assert process.returncode == code and b"Broken" not in said and b"Traceback" not in said
+
+
+def test_who_stops_reading_what_is_said_beside_changes_no_exit_code_either(wedgehog: Wedgehog):
+    """As in `wedgehog run 2>&1 | head -1`."""
+    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", "well.yaml", "--agent", "gone.yaml"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        process.stderr.close()
+    assert process.returncode == wedgehog("run", "well.yaml", "--agent", "gone.yaml").exit_code == 2
 
 
 def test_a_resume_command_is_looked_at_like_the_first(wedgehog: Wedgehog, tmp_path: Path):

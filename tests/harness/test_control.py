@@ -13,12 +13,13 @@ from wedgehog.harness.scenario import Scenario
 from wedgehog.harness.strategies import Telling
 
 SHAPE = MainShape(frozenset({"bash", "read"}))
-SHOWN = ControlFacts(True, tools=frozenset({"bash", "shell"}), streams=True, resumes=True)
+SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
 COMMAND = {"command": ["x", "{message}"]}
 
 
 def agent(**words: Any) -> AgentSpec:
-    return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **({} if "http" in words else COMMAND), **words})
+    command = {} if {"http", "chat"} & words.keys() else COMMAND
+    return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **command, **words})
 
 
 def scenario(**words: Any) -> Scenario:
@@ -52,7 +53,7 @@ def test_what_it_shows_is_read_from_the_call_that_was_answered():
     """The shape and the tools of the main call, whether it streams and resumes, and the start-up time."""
     facts = read(two_turns().seal())
     assert facts.passed and facts.says == ""
-    assert (facts.shape, facts.tools) == (SHAPE, {"bash", "read", "shell"})
+    assert (facts.shape, facts.tools, facts.shell) == (SHAPE, {"bash", "read"}, True)
     assert facts.streams and facts.resumes
     assert facts.start_up_s == pytest.approx(0.01)
 
@@ -61,7 +62,7 @@ def test_what_it_does_not_show_is_no_failure():
     """No stream, no shell, no earlier turn in the second one's request."""
     facts = read(two_turns(sees=[2], stream=False).seal(), shell=False)
     assert facts.passed
-    assert (facts.streams, facts.resumes, facts.tools) == (False, False, {"bash", "read"})
+    assert (facts.streams, facts.resumes, facts.shell) == (False, False, False)
 
 
 def spoken(*systems: str) -> dict[int, MainShape]:
@@ -238,6 +239,12 @@ def test_a_control_that_never_began_says_so_too():
             {},
             "the agent advertises no tool shell, web",
         ),
+        (
+            {"turns": [{"user": "x", "model": [{"tool": "shell"}]}]},
+            ControlFacts(True, tools=frozenset({"shell"})),  # so it is called, and takes no command
+            {},
+            "the agent advertises no tool shell",
+        ),
         ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, SHOWN, {}, ""),
         ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, ControlFacts(True), {}, "the agent does not stream"),
         ({"turns": [{"wake_up": {}}]}, SHOWN, {}, "the spec does not say how its own timer fires"),
@@ -249,6 +256,8 @@ def test_a_control_that_never_began_says_so_too():
             {"http": {"base": "http://127.0.0.1:1", "url": "/"}},
             "",
         ),
+        ({"faults": [{"do": "abort"}]}, SHOWN, {}, ""),
+        ({"faults": [{"do": "abort"}]}, SHOWN, {"chat": {"start": ["x"]}}, "a chat has no way to stop a turn"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         ({"faults": [{"at": {"on": "main"}, "do": "cut"}]}, SHOWN, {}, ""),

@@ -26,7 +26,7 @@ def spec(**words: Any) -> AgentSpec:
 
 HTTP = {"tools": "http", "more": ("{tool_url}",)}
 STDIO = {"tools": "stdio", "more": ("{tool_command}",)}
-CONTROL = ControlFacts(True, shape=MainShape(frozenset({"bash", MINE})), tools=frozenset({"bash", MINE, "shell"}))
+CONTROL = ControlFacts(True, shape=MainShape(frozenset({"bash", MINE})), tools=frozenset({"bash", MINE}), shell=True)
 REFUSE = {"link": "tool:mcp", "at": {"phase": "connect"}, "do": "refuse"}
 STALL_PIPE = {"link": "ipc:mcp", "at": {"tool": 1}, "do": {"stall": "forever"}}
 LOSE = {"link": "tool:mcp", "at": {"tool": 1}, "do": "lose_result"}

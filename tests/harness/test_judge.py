@@ -90,6 +90,21 @@ def test_a_violation_is_a_fail_that_names_its_invariant():
     assert "14 times, 13 allowed" in judgement.says
 
 
+@pytest.mark.parametrize("words", [{}, CUT])
+def test_of_a_record_that_ends_before_its_run_does_nothing_good_can_be_said(words: dict[str, Any]):
+    """Wherever it was torn off; and what it does not hold is missing for no other reason."""
+    whole = well(well(Telling())).seal().events
+    for length in range(len(whole)):
+        judgement = judged(History(events=whole[:length]).seal(), **words)
+        assert (judgement.verdict, judgement.says) == ("inconclusive", "the record ends before the run does"), length
+
+
+def test_a_violation_in_a_record_that_was_torn_off_is_still_one():
+    """What had happened by then has happened."""
+    told = spent(Telling(), 14).seal().events
+    assert judged(History(events=told[:-1]).seal()).verdict == "fail"
+
+
 def test_trouble_of_our_own_is_an_error_and_never_blamed_on_the_agent():
     """Though it is red besides, the run says first that it is worth nothing."""
     history = with_event(spent(Telling(), 14).seal(), TROUBLE)
@@ -359,6 +374,16 @@ def test_a_timer_that_spoke_is_named_with_its_own_seconds_and_the_runs():
     remarks = judged(tell.fails("Error: Timeout").seal(), of=spec).remarks
     assert "turn 1: its timer 'idle' (60 s; here 2 s) fired" in remarks
     assert not any("other" in remark for remark in remarks)
+
+
+def test_a_timer_may_speak_in_colours():
+    """Some of them do in the middle of what they say."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), 503)
+    timers = [{"name": "idle", "s": 60, "says": "idle timeout"}]
+    judgement = judged(tell.fails("\x1b[31midle\x1b[0m timeout").seal(), of=agent(timeouts=timers))
+    assert any("its timer 'idle'" in remark for remark in judgement.remarks)
 
 
 def test_a_repair_that_was_logged_is_remarked():

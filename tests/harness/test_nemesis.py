@@ -10,7 +10,7 @@ import pytest
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.position import Place
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
-from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, Trouble
+from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, RunStarted, Trouble
 from wedgehog.harness.faults.answering import Context
 from wedgehog.harness.history import History
 from wedgehog.harness.nemesis import Cut, Nemesis
@@ -416,6 +416,17 @@ async def test_a_reply_that_was_cut_while_it_was_still_being_written_ends_as_soo
     assert it.delivered == [(1, Cut(50, "cut"))]
 
 
+@pytest.mark.parametrize(
+    "words", [{"at": {"phase": "request"}, "do": "cut"}, {"at": {"phase": "connect"}, "do": "refuse"}]
+)
+async def test_of_a_request_that_never_arrived_nobody_says_which_it_was(rig: Any, words: dict[str, Any]):
+    """It is the next one, and a title may come before the conversation."""
+    it = rig(words)
+    await it.nemesis.before_turn(1)
+    await it.strikes[0].hits()
+    assert (it.fired[0].turn, it.fired[0].step, it.fired[0].attempt, it.fired[0].call) == (1, None, None, None)
+
+
 async def test_a_fault_on_every_upload_rests_when_it_is_healed(rig: Any, settled: Any):
     """`times: always` arms once more after each proof, and never after the end."""
     it = rig({"at": {"phase": "request", "byte": 9}, "do": "cut", "times": "always"})
@@ -492,6 +503,28 @@ async def test_a_link_goes_down_for_its_time_and_comes_back_in_mid_turn(rig: Any
     await manual_clock.advance(0.2)
     assert it.strikes[0].healed
     assert [event.fault for event in it.history.of(FaultHealed)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("at", "back_s"), [({"phase": "connect"}, 11.0), ({"step": 2, "phase": "connect"}, 3.0), ({"after_s": 2}, 3.0)]
+)
+async def test_the_time_in_which_a_link_is_down_begins_when_the_agent_would_ask(
+    rig: Any, manual_clock: Any, at: dict[str, Any], back_s: float
+):
+    """An agent that takes 8 s to start would never meet 3 s at the turn's beginning; later it has started."""
+    it = rig({"at": at, "do": {"down": 3}})
+    it.history.add(RunStarted(scenario="s", agent="a", network="n", time_scale=1, started="", start_up_s=8.0))
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    if "step" in at:
+        await it.ask(call)
+        it.nemesis.ended(call, paid=True)
+    await manual_clock.advance(2.1)
+    await it.strikes[0].hits()
+    await manual_clock.advance(back_s - 0.1)
+    assert not it.strikes[0].healed
+    await manual_clock.advance(0.2)
+    assert it.strikes[0].healed
 
 
 async def test_heal_after_s_counts_from_the_proof(rig: Any, manual_clock: Any):

@@ -148,6 +148,20 @@ async def test_without_a_spot_a_kill_strikes_when_the_request_has_arrived(rig: A
     assert it.of(AgentKilled)[0].id < fired.id, "the deed, and then its proof"
 
 
+async def test_of_a_late_reply_the_request_alone_is_waited_for(rig: Any):
+    """It strikes before the time passes that the reply takes, and not again when that is over."""
+    it = rig({"do": "kill", "times": "always"}, {"at": {"byte": 40}, "do": "kill"})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    assert list(await it.ask(call, at=-2)) == [40]
+    assert it.hit == [900_001, 900_002] and len(it.of(FaultFired)) == 1
+    it.agent.living = [FakeProcess(900_003)]
+    assert list(await it.ask(call)) == []
+    assert it.hit == [900_001, 900_002], "that call was met already"
+    await it.ask(call, at=40)
+    assert it.hit == [900_001, 900_002, 900_003]
+
+
 @pytest.mark.parametrize(
     ("at", "stop"), [({"byte": 33}, 33), ({"event": 2}, 120), ({"phase": "body"}, 0), ({"phase": "terminal"}, 160)]
 )

@@ -129,8 +129,11 @@ async def test_a_query_is_struck_by_its_number_in_the_turn(it: Any):
     """At the first byte of its reply, or behind it."""
     stall = {"link": "store:db", "at": {"query": 2, "byte": 5}, "do": {"stall": "forever"}, "times": 2}
     made = await it(stall)
-    for number in (1, 2, 3, 4):
-        await made.tools.at_query(1, number, SPOT)
+    struck = []
+    for _ in range(4):
+        await made.tools.at_query(1, SPOT)
+        struck.append(len(made.struck("store:db")))
+    assert struck == [0, 1, 2, 2]
     assert made.struck("store:db") == [("stall", Downstream(SPOT[0], 305))] * 2
 
 

@@ -35,10 +35,17 @@ def _down(answer: str = "", *, error_at_path: bool = False, **end: Any) -> TurnO
 
 
 @pytest.mark.parametrize(
-    "answer", ["saffron01otter", "**SAFFRON01** otter!", "saf\nfron-01\u200bot ter", "Error: 503, yet: saffron01otter"]
+    "answer",
+    [
+        "saffron01otter",
+        "**SAFFRON01** otter!",
+        "saf\nfron-01\u200bot ter",
+        "Error: 503, yet: saffron01otter",
+        "\x1b[1;32msaf\x1b[0m\x1b[38;2;1;2;3mfron01\x1b[m\x1b[?25l\x1b[2Kotter\x1b[0m",
+    ],
 )
 def test_the_whole_nonce_is_an_answer_whatever_stands_around_it(answer: str):
-    """Case, white space and markup do not count; not even an error beside it."""
+    """Case, white space, markup and colours do not count; not even an error beside it."""
     assert _fine(answer, exit_code=1).kind == "answered"
 
 
@@ -140,6 +147,7 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "incomplete response",
         "[truncated]",
         "HTTP 503",
+        "\x1b[1;31mError\x1b[0m: no route",
     ],
 )
 def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str):
@@ -286,6 +294,11 @@ def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: i
         tell.reply(tell.ask(1), "Nothing to do.")
     expected = "stopped by its user" if kind == "owes" else kind
     assert _came_to(tell.end("").seal()).kind == expected
+
+
+def test_colours_are_not_repeated():
+    """Whoever reads a report has no terminal of the agent's."""
+    assert _down(error="\x1b[31mno\x1b[0m route", exit_code=3).how == "exit code 3: no route"
 
 
 def test_what_counts_of_a_text_are_letters_and_digits():

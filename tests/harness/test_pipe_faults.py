@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, PipeClosed, PipeOpened, Trouble
+from wedgehog.harness.event import FaultArmed, FaultFired, FaultHealed, Note, PipeClosed, PipeOpened, Trouble
 from wedgehog.harness.history import History
-from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.nemesis import Nemesis, pipes
 from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.network.ipc import Direction, Ended, Pipe
 from wedgehog.harness.plan import FaultPlan
@@ -159,7 +159,9 @@ async def test_a_pipe_that_an_earlier_agent_left_behind_is_nobodys_attempt(rig: 
 
 
 @pytest.mark.parametrize("over", [True, False])
-async def test_a_pipe_that_ends_while_it_is_struck_is_no_trouble_of_the_network(rig: Any, over: bool):
+async def test_a_pipe_that_ends_while_it_is_struck_is_no_trouble_of_the_network(
+    rig: Any, over: bool, monkeypatch: pytest.MonkeyPatch
+):
     """Its connection is gone; where the pipe lives on, something is wrong."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "stall"})
     await it.nemesis.before_turn(1)
@@ -167,8 +169,32 @@ async def test_a_pipe_that_ends_while_it_is_struck_is_no_trouble_of_the_network(
     fake.links["out"].broken = NetworkError("no open connection")
     if over:
         asyncio.get_running_loop().call_later(0.02, fake.pipe.closed.set)
+    monkeypatch.setattr(pipes, "CLOSING_S", 0.1)
     await it.nemesis.before_turn(2)
-    assert len(it.of(Trouble)) == (0 if over else 1)
+    assert (len(it.of(Trouble)), len(it.of(Note))) == ((0, 1) if over else (1, 0))
+    await it.nemesis.close()
+
+
+@pytest.mark.parametrize("while_arming", [False, True])
+@pytest.mark.parametrize("does", ["stall", {"stall": 0.5}])
+async def test_a_way_that_a_fault_has_cut_is_not_struck_again(rig: Any, while_arming: bool, does: Any):
+    """Its link is gone and the pipe lives on: nobody is there to be hit, and the network is well."""
+    it = rig(
+        {"link": "ipc:db", "at": {"byte": 7}, "do": "cut"},
+        {"link": "ipc:db", "at": {"tool": 1}, "do": "stall" if while_arming else does},
+    )
+    await it.nemesis.before_turn(1)
+    fake = await it.opens()
+    fake.writes("out", 7)
+    fake.links["out"].broken = NetworkError("no open connection")
+    delay_s = 0.02 if while_arming else 0
+    asyncio.get_running_loop().call_later(delay_s, fake.pipe.ways["out"].ended.set_result, Ended("fin", 7))
+    if not while_arming:
+        await asyncio.sleep(0.001)
+        await it.settle()
+    await asyncio.wait(it.nemesis.beacon("1.1.1", "started"))
+    assert (on(fake), len(it.of(Note)), it.of(Trouble)) == ([at(7)], 1, [])
+    assert [fired.name for fired in it.of(FaultFired)] == ["cut"]
     await it.nemesis.close()
 
 

@@ -166,6 +166,7 @@ def test_what_a_scenario_needs_of_an_agent_is_read_from_it():
     assert told(turns=[{"wake_up": {}}]).uses_wake_up
     assert told(faults=[{"link": "channel", "do": "give_up"}]).needs_channel
     assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs_stream
+    assert told(faults=[{"at": {"phase": "linger"}, "do": "stall"}]).needs_stream
     assert told(faults=[{"do": "pings_only"}]).needs_stream
     assert not told(faults=[{"at": {"byte": 1}, "do": "cut"}]).needs_stream
     assert isinstance(told(turns=[{"user": "x", "model": model}]).turns[0].replies[0].items[0], ToolCall)
@@ -263,3 +264,13 @@ def test_a_fault_on_the_chat_is_a_reason_to_have_one(file: Any):
     told = file("faults:\n  - {link: chat, at: {phase: connect}, do: {down: 3}}\n")
     assert load_scenario(told).scenario.harms_chat
     assert not load_scenario(file()).scenario.harms_chat
+
+
+def test_a_public_report_is_an_address(file: Any):
+    """One that a reader can open; a story without one is fine."""
+    assert load_scenario(file("seen: https://github.com/a/b/issues/1\n")).scenario.seen.endswith("/issues/1")
+    assert load_scenario(file()).scenario.seen == ""
+    for bad in ("http://a.b/c", "https://localhost/c", "see the tracker", "https://a.b"):
+        assert complaint(file(f"seen: {bad}\n")).startswith(
+            "a-story.yaml:7: expected the address of a public report"
+        ), bad

@@ -76,7 +76,7 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": {"status": 500}, "link": "agent"}, "write `link: llm`"),
         ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
         ({"do": "kill", "link": "agent", "at": {"phase": "connect"}}, "strikes at headers, body, terminal or linger"),
-        ({"do": "stall", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
+        ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
         ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
         ({"do": "kill", "link": "agent", "at": {"session": "written", "event": 1}}, "either session or event"),

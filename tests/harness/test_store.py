@@ -119,6 +119,30 @@ def test_a_body_is_kept_once_under_its_hash(tmp_path: Path):
     assert sorted(path.read_bytes() for path in (tmp_path / "bodies").iterdir()) == [b"other", b"same"]
 
 
+def test_json_in_another_order_of_its_keys_is_the_same_body(tmp_path: Path):
+    """Hash maps write their keys as they fall: a retry of theirs is the same request, other words are not."""
+    store = RunStore(tmp_path / "run", tmp_path / "bodies")
+    bodies = (
+        b'{"a": {"x": 1, "y": 2}}',
+        b'{"a": {"y": 2, "x": 1}}',
+        b'{"a": {"y": 1, "x": 2}}',
+        b'{"a": {"x": 1; "y": 2}}',
+    )
+    names = [store.keep_body(body) for body in bodies]
+    store.close()
+    assert names[0] == names[1]
+    assert len({names[0], names[2], names[3]}) == 3
+    assert len(list((tmp_path / "bodies").iterdir())) == 3
+
+
+def test_a_body_that_nests_beyond_all_measure_is_kept_as_it_is(tmp_path: Path):
+    """What can't be read as JSON is compared by its bytes."""
+    store = RunStore(tmp_path / "run", tmp_path / "bodies")
+    names = [store.keep_body(body) for body in (b"[" * 100_000, b"{" * 100_000)]
+    store.close()
+    assert names[0] != names[1]
+
+
 def test_a_finished_run_is_read_back_as_it_was(tmp_path: Path):
     """Judgement, evidence, history and session files."""
     folder = finished(tmp_path / "run")

@@ -47,6 +47,18 @@ def patiently(met: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
     return found
 
 
+def carrying(campaign: Path, below: str = "") -> list[psutil.Process]:
+    """Living processes that carry a campaign's mark."""
+    mark = re.compile(rf"wedgehog-[0-9a-f]*{campaign.name[-4:]}(/|$)")
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            carried = process.environ().get("WEDGEHOG_RUN", "")
+            if mark.match(carried) and below in carried and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
 class Running:
     """A command that is under way, and what it leaves behind."""
 
@@ -76,14 +88,7 @@ class Running:
 
     def marked(self, below: str = "") -> list[psutil.Process]:
         """Living processes that carry this campaign's mark."""
-        mark = re.compile(rf"wedgehog-[0-9a-f]*{self.folder.name[-4:]}(/|$)")
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                carried = process.environ().get("WEDGEHOG_RUN", "")
-                if mark.match(carried) and below in carried and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+        return carrying(self.folder, below)
 
     def ends(self, within_s: float = PATIENCE_S) -> int:
         """Its exit code, once it has ended."""
@@ -230,6 +235,7 @@ def sound_spec(tmp_path: Path, unsound: dict[str, str]) -> Callable[..., str]:
             code = code.replace(right, wrong)
         (tmp_path / "sound.py").write_text(code)
         spec = {"name": "sound", "wire": "anthropic", "recover_s": 0, "session_files": ["{session_dir}/*.jsonl"]}
+        spec["session_file"] = "{session_dir}/messages.jsonl"
         (tmp_path / "sound.yaml").write_text(yaml.safe_dump(spec | words))
         return "sound.yaml"
 
@@ -274,3 +280,9 @@ def network(request: pytest.FixtureRequest) -> str:
 def patience() -> Callable[..., Any]:
     """Looks again and again until something is found."""
     return patiently
+
+
+@pytest.fixture
+def marked() -> Callable[..., list[psutil.Process]]:
+    """Living processes that carry a campaign's mark, by the campaign's folder."""
+    return carrying

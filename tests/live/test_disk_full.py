@@ -1,19 +1,25 @@
 """A full disk under a real agent: its writes fail, it says so, and when there is room again its session goes on."""
 
 import errno
+import json
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import FaultFired, FaultHealed, SessionKept
+from wedgehog.harness.event import FaultFired, FaultHealed, SessionKept, SessionPlanted
 from wedgehog.harness.processes.disk import SmallDisk, why_no_disk
 
 LONG = {"tool": "shell", "args": {"command": "head -c 9000 /dev/zero | tr '\\0' x"}}
 TURNS = [
     {"user": "Run it.", "model": [LONG, {"text": "It was long. {nonce}"}]},
     {"user": "And?", "model": [{"text": "Yes. {nonce}"}]},
+]
+
+PLANTED = [
+    {"role": "user", "content": "Remember the seven."},
+    {"role": "assistant", "content": [{"type": "text", "text": "I shall remember it."}]},
 ]
 
 
@@ -37,6 +43,21 @@ def test_an_agent_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(soun
     assert second.arrived.turns_seen == (1, 2), "the session went on"
     kept = [event for event in played.history.of(SessionKept) if event.path == "session/messages.jsonl"]
     assert kept and (played.folder / "session" / kept[0].path).read_bytes()
+
+
+def test_a_planted_session_lies_on_the_disk_that_fills(sound: Any, tmp_path: Path):
+    """The agent starts from it, finds what is added to it later, and goes on from it when there is room again."""
+    (tmp_path / "planted.jsonl").write_text("".join(json.dumps(message) + "\n" for message in PLANTED))
+    full = {"link": "agent", "at": {"turn": 2, "event": 1}, "do": "disk_full"}
+    turns = [TURNS[1], {**TURNS[0], "append": "planted.jsonl"}, TURNS[1]]
+    story = {"turns": turns, "faults": [full], "session": "planted.jsonl"}
+    played = sound("command", "--network=embedded", planted=story)["planted"]
+    assert (played.verdict, played.kinds) == ("pass", ["answered", "surfaced", "answered", "answered"]), played.says
+    assert [planted.turn for planted in played.history.of(SessionPlanted)] == [0, 2]
+    first, second = (turn.main_calls[0].arrived.messages for turn in played.history.turns[:2])
+    assert (first, second) == (2 + 1, 2 + 2 + 2 + 1), "what was planted, question and answer, and the message"
+    kept = (played.folder / "session" / "session/messages.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in kept[:2]] == PLANTED == [json.loads(line) for line in kept[4:6]]
 
 
 def test_an_agent_on_a_small_disk_that_is_never_filled_notices_nothing(sound: Any):

@@ -1,6 +1,8 @@
 """`kill -9` of the harness itself, at any moment: nothing of ours runs on, its folders go, its history can be read."""
 
 import os
+import random
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -42,14 +44,73 @@ def test_nothing_is_left_of_a_harness_that_is_killed(
     running.until(lambda: READY.get(name, "beacon_seen") in running.history(name, "sound"))
     assert running.marked("/") and list(scratch.iterdir())
     os.kill(running.process.pid, signal.SIGKILL)
+    assert nothing_is_left(running, scratch, patience) and readable(running.folder, wedgehog)
+    assert read(running.folder / name / "sound" / "history.jsonl").events
+
+
+MOMENTS = min(int(os.environ.get("WEDGEHOG_KILLS", "3")), 10)
+TOOLS = Path(__file__).parents[2] / "docs" / "examples" / "tools"
+ASKS = {"tool": "weather", "args": {"city": "Paris"}}
+SAYS = {"text": "It is warm. {nonce}"}
+HARMED: dict[str, Any] = {
+    "tools": {"weather": {"says": "The weather", "input": {"city": "string"}, "answer": "21 °C", "delay_s": 0.3}},
+    "turns": [{"user": f"And day {day}?", "model": [ASKS, SAYS]} for day in range(1, 4)],
+    "faults": [
+        {"link": "ipc:mcp", "at": {"turn": 1, "tool": 1, "byte": 20}, "do": "stall"},
+        {"link": "agent", "at": {"turn": 2, "tool": 1}, "do": "kill"},
+        {"link": "tool:mcp", "at": {"turn": 3, "tool": 1}, "do": {"kill": {"whom": "server"}}},
+    ],
+}
+
+
+def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills(
+    begin: Any, told: Any, wedgehog: Any, patience: Any, network: str, tmp_path: Path
+):
+    """At any moment of such a run: tool servers, pipes and what stands in them, agents, the network's own server."""
+    pytest.importorskip("mcp")
+    for name in ("agent.py", "stdio.yaml"):
+        shutil.copy(TOOLS / name, tmp_path)
+    story, scratch, draw = told("harmed", **HARMED), tmp_path / "scratch", random.Random(network)
+    scratch.mkdir()
+    options = ("run", story, "--agent", "stdio.yaml", network)
+    whole = wedgehog(*options, TMPDIR=str(scratch), timeout=300)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    count = lines_of(tmp_path / "runs")
+    for _ in range(MOMENTS):
+        shutil.rmtree(tmp_path / "runs")
+        running, until = begin(*options, TMPDIR=str(scratch)), draw.randrange(1, count)
+        running.until(lambda running=running, until=until: lines_of(running.out) >= until, 120)
+        os.kill(running.process.pid, signal.SIGKILL)
+        assert nothing_is_left(running, scratch, patience), f"after {until} events"
+        assert readable(running.folder, wedgehog), f"after {until} events"
+
+
+def lines_of(runs: Path) -> int:
+    """How many events are on disk, of all its runs."""
+    return sum(path.read_bytes().count(b"\n") for path in (runs / "latest").glob("**/history.jsonl"))
+
+
+def nothing_is_left(running: Any, scratch: Path, patience: Any) -> bool:
+    """Within five seconds no process of it is there, and no folder."""
     running.ends()
     assert patience(lambda: not running.marked(), 5), running.marked()
     assert patience(lambda: not list(scratch.glob("wedgehog-*")), 5), list(scratch.iterdir())
     assert patience(lambda: not _naming(scratch), 5), _naming(scratch)
-    kept = read(running.folder / name / "sound" / "history.jsonl")
-    assert [event.id for event in kept.events] == list(range(len(kept.events)))
-    ran = wedgehog("check", str(running.folder))
-    assert ran.returncode in (0, 3) and "Traceback" not in ran.stderr, ran.stderr
+    return True
+
+
+def readable(folder: Path, wedgehog: Any) -> bool:
+    """No event is missing from what it had written, and it can be judged and reported as it stands."""
+    for history in folder.glob("**/history.jsonl"):
+        kept = read(history)
+        assert [event.id for event in kept.events] == list(range(len(kept.events))), history
+    ran = wedgehog("check", str(folder))
+    assert "Traceback" not in ran.stderr, ran.stderr
+    if list(folder.glob("*/*/verdicts.json")):
+        assert ran.returncode in (0, 3) and (folder / "report.html").is_file(), (ran.returncode, ran.stderr)
+    else:
+        assert "no finished run" in ran.stderr
+    return True
 
 
 def _naming(folder: Path) -> list[str]:

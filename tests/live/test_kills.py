@@ -77,6 +77,15 @@ def test_a_kill_strikes_at_the_wire_event_the_beacon_or_the_file_that_its_trigge
     assert started["tool_done"][:2] == ["started", "done"] and started["headers"] == []
 
 
+def test_a_kill_does_not_wait_for_a_model_that_takes_its_time(sound: Any):
+    """A request has arrived, and nothing is answered yet: that is the moment, however long the model thinks."""
+    thinks = [{"user": "Think.", "model": [[{"delay_s": 3600}, {"text": "{nonce}"}]]}, AND]
+    story = {"turns": thinks, "faults": [{"link": "agent", "do": "kill"}]}
+    it = sound("command", "--network=embedded", thinks=story)["thinks"]
+    assert (it.verdict, it.kinds) == ("pass", ["killed", "answered", "answered"]), it.says
+    assert len(list(it.history.of(FaultFired))) == 1
+
+
 def test_a_kill_hits_whom_it_means(play: Any):
     """The agent's own process, the shell that runs the command, or one that may handle the signal."""
     runs = play(

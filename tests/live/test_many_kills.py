@@ -1,7 +1,8 @@
 """Many kills, each at another moment: no wrong verdict, no stray process, no lost event.
 
-Ten of them by default. `WEDGEHOG_KILLS=100` makes it a hundred per agent, the fixed specimens of every stock incident
-among them (`WEDGEHOG_SPECIMENS` chooses: `silent-stall/*`), through Toxiproxy where there is one.
+Ten of them by default, of a sound agent. `WEDGEHOG_KILLS=100` makes it a hundred, and the fixed specimens of every
+stock incident get as many (`WEDGEHOG_SPECIMENS` chooses: `silent-stall/*`), by Toxiproxy where there is one. A first
+run without a fault says which moments a story has; each place is aimed at once, until enough of them were hit.
 """
 
 import csv
@@ -9,44 +10,73 @@ import json
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import yaml
 
-from wedgehog.harness.event import AgentKilled, FaultFired, StimulusGiven, TurnEnded
+from wedgehog.harness.event import (
+    AgentKilled,
+    BeaconSeen,
+    FaultFired,
+    ReplyEnded,
+    RequestArrived,
+    StimulusGiven,
+    TurnEnded,
+)
 from wedgehog.harness.history import History, read
 from wedgehog.harness.selection import stock_folder
 
 KILLS = int(os.environ.get("WEDGEHOG_KILLS", "10"))
+TRIES = 3
+"""A place behind a reply's last byte, or a late one, may find nobody: others are aimed at instead, so often."""
 TOOL = {"tool": "shell", "args": {"command": "sleep 0.2; echo well"}}
 WELL = {"text": "It went well, as far as I can see. {nonce}"}
-TURNS = [
-    {"user": "Run it.", "model": [[{"text": "I shall. "}, TOOL], WELL]},
-    {"user": "And?", "model": [{"text": "Yes. {nonce}"}]},
-]
-PLAIN = [{"user": "Say it.", "model": [WELL]}]
+AND = {"user": "And?", "model": [{"text": "Yes. {nonce}"}]}
+TURNS = [{"user": "Run it.", "model": [[{"text": "I shall. "}, TOOL], WELL]}, AND]
+UNITS = [{"user": "Update three.", "model": [{"tool": "update_units", "args": {"count": 3}}, WELL]}, AND]
+STORIES = {"endless-loop": UNITS}
+"""Of agents that have no shell."""
+PLAYS_AGAIN = {"silent-stall/chat"}
+"""What polls for its messages gets the one that it was killed over once more, and runs its tools once more."""
 LAST_EVENT = "lag_seen"
 
 
-def moments(count: int, seed: int = 4, *, tools: bool = True) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """So many different moments: of the reply, of the tool, of the clock, of the session file; and how to kill."""
+def places(rehearsed: History, seed: int) -> list[dict[str, Any]]:
+    """Every moment of the first turn that can be named, in an order of its own: of its replies, tools, files, clock."""
     draw = random.Random(seed)
-    wire: list[Any] = [{}, {"phase": "body"}, {"phase": "terminal"}, {"phase": "linger"}, {"session": "written"}]
-    wire += [{"event": event} for event in range(1, 9)] + [{"byte": draw.randrange(1, 1500)} for _ in range(count // 3)]
-    wire = [{**at, "step": step} for at in wire for step in ((1, 2) if tools else (1,))]
-    beacons = [{"tool": 1, "when": when, "after_s": delay / 50} for when in ("started", "done") for delay in range(9)]
-    timers = [{"after_s": round(draw.uniform(0.05, 0.5), 3)} for _ in range(count // 5)]
-    found = [*wire, *(beacons if tools else []), *timers]
+    calls = [call for call in rehearsed.of(RequestArrived) if (call.turn, call.background) == (1, "")]
+    written = {reply.call: reply.body_bytes for reply in rehearsed.of(ReplyEnded)}
+    began = next(given.at_s for given in rehearsed.of(StimulusGiven) if given.turn == 1)
+    found = [{"step": call.step, **at} for call in calls for at in _of_reply(call, written[call.call], draw)]
+    found += _of_beacons(rehearsed)
+    moments_ms = range(50, max(300, int(1000 * (calls[-1].at_s - began))))
+    found += [{"after_s": ms / 1000} for ms in draw.sample(moments_ms, KILLS // 8)]
     draw.shuffle(found)
-    ways = ["tree"] * 5 + ["leader"] * 2
-    return [
-        (at, {"signal": draw.choice(["SIGKILL"] * 4 + ["SIGTERM"]), "whom": draw.choice(ways), "tear": False})
-        for at in found[:count]
-    ]
+    return found
+
+
+def _of_reply(call: RequestArrived, size: int, draw: random.Random) -> Iterator[dict[str, Any]]:
+    yield from ({}, {"phase": "body"}, {"phase": "terminal"}, {"phase": "linger"}, {"session": "written"})
+    yield from ({"event": event} for event in range(1, 7) if call.stream)
+    yield from ({"byte": byte} for byte in draw.sample(range(1, size), min(KILLS, size - 1)))
+
+
+def _of_beacons(rehearsed: History) -> Iterator[dict[str, Any]]:
+    for beacon in rehearsed.of(BeaconSeen):
+        turn, step, tool = map(int, beacon.token.split("."))
+        delays = range(KILLS // 5) if beacon.phase == "started" else range(2)
+        if turn == 1:
+            yield from ({"step": step, "tool": tool, "when": beacon.phase, "after_s": late / 100} for late in delays)
+
+
+def kills(draw: random.Random) -> dict[str, Any]:
+    """How to kill."""
+    signal, whom = draw.choice(["SIGKILL"] * 4 + ["SIGTERM"]), draw.choice(["tree"] * 5 + ["leader"] * 2)
+    return {"signal": signal, "whom": whom, "tear": False}
 
 
 def whole(path: Path) -> History:
@@ -61,85 +91,96 @@ def whole(path: Path) -> History:
 
 
 @pytest.fixture
-def many(wedgehog: Any, told: Any, tmp_path: Path) -> Any:
-    """Plays one story with every kill against one agent."""
+def campaign(wedgehog: Any, told: Any, tmp_path: Path) -> Any:
+    """Plays one story with each of many faults against one agent; the folder and its rows."""
 
-    def played(spec: Path, turns: Any, kills: Any, *options: str) -> Path:
-        names = []
-        for number, (at, kill) in enumerate(kills):
-            fault = {"link": "agent", "at": at, "do": {"kill": kill}}
-            names.append(told(f"kill-{number:03d}", turns=turns, faults=[fault]))
-        ran = wedgehog("run", *names, "--agent", str(spec), *options, timeout=60 + 15 * len(kills))
+    def played(spec: Path, turns: Any, faults: dict[str, list[Any]], network: str) -> tuple[Path, Any]:
+        names = [told(name, turns=turns, faults=planned) for name, planned in faults.items()]
+        ran = wedgehog("run", *names, "--agent", str(spec), network, timeout=300 + 15 * len(names))
         assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
-        return (tmp_path / "runs" / "latest").resolve()
+        folder = (tmp_path / "runs" / "latest").resolve()
+        with (folder / "summary.csv").open(newline="") as file:
+            return folder, list(csv.DictReader(file))
 
     return played
 
 
-def judged(folder: Path) -> list[dict[str, str]]:
-    """The rows of a campaign; what is in each run's folder is whole."""
-    with (folder / "summary.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        if row["verdict"] == "skipped":
-            continue
-        history = whole(folder / row["run_dir"] / "history.jsonl")
-        said = json.loads((folder / row["run_dir"] / "verdicts.json").read_text())["says"]
-        fired = list(history.of(FaultFired))
-        if fired:
-            assert row["verdict"] == "pass", (row["scenario"], said, [event.as_json() for event in fired])
-            assert list(history.of(AgentKilled))
-        else:
-            assert (row["verdict"], "never fired" in said) == ("inconclusive", True), (row["scenario"], said)
-    return rows
+@pytest.fixture
+def many(campaign: Any, marked: Any) -> Any:
+    """Kills one agent at so many places of a story; those that were hit, and how its first turn ended."""
+
+    def killed(spec: Path, turns: Any, count: int, network: str, seed: int, *, again: bool = False) -> Counter[str]:
+        folder, [row] = campaign(spec, turns, {"rehearsal": []}, network)
+        assert row["verdict"] == "pass", row
+        left = places(whole(folder / row["run_dir"] / "history.jsonl"), seed)
+        assert len({json.dumps(at, sort_keys=True) for at in left}) == len(left)
+        draw, ends = random.Random(seed), Counter[str]()
+        for attempt in range(TRIES):
+            aimed, left = left[: count - ends.total()], left[count - ends.total() :]
+            plan = {
+                f"kill-{attempt}-{number:03d}": [{"link": "agent", "at": at, "do": {"kill": kills(draw)}}]
+                for number, at in enumerate(aimed)
+            }
+            if plan:
+                folder, rows = campaign(spec, turns, plan, network)
+                assert len(rows) == len(plan)
+                struck = (judged(folder, row, plan[row["scenario"]][0], again=again) for row in rows)
+                ends += Counter(filter(None, struck))
+                assert not marked(folder)
+        return ends
+
+    return killed
 
 
-def strays(folder: Path) -> list[psutil.Process]:
-    """Whoever still carries the campaign's mark."""
-    mark = f"wedgehog-{'[0-9a-f]' * 4}{folder.name[-4:]}"[:9]
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("WEDGEHOG_RUN", "").startswith(mark):
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue
-    return [process for process in found if process.environ()["WEDGEHOG_RUN"].split("/")[0][-4:] == folder.name[-4:]]
+def judged(folder: Path, row: dict[str, str], aimed: dict[str, Any], *, again: bool) -> str:
+    """How the first turn of a run ended in which the fault fired, empty where it did not; all that is wrong is told."""
+    history = whole(folder / row["run_dir"] / "history.jsonl")
+    said = json.loads((folder / row["run_dir"] / "verdicts.json").read_text())["says"]
+    fired = list(history.of(FaultFired))
+    if not fired:
+        assert (row["verdict"], "never fired" in said) == ("inconclusive", True), (row["run_dir"], said)
+        return ""
+    started = Counter(beacon.token for beacon in history.of(BeaconSeen) if beacon.phase == "started")
+    twice = any(count > 1 for count in started.values())
+    right = ("fail", "at_most_once_tools") if twice and again else ("pass", "")
+    assert (row["verdict"], row["violated"]) == right, (row["run_dir"], said, [event.as_json() for event in fired])
+    assert list(history.of(AgentKilled))
+    if aimed["do"]["kill"]["signal"] == "SIGKILL" and "byte" in aimed["at"]:
+        calls = {call.call for call in history.of(RequestArrived) if (call.turn, call.step) == (1, aimed["at"]["step"])}
+        sizes = [reply.body_bytes for reply in history.of(ReplyEnded) if reply.call in calls]
+        assert aimed["at"]["byte"] in sizes, (row["run_dir"], sizes, aimed)
+    return next(event.ended for event in history.of(TurnEnded) if event.turn == 1)
 
 
 @pytest.mark.parametrize("way", ["command", "http", "callable"])
 def test_a_sound_agent_is_killed_at_many_moments(many: Any, ways: Any, sound_spec: Any, way: str):
     """Wherever it is hit, it is judged right: a kill that struck leaves a green run, one that came too late none."""
-    spec = Path(sound_spec(**ways[way]))
     count = KILLS if way == "command" or KILLS > 10 else 4
-    folder = many(spec, TURNS, moments(count, seed=len(way)), "--network=embedded")
-    rows = judged(folder)
-    assert len(rows) == count and sum(row["verdict"] == "pass" for row in rows) >= count // 2
-    assert strays(folder) == []
+    ends = many(Path(sound_spec(**ways[way])), TURNS, count, "--network=embedded", len(way))
+    print(way, ends)
+    assert ends.total() == count and ends["killed"] >= count // 2
 
 
 @pytest.mark.skipif(KILLS <= 10, reason="WEDGEHOG_KILLS is small")
-@pytest.mark.parametrize("incident", sorted(path.name for path in (stock_folder() / "incidents").iterdir()))
-def test_fixed_specimens_are_killed_at_many_moments(many: Any, incident: str, tmp_path: Path):
-    """Those of every incident, each with the story that it can play."""
-    wanted = os.environ.get("WEDGEHOG_SPECIMENS", "*/*")
-    found = sorted((stock_folder() / "incidents" / incident / "agents").glob("*.yaml"))
-    specs = [spec for spec in found if "fixes" in yaml.safe_load(spec.read_text())]
-    for number, spec in enumerate(spec for spec in specs if fnmatch(f"{incident}/{spec.stem}", wanted)):
-        (tmp_path / spec.name).write_text(fixed(spec))
-        folder = many(Path(spec.name), TURNS, moments(KILLS, seed=number), "--network=auto")
-        rows = judged(folder)
-        if {row["verdict"] for row in rows} == {"skipped"}:  # it has no shell, or no second turn
-            folder = many(Path(spec.name), PLAIN, moments(KILLS, seed=number, tools=False), "--network=auto")
-            rows = judged(folder)
-        print(incident, spec.name, Counter(row["verdict"] for row in rows))
-        assert strays(folder) == []
+@pytest.mark.parametrize(
+    "specimen",
+    [f"{path.parts[-3]}/{path.stem}" for path in sorted((stock_folder() / "incidents").glob("*/agents/*.yaml"))],
+)
+def test_fixed_specimens_are_killed_at_many_moments(many: Any, specimen: str, tmp_path: Path):
+    """Those of every incident, each with the story that it can play, at as many different places."""
+    if not fnmatch(specimen, os.environ.get("WEDGEHOG_SPECIMENS", "*/*")):
+        pytest.skip("WEDGEHOG_SPECIMENS names others")
+    incident, name = specimen.split("/")
+    (tmp_path / f"{name}.yaml").write_text(fixed(stock_folder() / "incidents" / incident / "agents" / f"{name}.yaml"))
+    story, again = STORIES.get(incident, TURNS), specimen in PLAYS_AGAIN
+    ends = many(Path(f"{name}.yaml"), story, KILLS, "--network=auto", len(specimen), again=again)
+    print(specimen, ends)
+    assert ends.total() == KILLS and ends["killed"] >= KILLS // 2
 
 
 def fixed(spec: Path) -> str:
     """The spec of a specimen with its fixes and nothing else to choose."""
     words = yaml.safe_load(spec.read_text())
     chosen = ",".join(words.pop("fixed", []))
-    del words["fixes"]
-    words |= {"name": f"fixed{words.pop('suffix', '')}", "recover_s": 0, "known": {}}
+    words |= {"name": f"fixed{words.pop('suffix', '')}", "fixes": {}, "recover_s": 0, "known": {}}
     return str(yaml.safe_dump(words)).replace("{fixes}", chosen).replace("{here}", str(spec.parent))

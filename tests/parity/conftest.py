@@ -86,9 +86,10 @@ class World:
         """A client's end through the link."""
         sock = socket.socket()
         sock.setblocking(False)
-        self.everything.append(Conn(sock))
+        client = Conn(sock)
+        self.everything.append(client)
         await asyncio.get_running_loop().sock_connect(sock, self.link.address)
-        return self.everything[-1]
+        return client
 
     async def accept(self) -> Conn:
         """The upstream's end of the connection that came next."""
@@ -108,11 +109,11 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def open_world(network: Network, resets: bool = False) -> AsyncIterator[World]:
+async def open_world(network: Network, resets: bool = False, requests: bool = False) -> AsyncIterator[World]:
     """A world on that network."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
-        link = await network.open_link("llm", listener.getsockname(), resets)
+        link = await network.open_link("llm", listener.getsockname(), resets, requests)
         world = World(network, link, listener)
         try:
             yield world

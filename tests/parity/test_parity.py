@@ -1,6 +1,7 @@
 """What a client sees of a fault does not depend on the network: every registered wire fault, by itself."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import socket
@@ -13,7 +14,7 @@ import pytest
 
 from wedgehog.harness.faults.base import WireFault, registered
 from wedgehog.harness.faults.parameters import FaultError
-from wedgehog.harness.network.base import Downstream, NextConnection, Upstream, WholeLink
+from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 
 EARLIER, BEFORE, BEHIND = 700, 120, 60
 DURATION_S = 0.01
@@ -35,6 +36,7 @@ def words(cls: type[WireFault], item) -> tuple:
 
 FAULTS = [example for cls in registered("wire").values() for example in examples(cls)]
 BOTH = ("embedded", "toxiproxy")
+CUT = registered("wire")["cut"]()
 
 
 def resets(fault: WireFault) -> bool:
@@ -102,7 +104,7 @@ async def harm_a_request(world, fault: WireFault, at: int = BEFORE) -> dict:
 async def on_both(networks, worlds, fault: WireFault, harm) -> list[dict]:
     seen = []
     for name in BOTH:
-        async with networks(name) as network, worlds(network, resets=resets(fault)) as world:
+        async with networks(name) as network, worlds(network, resets=resets(fault), requests=True) as world:
             seen.append(await harm(world, fault))
     return seen
 
@@ -135,17 +137,98 @@ async def test_a_request_is_swallowed_alike_by_both_networks(networks, worlds, f
     assert relay["fired"]
 
 
-async def test_the_next_connection_stalls_before_its_first_byte(network, worlds):
-    """A stall on the next connection swallows its request; the connection after that is healthy."""
-    async with worlds(network) as world:
-        fault = registered("wire")["stall"]()
-        strike = await world.link.strike(fault, NextConnection())
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+@pytest.mark.parametrize("at", [0, BEFORE])
+async def test_one_request_is_struck_however_many_come_and_however_soon(network, worlds, fault, at):
+    """Of several at once, and of one that is sent again at once, the others arrive whole, one of them kept alive."""
+    request = b"a" * BEFORE + b"b" * BEHIND
+    async with worlds(network, resets=resets(fault), requests=True) as world:
+        old, kept = await world.pair()
+        await world.carry(kept, old, b"x" * 7)
+        old.write(b"k" * 300)
+        await kept.read(300)
+        strike = await world.link.strike(fault, Upstream(at))
+        pairs = [await world.pair() for _ in range(3)]
+        for client, _ in pairs:
+            client.write(request)
+        old.write(b"more")
+        struck, *others = sorted([await upstream.ending(0.4) for _, upstream in pairs], key=lambda it: len(it[0]))
+        again, upstream = await world.pair()
+        again.write(request)
+        assert await upstream.read(len(request)) == request
+        assert (await strike.fired(5)) is not None
+        assert struck[0] == request[:at]
+        assert [data for data, _ in others] == [request] * 2
+        assert await kept.read(4) == b"more"
+        await strike.heal()
+
+
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.name == "cut"], ids=repr)
+@pytest.mark.parametrize("at", [0, BEFORE])
+async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds, fault, at):
+    """Four at a time, without a pause: one attempt of all of them is lost."""
+    request, lost = b"r" * (BEFORE + BEHIND), 0
+
+    async def answer() -> None:
+        while True:
+            serving.add(asyncio.create_task(reply(await world.accept())))
+
+    async def reply(upstream) -> None:
+        with contextlib.suppress(AssertionError, OSError):
+            assert await upstream.read(len(request)) == request
+            upstream.write(b"answer")
+
+    async def ask() -> None:
+        nonlocal lost
+        while (await asked())[:6] != b"answer":
+            lost += 1
+
+    async def asked() -> bytes:
+        client = await world.connect()
+        client.write(request)
+        with contextlib.suppress(ConnectionResetError):
+            return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client.sock, 6), 5)
+        return b""
+
+    async with worlds(network, resets=resets(fault), requests=True) as world:
+        serving = {asyncio.create_task(answer())}
+        strike = await world.link.strike(fault, Upstream(at))
+        await asyncio.gather(*(ask() for _ in range(4)))
+        assert lost == 1
+        assert (await strike.fired(5)) is not None
+        await strike.heal()
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+
+
+async def test_the_next_request_is_struck_too_where_that_is_asked_for_at_once(networks, worlds):
+    """Whoever waits behind the struck one is next, and nobody slips through in between."""
+    async with networks("toxiproxy") as network, worlds(network, requests=True) as world:
+        first = await world.link.strike(CUT, Upstream(5))
+        clients = [await world.connect() for _ in range(3)]
+        for client in clients:
+            client.write(b"0123456789")
+        assert (await first.fired(5)) is not None
+        second = await world.link.strike(CUT, Upstream(6))
+        assert (await second.fired(5)) is not None
+        arrived = sorted([(await (await world.accept()).ending())[0] for _ in clients], key=len)
+        assert arrived == [b"01234", b"012345", b"0123456789"]
+        await first.heal()
+        await second.heal()
+
+
+async def test_a_request_that_is_shorter_than_its_fault_harms_nobody(network, worlds):
+    """It arrives whole, no proof is claimed, and whoever comes next is answered at once."""
+    async with worlds(network, requests=True) as world:
+        strike = await world.link.strike(CUT, Upstream(500))
         client, upstream = await world.pair()
-        client.write(b"request")
-        proof = await strike.fired(5)
-        assert (await upstream.ending(0.1)) == (b"", "stall")
-        assert proof is not None
+        client.write(b"short")
+        assert await upstream.read(5) == b"short"
+        upstream.write(b"answer")
+        assert await client.read(6) == b"answer"
         assert await connects(world) == "answered"
+        assert await strike.fired(0.1) is None
         await strike.heal()
 
 
@@ -187,7 +270,7 @@ async def test_a_link_that_was_refused_listens_at_the_same_port(network, worlds)
     """Refused while the fault is there, answered at the same address once it is healed."""
     async with worlds(network) as world:
         address = world.link.address
-        strike = await world.link.strike(registered("wire")["refuse"](), NextConnection())
+        strike = await world.link.strike(registered("wire")["refuse"](), WholeLink())
         assert await connects(world) == "refused"
         assert "refused" in (await strike.fired(1)).how
         await strike.heal()

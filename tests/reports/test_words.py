@@ -1,8 +1,12 @@
 """Numbers and other people's text."""
 
+from typing import Any
+
 import pytest
 
+from wedgehog.harness.event import FaultFired
 from wedgehog.reports import words as w
+from wedgehog.reports.call_words import strike
 from wedgehog.reports.plot import Bar, Mark, bars, growth
 
 
@@ -59,3 +63,18 @@ def test_growth_climbs_once_per_call_and_draws_marks_too_close_to_tell_apart_onc
     assert 'd="M0 120H150.00V60.00H300.00V0.00H600"' in drawn
     assert drawn.count("<line") == 1
     assert drawn.count("a fault struck") == 1
+
+
+@pytest.mark.parametrize(
+    ("fired", "said"),
+    [
+        ({"step": 1, "call": 1, "bytes": 7}, "cut on llm after 7 body bytes: counted"),
+        ({"bytes": 1}, "cut on llm, the next request after 1 byte of it: counted"),
+        ({}, "cut on llm, the next request: counted"),
+        ({"link": "ipc:db", "bytes": 7}, "cut on ipc:db after 7 body bytes: counted"),
+    ],
+)
+def test_a_strike_on_whichever_request_comes_next_says_so(fired: dict[str, Any], said: str):
+    """Nobody saw which one it was."""
+    told = {"fault": 0, "name": "cut", "link": "llm", "turn": 1, "step": None, "attempt": None, "call": None}
+    assert strike(FaultFired(**(told | {"proof": "counted"} | fired))) == said

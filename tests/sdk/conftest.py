@@ -24,7 +24,7 @@ from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, ToolCall, Usag
 from wedgehog.fake_llm.server import FakeLLM
 
 DRIVERS = Path(__file__).parent / "drivers"
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,8 +36,8 @@ class Quiz:
     """Answers by the last thing said: a word names a reply, a number an error."""
 
     MODELS = ("model-a", "model-b")
-    TEXT = "A hedgehog 🦔, a crew 👩‍🚀👨‍👩‍👧, a flag 🇫🇷, a café, a thumb 👍🏽, and 中文."
-    CITIES = ("Zürich 👩‍🚀", 'A "quoted"\ncity')
+    TEXT = "A hedgehog 🦔, a crew 👩‍🚀👨‍👩‍👧, a flag 🇫🇷, a cafe\u0301, a u\u0308\u0301, a thumb 👍🏽, and 中文."
+    CITIES = ("Zu\u0308rich 👩‍🚀", 'A "quoted"\ncity')
     USAGE = Usage(1234, 56)
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
@@ -85,7 +85,12 @@ async def played(command: list[str], environment: dict[str, str]) -> Told:
     async with FakeLLM(Quiz(), models=Quiz.MODELS) as llm, asyncio.timeout(PATIENCE_S):
         pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
         process = await asyncio.create_subprocess_exec(*command, env=environment | {"FAKE_URL": llm.url}, **pipes)
-        out, err = await process.communicate()
+        try:
+            out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
     lines = [json.loads(line) for line in out.decode().splitlines()]
     assert process.returncode == 0, f"{command}: {err.decode()}"
     return {line.pop("case"): line for line in lines}

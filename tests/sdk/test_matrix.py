@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -91,13 +92,14 @@ def told(told_by: Any, entry: Entry) -> Any:
 
 @pytest.mark.parametrize("how", HOW)
 def test_text_arrives_whole(told: Any, entry: Entry, quiz: Any, how: str) -> None:
-    """Emoji and combined characters too; streamed, it comes in several pieces, none with half of a character."""
+    """Emoji and combining characters too; streamed, it comes in several pieces, none with half of a character."""
     said = told(f"text, {how}")
     assert (said["text"], said["calls"], said["stop"]) == (quiz.TEXT, [], entry.text)
     if how == "streamed":
         assert "".join(said["pieces"]) == quiz.TEXT
         assert len(said["pieces"]) > 5
         assert not any("\ud800" <= char <= "\udfff" for piece in said["pieces"] for char in piece)
+        assert not any(unicodedata.combining(piece[0]) or piece[0] in "\u200d🏽" for piece in said["pieces"])
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -13,7 +13,7 @@ from wedgehog.harness.faults.parameters import Forever, Seconds
 class Down(WireFault):
     """The link is down for `for_s` seconds: open connections end with FIN, new ones are refused.
 
-    Whoever struck heals it after that time.
+    Whoever struck heals it after that time, which before a turn's first request begins when the agent has started.
     """
 
     for_s: Forever | Seconds = "forever"

@@ -57,6 +57,9 @@ HTTP = {
 }
 
 
+PATIENCE_S = 20.0
+
+
 async def until(file: Path) -> str:
     async with asyncio.timeout(15):
         while not file.exists() or not file.read_text():
@@ -146,6 +149,113 @@ async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services
             await session.abort()
             outcome = await turn
     assert (outcome.answer, outcome.ended) == ("stopped by you", "aborted")
+
+
+@pytest.mark.parametrize(
+    ("stop", "said"),
+    [
+        (
+            {"url": "/nostop"},
+            r"agent\.yaml: http\.abort: POST http://127.*/nostop came to HTTP 404, and the turn goes on",
+        ),
+        ({"url": "/broken"}, r"/broken came to HTTP 500"),
+        ({"url": "/broken", "method": "DELETE"}, r"DELETE http://.*/broken came to HTTP 405"),
+    ],
+)
+async def test_an_abort_that_the_service_refuses_while_the_turn_goes_on_blames_the_spec(
+    spec_of, place, stop: dict[str, str], said: str
+):
+    """Nobody stopped the agent, so nothing of what it does next is its failure."""
+    over = asyncio.Event()
+
+    async def message(request: web.Request) -> web.Response:
+        (place.cwd / "up").write_text("1")
+        await over.wait()
+        return web.Response()
+
+    async def broken(request: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    async with running({"/message": message, "/broken": broken}) as base:
+        async with open_agent(spec_of(http={"base": base, "url": "/message", "abort": stop}), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            await session.abort()
+            with pytest.raises(AgentError, match=said):
+                await asyncio.wait_for(turn, PATIENCE_S)
+        over.set()
+
+
+async def test_an_abort_for_which_nobody_listens_blames_the_spec(spec_of, place):
+    """A service may take its stops at another port; here there is none behind it."""
+    up, over = asyncio.Event(), asyncio.Event()
+
+    async def only_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if b"GET" in await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            writer.close()
+            return
+        server.close()
+        up.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(only_one, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    spec = spec_of(http={"base": base, "url": "/m", "abort": {"url": "/stop"}})
+    async with open_agent(spec, place) as session:
+        turn = asyncio.create_task(session.say("x", first=True))
+        await asyncio.wait_for(up.wait(), PATIENCE_S)
+        await session.abort()
+        with pytest.raises(AgentError, match=r"agent\.yaml: http\.abort: .*/stop came to ClientConnectorError"):
+            await asyncio.wait_for(turn, PATIENCE_S)
+    over.set()
+
+
+async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(spec_of, place):
+    """The turn was just ending: "no such turn" is the right answer."""
+    asked = asyncio.Event()
+
+    async def message(request: web.Request) -> web.Response:
+        (place.cwd / "up").write_text("1")
+        await asked.wait()
+        return web.json_response({"answer": "done"})
+
+    async def stop(request: web.Request) -> web.Response:
+        asked.set()
+        return web.Response(status=404)
+
+    async with running({"/message": message, "/stop": stop}) as base:
+        http = {"base": base, "url": "/message", "answer": "json:answer", "abort": {"url": "/stop"}}
+        async with open_agent(spec_of(http=http), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            await session.abort()
+            assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "done"
+
+
+async def test_nobody_waits_for_the_answer_to_an_abort(spec_of, place):
+    """A service may answer it late or never; its turn is over when its own request is."""
+    stopped, over = asyncio.Event(), asyncio.Event()
+
+    async def message(request: web.Request) -> web.Response:
+        (place.cwd / "up").write_text("1")
+        await stopped.wait()
+        return web.json_response({"answer": "stopped by you"})
+
+    async def stop(request: web.Request) -> web.Response:
+        stopped.set()
+        await over.wait()
+        return web.Response(status=500)
+
+    async with running({"/message": message, "/stop": stop}) as base:
+        http = {"base": base, "url": "/message", "answer": "json:answer", "abort": {"url": "/stop"}}
+        async with open_agent(spec_of(http=http), place) as session:
+            turn = asyncio.create_task(session.say("x", first=True))
+            await until(place.cwd / "up")
+            await asyncio.wait_for(session.abort(), 1)
+            assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "stopped by you"
+        over.set()
 
 
 async def test_a_service_that_already_runs_is_asked_where_it_is_and_left_alone(spec_of, place):

@@ -117,6 +117,22 @@ async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: A
         assert again.split()[0] != first.split()[0] and again.split()[-1] == first.split()[-1]
 
 
+async def test_a_service_that_ended_in_its_time_is_started_again_however_late_the_next_message_is(
+    spec_of: Any, place: Any
+):
+    """When it ended is what counts, and not when somebody asks."""
+    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+        first = (await session.say("hello", first=True)).answer
+        saying = asyncio.create_task(session.say("slow", first=False))
+        await hit(session, place, signal.SIGTERM, grace_s=1.0)
+        over_s = place.clock.now() + 1.0
+        assert (await saying).ended == "killed"
+        while place.clock.now() < over_s:
+            await asyncio.sleep(0.01)
+        again = await session.say("hello", first=False)
+        assert again.answer and again.answer.split()[0] != first.split()[0], again.error
+
+
 async def test_a_service_that_is_killed_between_messages_is_started_again_too(spec_of: Any, place: Any):
     """Its user sees nothing of it but the time."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:

@@ -51,7 +51,7 @@ def put(name: str, version: str) -> Path:
 def test_every_file_is_a_runtime_with_a_licence_and_the_name_of_its_file():
     """What `wedgehog agents` lists."""
     stock = {"codex", "pi", "opencode", "gemini-cli", "cn", "pydantic-ai", "openai-agents", "langgraph", "tunacode"}
-    assert stock <= set(known())
+    assert stock | {"openclaw"} <= set(known())
     for name, spec in known().items():
         assert spec.name == name and spec.runtime is not None and spec.runtime.licence
         assert spec.runtime.version not in spec.runtime.tried
@@ -87,6 +87,32 @@ def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
         ready("codex@0.1.0")
     put("codex", "0.1.0")
     assert ready("codex@0.1.0").version == "0.1.0"
+
+
+def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran: list[list[str]]):
+    """Twelve keys are no other release: what is installed for the one is there for the other, under its own name."""
+    one, other = named("openclaw@2026.5.3"), named("openclaw-12-keys@2026.5.3")
+    assert one.install == other.install == cache / "openclaw" / "2026.5.3"
+    with pytest.raises(UnknownRuntime, match=r"openclaw-12-keys@2026\.5\.3 is not installed"):
+        ready("openclaw-12-keys@2026.5.3")
+    install(one, lambda line: None)
+    assert ready("openclaw-12-keys@2026.5.3").name == "openclaw-12-keys@2026.5.3"
+    install(other, lambda line: None)
+    assert len(ran) == 1, "it lies there"
+    put("openclaw", "2026.9.6")
+    assert named("openclaw-12-keys").version == known()["openclaw-12-keys"].version
+    (same_as,) = {spec.runtime.same_as for spec in known().values() if spec.runtime and spec.runtime.same_as}
+    assert same_as in known()
+
+
+def test_what_cannot_be_had_is_replaced_by_files_of_ours(cache: Path, ran: list[list[str]]):
+    """An override for each, and no install script runs where the file says so."""
+    place = install(named("openclaw@2026.5.3"), lambda line: None)
+    assert "--ignore-scripts" in ran[0] and f"{node_package()}@22" == ran[0][-1]
+    overrides = json.loads((place / "package.json").read_text())["overrides"]
+    assert set(overrides) == {"libsignal", "cssomnom"}
+    stub = Path(overrides["libsignal"].removeprefix("file:"))
+    assert json.loads((stub / "package.json").read_text())["name"] == "libsignal" and (stub / "src/curve.js").is_file()
 
 
 def test_an_installation_that_did_not_end_counts_as_none(cache: Path):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.agents.spec import load_spec, schema, variants
+from wedgehog.harness.agents.spec import load_spec, renamed, schema, variants
 from wedgehog.harness.document import BadFile
 
 HEAD = "name: a\nwire: anthropic\n"
@@ -154,3 +154,27 @@ def test_the_schema_knows_every_key_and_allows_no_other():
     made = schema()
     assert {"name", "wire", "command", "http", "limits", "fixes"} <= made["properties"].keys()
     assert made["additionalProperties"] is False
+
+
+def test_a_timer_reaches_its_agent_by_a_template_of_its_own(tmp_path: Path):
+    """In seconds or in milliseconds; only such a timer can be set by others."""
+    spec = loaded(
+        tmp_path,
+        f"""{HEAD}command: [x, "{{global_request_s}}", "{{message}}"]
+env: {{IDLE: "{{idle_ms}}"}}
+timeouts: [{{name: global-request, s: 4}}, {{name: idle, s: 0.5}}, {{name: typing, s: 120}}]
+""",
+    )
+    assert spec.settable == {"global-request", "idle"}
+    assert spec.timeouts[0].templates == {"global_request_s": "4", "global_request_ms": "4000"}
+    assert spec.timeouts[1].templates["idle_ms"] == "500"
+    other = renamed(spec, "a+idle-1")
+    assert (other.name, other.family, other.path) == ("a+idle-1", "a", spec.path)
+
+
+def test_a_template_of_no_timer_is_a_mistake(tmp_path: Path):
+    """As any other unknown one."""
+    said = complaint(
+        tmp_path, f"""{HEAD}command: [x, "{{idle_s}}", "{{message}}"]\ntimeouts: [{{name: total, s: 4}}]\n"""
+    )
+    assert "unknown template '{idle_s}'" in said

@@ -107,3 +107,10 @@ def test_a_session_is_not_planted_outside_the_runs_own_folder(spec_of, place):
     """The user's own sessions stay as they are."""
     with pytest.raises(AgentError, match="session_file: '/somewhere/else' lies outside the run's own folder"):
         plant(spec_of(SHOW, session_file="/somewhere/else"), place, b"")
+
+
+async def test_a_claimed_timer_is_what_the_agent_is_set_to(spec_of, place):
+    """Said once in the spec, and filled in where the agent reads it."""
+    timers = [{"name": "idle", "s": 1.5}]
+    env = (await shown(spec_of(SHOW, env={"A": "{idle_s}", "B": "{idle_ms}"}, timeouts=timers), place))["env"]
+    assert (env["A"], env["B"]) == ("1.5", "1500")

@@ -31,6 +31,16 @@ def test_a_client_that_raises_on_a_truncated_stream_passes_whatever_it_had_shown
     assert check("error_surfaced", history).status == "pass"
 
 
+def test_a_log_line_at_the_level_of_an_error_is_an_error_that_the_user_sees():
+    """The half answer on stdout, the line on stderr, exit code 0: a person sees it, a script doesn't."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    history = tell.end(CUT_TEXT, error="[ERROR] Model stream ended without a finish reason.").seal()
+    assert check("truncation_noticed", history).status == "pass"
+    assert check("error_surfaced", history).says == "turn 1: a script cannot see this error: the exit code is 0"
+
+
 def test_a_second_attempt_that_was_whole_passes():
     """The answer holds the nonce."""
     tell = Telling()

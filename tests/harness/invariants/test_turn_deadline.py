@@ -53,6 +53,23 @@ def test_a_turn_that_was_stopped_at_the_bound_fails():
     assert (verdict.status, verdict.says) == ("fail", "turn 1 gave no answer and no error within 60.0 s")
 
 
+def _retried_until(stderr: str) -> str:
+    tell = Telling()
+    tell.message()
+    for _ in range(3):
+        tell.refuse(tell.ask(1), 429)
+        tell.wait(20)
+    return check("turn_deadline", tell.deadline(60).end("", ended="deadline", stderr=stderr).seal(), turn_s=60).says
+
+
+def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_silent():
+    """Its user saw why he waits; words that do not name what the provider said prove nothing."""
+    told = _retried_until("Attempt 1 failed with status 429. Retrying with backoff...")
+    assert told == "turn 1 told of the 429, and neither answered nor gave up within 60.0 s"
+    assert _retried_until("\x1b[33m429\x1b[0m, again in 1 s").startswith("turn 1 told of the 429")
+    assert _retried_until("pid 42900 ^C KeyboardInterrupt") == "turn 1 gave no answer and no error within 60.0 s"
+
+
 def test_an_agent_that_answers_but_does_not_end_is_late_all_the_same():
     """Slow, not silent; its user still waits for the prompt."""
     verdict = check("turn_deadline", _stopped_at(60, "Here: saffron01otter").seal(), turn_s=60)

@@ -90,3 +90,28 @@ async def test_a_stop_on_a_pipe_that_closes_is_never_reached(direction: Directio
     stop = direction.stop(10)
     direction.close(3)
     assert stop.reached.result() is None
+
+
+async def test_a_stop_that_comes_after_the_pipe_has_closed_is_never_reached_either(direction: Direction):
+    """Whoever strikes may be slower than a pipe that goes: it must not wait for ever, and keep others waiting."""
+    direction.close(3)
+    assert direction.stop(10).reached.result() is None
+    async with asyncio.timeout(5), direction.held() as where:
+        assert where is None
+
+
+async def test_a_pipe_that_is_gone_before_it_was_let_go_is_told_from_its_beginning_to_its_end():
+    """It came and went in one breath: opened, then closed, and at once."""
+    watcher = Nobody()
+    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, watcher) as server:
+        host, port, secret = server.address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"open {secret} db 1 1 2\n".encode())
+        await asyncio.wait_for(reader.readline(), 5)
+        writer.write(b"child 2 3 4\nexit 0\nclosed 0 0\n")
+        async with asyncio.timeout(5):
+            while len(watcher.heard) < 2:
+                await asyncio.sleep(0.005)
+        writer.close()
+    first, second = watcher.heard
+    assert first is second and first.status == 0

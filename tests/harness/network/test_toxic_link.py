@@ -15,7 +15,7 @@ from wedgehog.harness.network.base import Downstream
 from wedgehog.harness.network.evidence import Sockets
 from wedgehog.harness.network.kernel import ESTABLISHED, Count
 from wedgehog.harness.network.toxic_link import UNLIMITED, ToxicLink
-from wedgehog.harness.network.toxiproxy import Counted
+from wedgehog.harness.network.toxiproxy import Counted, ToxiproxyRefused
 
 AGENT, PROXY, FAKE = ("127.0.0.1", 1), ("127.0.0.1", 2), ("127.0.0.1", 3)
 SLOW_S = 0.02
@@ -87,3 +87,25 @@ async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, insi
     assert proxy.limit == UNLIMITED, "others must be able to go on"
     await proxy.carry(300)
     assert proxy.sent == at
+
+
+async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server():
+    """Its proxy is gone and says so with a 404: nothing was hit, and nothing is wrong."""
+
+    class Gone(SlowLimiter):
+        destroyed = False
+
+        async def update(self, toxic: Toxic) -> None:
+            if self.destroyed:
+                raise ToxiproxyRefused("404: proxy not found")
+            await super().update(toxic)
+
+        async def destroy(self) -> None:
+            self.destroyed = True
+
+    proxy = Gone(0, 0)
+    link = await ToxicLink("ipc:db", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
+    link._evidence = proxy  # type: ignore[assignment]
+    strike = await link.strike(Stall(), Downstream(AGENT, 100))
+    await link.close()
+    assert await strike.fired(1) is None

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import os
 import subprocess
 from dataclasses import replace
@@ -28,7 +27,7 @@ def host(way: Any, folder: Path, **more: Any) -> ToolHost:
 
 async def test_a_missing_package_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With what to do about it."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("wedgehog.harness.tools.host.find_spec", lambda name: None)
     with pytest.raises(NoToolHost, match=r"^the tool host needs the mcp package: pip install 'wedgehog\[tools\]'$"):
         async with host("http", tmp_path):
             pass

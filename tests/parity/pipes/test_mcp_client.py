@@ -1,9 +1,9 @@
-"""The official MCP client through a struck pipe: what it sees of a server that really hangs, ends, dies or is slow."""
+"""MCP clients through a struck pipe: what they see of a server that really hangs, ends, dies or is slow."""
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,36 +42,94 @@ for line in sys.stdin:
             continue
         if ill == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
+    elif "id" in asked:
+        wrong = {"code": -32601, "message": "Method not found"}
+        said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": wrong}).encode() + b"\\n"
     else:
         continue
     os.write(1, said)
 """
+Call = Callable[[], Awaitable[str]]
+WELL = "False: 5000"
 ILLS: dict[str, WireFault] = {"hangs": Stall(), "ends": Cut("fin"), "dies": Cut("rst"), "slow": Latency(0.4)}
 
 
-async def seen(front: tuple[str, ...], folder: Path, ill: str, strike: Any = None) -> tuple[Any, ...]:
-    """What the client's user gets of a tool call, and of a second one, and whether the session could be left."""
-    from mcp import ClientSession, MCPError, StdioServerParameters
+WAITS_S = 1.5
+"""For a tool's result."""
+
+
+@contextlib.asynccontextmanager
+async def official(command: str, arguments: list[str]) -> AsyncIterator[Call]:
+    """The client of the `mcp` package."""
+    from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    (folder / "server.py").write_text(SERVER)
-    command, *arguments = (*front, sys.executable, "-S", "-E", str(folder / "server.py"), ill)
     server = StdioServerParameters(command=command, args=arguments)
-    outcomes: list[Any] = []
-    async with asyncio.timeout(20), stdio_client(server) as (read, write), ClientSession(read, write) as session:
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         assert [tool.name for tool in (await session.list_tools()).tools] == ["weather"]
-        if strike is not None:
-            await strike()
-        begun = asyncio.get_running_loop().time()
-        for _ in range(2):
-            try:
-                result = await session.call_tool("weather", {}, read_timeout_seconds=1.5)
-                outcomes.append((result.is_error, len(result.content[0].text)))
-            except (MCPError, OSError) as wrong:
-                outcomes.append((type(wrong).__name__, str(wrong)))
-        outcomes.append("slow" if asyncio.get_running_loop().time() - begun > 0.3 else "at once")
-    return (*outcomes, "left")
+
+        async def call() -> str:
+            result = await session.call_tool("weather", {}, read_timeout_seconds=WAITS_S)
+            return f"{result.is_error}: {len(result.content[0].text)}"
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def pydantic_ai(command: str, arguments: list[str]) -> AsyncIterator[Call]:
+    """Pydantic AI's, with the layers that it lays over that one."""
+    pytest.importorskip("pydantic_ai.mcp")
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    transport = StdioTransport(command, arguments, keep_alive=False)
+    async with MCPToolset(transport, read_timeout=WAITS_S) as tools:
+        assert [tool.name for tool in await tools.list_tools()] == ["weather"]
+
+        async def call() -> str:
+            return f"False: {len(str(await tools.direct_call_tool('weather', {})))}"
+
+        yield call
+
+
+CLIENTS = {"mcp": official, "pydantic-ai": pydantic_ai}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> Any:
+    """One client after the other."""
+    return CLIENTS[request.param]
+
+
+async def seen(client: Any, front: tuple[str, ...], folder: Path, ill: str, strike: Any = None) -> tuple[Any, ...]:
+    """What the client's user gets of a tool call, and of a second one, and whether the session could be left."""
+    (folder / "server.py").write_text(SERVER)
+    command, *arguments = (*front, sys.executable, "-S", "-E", str(folder / "server.py"), ill)
+    outcomes: list[str] = []
+    async with asyncio.timeout(30):
+        try:
+            async with client(command, arguments) as call:
+                if strike is not None:
+                    await strike()
+                begun = asyncio.get_running_loop().time()
+                for _ in range(2):
+                    outcomes.append(await came_to(call()))
+                outcomes.append("slow" if asyncio.get_running_loop().time() - begun > 0.3 else "at once")
+            outcomes.append("left")
+        except Exception as wrong:
+            if not outcomes:
+                raise  # it never was a client
+            outcomes.append(f"left with {type(wrong).__name__}: {wrong}")
+    return tuple(outcomes)
+
+
+async def came_to(calling: Awaitable[str]) -> str:
+    """A result, or the error in its own words."""
+    try:
+        return await calling
+    except Exception as wrong:
+        return f"{type(wrong).__name__}: {wrong}"
 
 
 @pytest.fixture(params=["embedded", "toxiproxy"])
@@ -83,10 +141,10 @@ async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterato
 
 @pytest.mark.parametrize("ill", ILLS)
 async def test_a_fault_is_to_the_client_what_an_ill_server_is(
-    rigs: Any, network: Any, ill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rigs: Any, network: Any, client: Any, ill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The same result or error, as late, for this call and the next; and its session can be left as well."""
-    real = await seen((), tmp_path, ill)
+    real = await seen(client, (), tmp_path, ill)
     async with rigs(network, resets=ill == "dies") as rig:
         (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
         monkeypatch.setenv("HOME", str(tmp_path))  # the client passes it on, and drops what it does not know
@@ -97,19 +155,19 @@ async def test_a_fault_is_to_the_client_what_an_ill_server_is(
                 slow = isinstance(ILLS[ill], Latency)
                 await out.link.strike(ILLS[ill], WholeLink() if slow else Downstream(out.conn, base + 100))
 
-        mine = await seen(rig.front, tmp_path, "well", strike)
+        mine = await seen(client, rig.front, tmp_path, "well", strike)
     assert mine == real
-    assert real[0] != (False, 5000) or ill == "slow", "the server was not ill"
+    assert (real[0] == WELL) is (ill == "slow"), "the server was not ill"
 
 
 async def test_without_a_fault_the_client_sees_the_server(
-    rigs: Any, network: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rigs: Any, network: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """And the pipe was really there: the harness has counted it."""
     async with rigs(network) as rig:
         (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert await seen(rig.front, tmp_path, "well") == ((False, 5000), (False, 5000), "at once", "left")
+        assert await seen(client, rig.front, tmp_path, "well") == (WELL, WELL, "at once", "left")
         (pipe,) = rig.watcher.pipes
         with contextlib.suppress(TimeoutError):
             await rig.until(lambda: pipe in rig.watcher.gone)

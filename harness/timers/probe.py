@@ -1,0 +1,70 @@
+"""The ways in which the provider holds an agent up; each one meets another of the agent's timers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PACE_S = 0.5
+TEXT = "A small animal that rolls itself up when it is worried, and goes to sleep in winter. {nonce}"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One way; `name` is the timer that should end it."""
+
+    name: str
+    does: str
+    """What the provider does, for the reader."""
+    fault: Mapping[str, Any] | None = None
+    repeats: bool = False
+    """Whether it is about retries: each request is refused at once."""
+    long: bool = False
+    """Whether it takes a reply of many bytes."""
+
+    @property
+    def scenario(self) -> str:
+        """The name of its scenario."""
+        return f"timer-{self.name}"
+
+    def write(self, folder: Path, look_out_s: float) -> Path:
+        """Its scenario file, in which the agent is watched for `look_out_s` seconds."""
+        long = {"text": "and so on " * round(2 * look_out_s / PACE_S)}
+        reply = long | {"pace_ms": 1000 * PACE_S} if self.fault is None else long if self.long else {"text": TEXT}
+        words = {
+            "name": self.scenario,
+            "why": f"The provider {self.does}.",
+            "turns": [{"user": "What is a hedgehog?", "model": [reply]}],
+            "faults": [{**self.fault, "times": "always"}] if self.fault else [],
+            "invariants": {"turn_deadline": {"turn_s": look_out_s}},
+        }
+        file = folder / f"{self.scenario}.yaml"
+        file.write_text(json.dumps(words, indent=1) + "\n", encoding="utf-8")  # JSON is YAML
+        return file
+
+
+CONNECT = Probe("connect", "never answers the call for a connection")
+"""No scenario can do it: a proxy answers that call itself."""
+TOTAL = Probe("total", "replies without an end, some words each half second")
+PROBES = (
+    TOTAL,
+    Probe("refused", "refuses every connection", {"at": {"phase": "connect"}, "do": "refuse"}),
+    Probe(
+        "upload", "takes 60 bytes of the request and no more", {"at": {"phase": "request", "byte": 60}, "do": "stall"}
+    ),
+    Probe("headers", "takes the request and says nothing", {"at": {"phase": "headers"}, "do": "stall"}),
+    Probe("body", "sends the head of its reply and nothing more", {"at": {"phase": "body"}, "do": "stall"}),
+    Probe("idle", "stops in the middle of its reply", {"at": {"byte": 200}, "do": "stall"}),
+    Probe(
+        "trickle",
+        "sends its reply a byte each half second",
+        {"at": {"byte": 0}, "do": {"drip": {"every_s": PACE_S}}},
+        long=True,
+    ),
+    Probe("pings", "stops in the middle, but for keep-alives", {"at": {"event": 4}, "do": {"pings_only": 1}}),
+    Probe("429", "answers each request with 429", {"do": {"status": 429}}, repeats=True),
+    Probe("500", "answers each request with 500", {"do": {"status": 500}}, repeats=True),
+)
+AGAIN = ("total", "headers", "idle", "trickle")
+"""What is looked at again, with a knob turned."""

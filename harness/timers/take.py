@@ -1,0 +1,140 @@
+"""Takes an agent's timers: plays every probe, then some of them again with each knob turned."""
+
+import math
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wedgehog.harness.agents.base import AgentError, Place, open_agent
+from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
+from wedgehog.harness.campaign import Campaign, Options
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.history import read
+from wedgehog.harness.network.choose import Mode
+from wedgehog.harness.processes import Warden, carrying, end_all
+from wedgehog.harness.runner import CANARY
+from wedgehog.harness.scenario import load_scenario
+from wedgehog.harness.selection import Entry
+from wedgehog.harness.store import Judgement, safe_name
+from wedgehog.harness.timers.chain import Measured, Turned
+from wedgehog.harness.timers.connect import BlackHole, watched, why_not
+from wedgehog.harness.timers.probe import AGAIN, CONNECT, PROBES, Probe
+from wedgehog.harness.timers.taken import Taken, taken
+
+SMALL_S = 3.0
+"""What a knob is turned to, where it stands at more than twice that; else it is doubled."""
+OVERHEAD_S = 15.0
+"""What a run is expected to take besides: two starts of the agent."""
+
+Say = Callable[[str], None]
+
+
+class NotMeasured(ValueError):  # noqa: N818  it says what was not done
+    """The agent does not run as its spec says; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How it is gone about."""
+
+    look_out_s: float = 60.0
+    network: Mode = "embedded"
+    jobs: int = 3
+    keep: Path | None = None
+
+
+class _Progress:
+    """A line for each probe that is over."""
+
+    def __init__(self, runs: int, say: Say) -> None:
+        self._runs, self._say, self._done = runs, say, 0
+
+    def begins(self, what: str) -> None:
+        """Nothing to say yet."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Count it."""
+        if judgement is not None:
+            self._done += 1
+            self._say(f"[{self._done}/{self._runs}] {what.removeprefix('timer-')}")
+
+
+async def take(agent: AgentSpec, how: How, say: Say) -> Measured:
+    """Measure; progress goes to `say`. Errors: NotMeasured; else as a campaign's."""
+    variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
+    again = [probe for probe in PROBES if probe.name in AGAIN]
+    runs = len(PROBES) + len(again) * len(variants)
+    rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # (the controls; the calls for a connection, one by one)
+    minutes = math.ceil(rounds * (how.look_out_s + OVERHEAD_S) / 60)
+    watch = f"{runs} runs, {how.jobs} at a time, watched for {how.look_out_s:g} s each"
+    say(f"{watch}: about {minutes} min if nothing ends by itself")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = how.keep or Path(scratch)
+        out.mkdir(parents=True, exist_ok=True)
+        jobs = [(bare(agent), probe) for probe in PROBES] + [(bare(it), p) for _, _, it in variants for p in again]
+        takens = await _played(jobs, out, how, say)
+        connects = [await _connect(it, out, how) for it in (agent, *(it for _, _, it in variants))]
+    first, rest = tuple(takens[: len(PROBES)]), takens[len(PROBES) :]
+    turns = [
+        Turned(knob, s, (*rest[len(again) * i : len(again) * (i + 1)], connects[i + 1]))
+        for i, (knob, s, _) in enumerate(variants)
+    ]
+    return Measured(agent, how.look_out_s, (*first[:1], connects[0], *first[1:]), tuple(turns))
+
+
+def knobs(agent: AgentSpec) -> list[tuple[Timeout, float]]:
+    """The timers that the spec can set, each with what it is turned to."""
+    return [(it, SMALL_S if it.s > 2 * SMALL_S else 2 * it.s) for it in agent.timeouts if it.name in agent.settable]
+
+
+def turned(agent: AgentSpec, knob: Timeout, s: float) -> AgentSpec:
+    """The agent with one timer set to `s` seconds."""
+    timers = tuple(it.model_copy(update={"s": s}) if it.name == knob.name else it for it in agent.timeouts)
+    return renamed(agent.model_copy(update={"timeouts": timers}), f"{agent.name}+{knob.name}-{s:g}")
+
+
+def bare(agent: AgentSpec) -> AgentSpec:
+    """The agent without its promises, so that it is watched for the whole time."""
+    return agent.model_copy(update={"limits": Limits(), "recover_s": 0.0})
+
+
+async def _played(jobs: Sequence[tuple[AgentSpec, Probe]], out: Path, how: How, say: Say) -> list[Taken]:
+    folder = out / "probes"
+    folder.mkdir(exist_ok=True)
+    files = {probe.name: load_scenario(probe.write(folder, how.look_out_s)) for _, probe in jobs}
+    entries = [Entry(files[probe.name], agent) for agent, probe in jobs]
+    campaign = Campaign(entries, Options(out, how.network, how.jobs), _Progress(len(jobs), say), say)
+    judged = {(it.scenario, it.agent): it for it in await campaign.play()}
+    return [_read(probe, judged[probe.scenario, agent.name], campaign.store.folder) for agent, probe in jobs]
+
+
+def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
+    if judged.skipped:
+        return Taken(probe, skipped=judged.skipped)
+    if judged.says.startswith("its control run failed"):
+        raise NotMeasured(judged.says)
+    return taken(probe, read(folder / judged.scenario / safe_name(judged.agent) / "history.jsonl"))
+
+
+async def _connect(agent: AgentSpec, out: Path, how: How) -> Taken:
+    """The probe that needs no provider."""
+    why = why_not() or ("an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else "")
+    if why:
+        return Taken(CONNECT, skipped=why)
+    mark, clock = f"wedgehog-{secrets.token_hex(4)}", WallClock()
+    with tempfile.TemporaryDirectory(prefix=f"{mark}-") as folder, Warden(mark, Path(folder)), BlackHole() as hole:
+        url = f"http://127.0.0.1:{hole.port}"
+        place = Place(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
+        try:
+            async with open_agent(agent, place) as session:
+                return await watched(session, hole, clock, agent.start_s, how.look_out_s)
+        except AgentError as wrong:
+            return Taken(CONNECT, skipped=str(wrong))
+        finally:
+            end_all(lambda: carrying(mark), threading.Event().wait)
+
+
+__all__ = ["How", "Measured", "NotMeasured", "take"]

@@ -1,0 +1,117 @@
+"""What nobody holds is answered while its request is read; only what takes time has a task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.connection import Connection
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.incoming import Incoming
+from wedgehog.fake_llm.observer import Conn, Fact, ReplyEnded
+from wedgehog.fake_llm.reply import Answer, Reply, Text
+from wedgehog.fake_llm.server import FakeLLM
+
+BODY = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer k\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+ASKED = HEAD + BODY
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+class Hears:
+    """An observer without a gate."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+
+    def saw(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+
+class Says:
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        return self._reply
+
+
+class Tape(asyncio.Transport):
+    """Keeps what is written, write by write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        pass
+
+
+def connected(llm: FakeLLM) -> tuple[Connection, Tape]:
+    connection, tape = llm.connection(), Tape()
+    connection.connection_made(tape)
+    return connection, tape
+
+
+async def test_a_reply_that_nobody_holds_is_written_at_once() -> None:
+    """Before `data_received` returns, whole, in one write and without a task; two requests in a row as well."""
+    notes = Hears()
+    connection, tape = connected(FakeLLM(Says(Reply((Text("abcd" * 50),))), notes))
+    connection.data_received(ASKED)
+    assert (len(tape.writes), connection.is_busy) == (1, False)
+    assert tape.writes[0].count(b"data: ") == 53
+    connection.data_received(ASKED * 2)
+    assert [data.endswith(LAST_CHUNK) for data in tape.writes] == [True] * 3
+    assert [fact.how for fact in notes.facts if isinstance(fact, ReplyEnded)] == ["complete"] * 3
+
+
+async def test_a_gate_is_asked_by_a_task(recorder: Any) -> None:
+    """So that it may wait in whatever way it likes."""
+    connection, tape = connected(FakeLLM(Says(Reply((Text("Hi"),))), recorder))
+    opened = recorder.hold(-1)
+    connection.data_received(ASKED)
+    assert connection.is_busy
+    await recorder.until(lambda: bool(recorder.points))
+    assert tape.writes == []
+    opened.set()
+    await recorder.wait_for(ReplyEnded)
+    assert tape.writes[0].endswith(LAST_CHUNK)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply((Text("Hi"),), delay_s=3), Reply((Text("Hi you"), Text("there", pace_ms=3000)))]
+)
+async def test_a_reply_that_takes_its_time_is_left_to_a_task(clock: Any, reply: Reply) -> None:
+    """Nobody else waits for it meanwhile."""
+    clock.held = True
+    connection, tape = connected(FakeLLM(Says(reply), Hears(), clock=clock))
+    connection.data_received(ASKED)
+    assert connection.is_busy
+    while not clock.slept:
+        await asyncio.sleep(0)
+    assert not b"".join(tape.writes).endswith(LAST_CHUNK)
+    for _ in range(5):
+        clock.ring()
+    while connection.is_busy:
+        await asyncio.sleep(0)
+    assert b"".join(tape.writes).endswith(LAST_CHUNK)
+
+
+async def test_nothing_may_take_time_before_there_is_a_task() -> None:
+    """What would be resumed too early is told to whoever wrote it."""
+
+    async def answer(connection: Connection, incoming: Incoming) -> None:
+        await asyncio.sleep(0.001)
+
+    connection = Connection(lambda _: Conn(1, ("", 0)), answer, lambda _: None)
+    connection.connection_made(Tape())
+    with pytest.raises(AssertionError, match="can_wait"):
+        connection.data_received(ASKED)

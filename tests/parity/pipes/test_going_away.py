@@ -1,0 +1,111 @@
+"""Pipes that go away at the very moment at which they are struck: nobody is there to be hit, and no network has failed.
+
+`WEDGEHOG_PIPES=200` strikes so many in each way; a few by default.
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.clock import WallClock
+from wedgehog.harness.event import FaultFired, PipeClosed, PipeOpened, Trouble
+from wedgehog.harness.history import History
+from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.network.ipc import PipeServer
+from wedgehog.harness.plan import FaultPlan
+from wedgehog.harness.scenario import FaultWords
+from wedgehog.harness.shim.launch import ARGV
+
+PIPES = int(os.environ.get("WEDGEHOG_PIPES", "8"))
+AT_ONCE = 8
+WAYS = ("by itself", "killed", "left", "young")
+SAYS = "head -c 3000 /dev/zero; sleep 0.0$1; head -c 3000 /dev/zero"
+LINE = {"link": "ipc:tool", "times": "always"}
+PLANS: dict[str, Any] = {
+    "stall": {"at": {"byte": 3000}, "do": "stall"},
+    "stall-at-the-last-byte": {"at": {"byte": 6000}, "do": "stall"},
+    "pause": {"at": {"byte": 3000}, "do": {"stall": 0.02}},
+    "cut": {"at": {"byte": 4000}, "do": "cut"},
+    "reset": {"at": {"byte": 4000}, "do": {"cut": "rst"}},
+    "latency": {"at": {"after_s": 0.03}, "do": {"latency": 0.01}},
+    "late-stall": {"at": {"after_s": 0.03}, "do": "stall"},
+    "stdin": {"at": {"phase": "request", "byte": 50}, "do": "cut"},
+}
+MAY_MISS = ("latency", "late-stall", "stdin")
+"""A command that reads no input and ends by itself may be over by then."""
+
+
+@pytest.fixture(params=["embedded", "toxiproxy"])
+async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterator[Network]:
+    """Both networks, one after the other."""
+    async with networks(request.param) as network:
+        yield network
+
+
+async def comes_and_goes(ends: str, draw: random.Random, address: str, home: Path, history: History) -> None:
+    """A command that ends by itself, is killed, or whose agent goes, within a few hundredths of a second."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "WEDGEHOG_PIPE": address}
+    argv = (*ARGV, "--name", "tool", "--", "sh", "-c", SAYS, "sh", str(draw.randrange(1, 8)))
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=pipe, stdout=pipe, env=env, start_new_session=True, stderr=asyncio.subprocess.DEVNULL
+    )
+    process.stdin.write(b"x" * 100)
+    lives_s = draw.uniform(0, 0.1)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(10 * lives_s if ends == "young" else None):
+            while process.returncode is None and all(seen.pid != process.pid for seen in history.of(PipeOpened)):
+                await asyncio.sleep(0.005)
+        async with asyncio.timeout(2.0 if ends == "by itself" else lives_s):
+            await process.stdout.read()
+    if ends == "left":
+        for descriptor in (0, 1):
+            process._transport.get_pipe_transport(descriptor).close()
+        await asyncio.sleep(lives_s)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+async def test_a_pipe_that_goes_away_while_it_is_struck_is_no_trouble(
+    network: Network, tmp_path: Path, plan: str, settled_pipes: Callable[..., Any]
+):
+    """However it goes and whatever strikes it: each is opened and closed in the history, and the network is whole."""
+    history, draw = History(WallClock()), random.Random(plan)
+    faults = FaultPlan((FaultWords.model_validate(LINE | PLANS[plan]).planned(),))
+    nemesis = Nemesis(faults, {}, history, WallClock())
+    async with PipeServer(network, nemesis.pipes.resets, nemesis.pipes) as server:
+        for wave in range(-(-PIPES // AT_ONCE)):
+            await nemesis.before_turn(1)
+            async with asyncio.TaskGroup() as group:
+                for number in range(AT_ONCE):
+                    ends = WAYS[number % len(WAYS)]
+                    group.create_task(comes_and_goes(ends, draw, server.address, tmp_path, history))
+            if wave % 2:
+                await settled_pipes(history)
+    await nemesis.after_turn(1)
+    await nemesis.close()
+    assert [event.what for event in history.of(Trouble)] == [] and not nemesis.broken.is_set()
+    assert len(list(history.of(PipeOpened))) == len(list(history.of(PipeClosed))) >= PIPES // 2
+    assert list(history.of(FaultFired)) or plan in MAY_MISS, "nothing was ever hit"
+
+
+@pytest.fixture
+def settled_pipes() -> Callable[..., Any]:
+    """Waits until every pipe that was opened has closed."""
+
+    async def settled(history: History) -> None:
+        async with asyncio.timeout(10):
+            while len(list(history.of(PipeOpened))) > len(list(history.of(PipeClosed))):
+                await asyncio.sleep(0.01)
+
+    return settled

@@ -1,0 +1,48 @@
+"""The catalogue: stories of one fault each, for any agent."""
+
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.reply.status import Status
+from wedgehog.harness.invariants import find
+from wedgehog.harness.scenario import find_scenarios, load_scenario
+from wedgehog.harness.selection import Wanted, check_invariant, select, stock_folder
+
+FILES = [load_scenario(path, check_invariant) for path in find_scenarios(stock_folder() / "catalogue")]
+STARTERS = 20
+"""As many as a first comparison may play."""
+
+
+def test_each_says_why_it_matters_and_to_whom_it_happened():
+    """A sentence, and the address of a public report; no two lean on the same one."""
+    for file in FILES:
+        assert file.scenario.why.endswith(".") and len(file.scenario.why.split()) > 8, file.path
+        assert file.scenario.seen.startswith("https://"), file.path
+    assert len({file.scenario.seen for file in FILES}) == len(FILES)
+
+
+def test_each_is_for_any_agent():
+    """Nothing is expected of one by name, and no bound is set but the stock ones."""
+    for file in FILES:
+        assert not file.scenario.expect and file.path.stem == file.scenario.name
+        assert all(find(name) and given is None for name, given in file.scenario.invariants.items())
+        assert file.scenario.tools_called <= {"shell"}, "every agent's own shell tool will do"
+
+
+def test_faults_come_as_transient_and_as_permanent_ones():
+    """An agent must neither give up at once nor try for ever."""
+    tags = [set(file.scenario.tags) for file in FILES]
+    assert sum("transient" in each for each in tags) >= 8 and sum("permanent" in each for each in tags) >= 8
+    for file in FILES:
+        always = any(words.times == "always" for words in file.scenario.faults)
+        assert always == ("permanent" in file.scenario.tags), file.path
+
+
+def test_the_starters_are_a_first_comparison():
+    """What is played where nobody names a scenario: few enough for a quarter of an hour."""
+    starters = [file for file in FILES if "starter" in file.scenario.tags]
+    assert 10 <= len(starters) <= STARTERS
+    lasting = [words for file in starters for words in file.scenario.faults if words.times == "always"]
+    refusals = {fault.code for fault in (parse_fault(words.do) for words in lasting) if isinstance(fault, Status)}
+    assert any(400 <= code < 500 for code in refusals) and any(code >= 500 for code in refusals), "not only for once"
+    spec = str(stock_folder() / "incidents" / "dangling-call" / "agents" / "both.yaml")
+    played = {entry.scenario.name for entry in select(Wanted(agents=(spec,)))}
+    assert played == {file.scenario.name for file in starters}
