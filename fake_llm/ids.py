@@ -24,7 +24,7 @@ def made_up(*parts: object, length: int = 24, small: bool = False) -> str:
     >>> made_up("message", 1) == made_up("message", 1) != made_up("message", 2)
     True
     """
-    digest = hashlib.sha512("/".join(map(str, parts)).encode()).digest()
+    digest = hashlib.sha512("/".join(map(str, parts)).encode(errors="surrogatepass")).digest()
     id_ = digest.translate(_SMALL if small else _LETTERS)[:length].decode()
     heard = _HEARD.get()
     if heard is not None:

@@ -77,10 +77,10 @@ class Press:
 
 
 def _manner(exchange: Exchange) -> object:
-    request, conversation = exchange.request, exchange.conversation
+    request, conversation, billed = exchange.request, exchange.conversation, exchange.billed
     rest = {name: value for name, value in (request.document or {}).items() if name not in _SAID}
     asked = (request.path, tuple(request.query.items()), conversation.model, conversation.wire, repr(rest))
-    return (*asked, exchange.billed, exchange.created_s)
+    return (*asked, billed.input_tokens, billed.output_tokens, exchange.created_s)
 
 
 def _plate(reply: Reply, compiled: Compiled, heard: list[MadeUp], call: int) -> _Plate | None:

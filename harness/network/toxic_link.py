@@ -47,7 +47,7 @@ SETTLE_S = 0.5
 # A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
 INSIDE_S = 0.05
 # How long those who wait at the turnstile wait on, for who wants to strike the next of them too.
-AGAIN_S = 0.005
+AGAIN_S = 0.02
 # How long the server's count of an ended connection may trail behind the socket's end.
 GRACE_S = 0.25
 

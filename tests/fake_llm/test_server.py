@@ -11,7 +11,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted, RequestSeen
 from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
-from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text
+from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script import Unscripted
 
 
@@ -177,3 +177,13 @@ async def test_calls_are_numbered_over_all_connections(open_llm: Any, ask: Any, 
     await recorder.wait_for(ReplyEnded, 3)
     assert [seen.call for seen in recorder.all(RequestSeen)] == [1, 2, 3]
     assert [ended.call for ended in recorder.all(ReplyEnded)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_half_a_character_is_no_trouble(open_llm: Any, ask: Any, provider: Any, stream: bool) -> None:
+    """As a model's name and in what is said on both sides: JSON can hold it, UTF-8 cannot."""
+    named = {} if provider.wire == "gemini" else {"model": "\ud83e"}
+    llm = await open_llm(Reply((Thinking("\ud83e"), Text("\ud83e"), ToolCall("\ud83e", {"a": "\ud83e"}))))
+    received = await ask(llm, provider, text="\ud83e", stream=stream, **named)
+    assert received.status == 200
+    assert received.events if stream else received.json
