@@ -28,6 +28,8 @@ from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.probe import refused
 
 HOST = "127.0.0.1"
+AGAIN_S = 0.02
+"""So long those wait who come behind a struck request, for who wants to strike the next one too."""
 
 
 @dataclass(eq=False, slots=True)
@@ -80,6 +82,8 @@ class RelayLink:
         self.passages: set[Passage] = set()
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
+        self._opening: asyncio.TimerHandle | None = None
+        """When those who wait behind a struck request go on."""
         self._strikes: list[RelayStrike] = []
 
     async def listen(self) -> Self:
@@ -105,7 +109,9 @@ class RelayLink:
         return strike
 
     def look(self, passage: Passage, pipe: Pipe) -> None:
-        """See whether what a pipe has just let pass proves a strike."""
+        """See whether a request has come that is to be struck, or what has just passed proves a strike."""
+        if pipe is passage.up and pipe.held and pipe.waiting:
+            self._choose(passage)
         for strike in self._strikes:
             if strike.hit.done() or not _touches(strike, passage, pipe):
                 continue
@@ -123,6 +129,8 @@ class RelayLink:
         """Take one fault away, and listen again if it had closed the port."""
         if strike in self._strikes:
             self._strikes.remove(strike)
+        if self._opening is None:
+            self._open()
         if isinstance(strike.fault, Refuse | Down):
             if not any(isinstance(other.fault, Refuse | Down) for other in self._strikes):
                 await self.listen()
@@ -134,6 +142,8 @@ class RelayLink:
     async def close(self) -> None:
         """Close the port and every connection."""
         self._stop_listening()
+        if self._opening is not None:
+            self._opening.cancel()
         if self._reserved:
             self._reserved.close()
         for passage in list(self.passages):
@@ -146,10 +156,35 @@ class RelayLink:
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not isinstance(strike.fault, Refuse | Down):
                 strike.fault.on_pipe(passage.down, 0)
-            elif isinstance(strike.spot, Upstream) and strike.passage is None:
-                strike.passage = passage
-                strike.fault.on_pipe(passage.up, _from(strike))
+        passage.up.held = self._expecting is not None or self._opening is not None
         return passage.accept()
+
+    @property
+    def _expecting(self) -> RelayStrike | None:
+        """The strike that waits for a request."""
+        return next((it for it in self._strikes if isinstance(it.spot, Upstream) and it.passage is None), None)
+
+    def _choose(self, passage: Passage) -> None:
+        """The first new connection that brings bytes is struck; who comes behind it waits for the next strike a while.
+
+        Whoever strikes each request arms the next time when this one has hit.
+        """
+        strike = self._expecting
+        if strike is None or self._opening is not None:
+            return
+        strike.passage = passage
+        strike.fault.on_pipe(passage.up, _from(strike))
+        self._opening = asyncio.get_running_loop().call_later(AGAIN_S, self._open)
+        _let(passage)
+
+    def _open(self) -> None:
+        """Those who waited go on, but for new ones where a strike is expected."""
+        self._opening = None
+        for passage in list(self.passages):
+            if passage.up.held and self._expecting is None:
+                _let(passage)
+            elif passage.up.held and passage.up.waiting:
+                self._choose(passage)
 
     async def _arm(self, strike: RelayStrike) -> None:
         match strike.spot:
@@ -160,7 +195,8 @@ class RelayLink:
                 for passage in self.passages:
                     strike.fault.on_pipe(passage.down, passage.down.carried)
             case _:
-                pass  # the next connection will meet it in _accept
+                for passage in self.passages:  # the next new one that brings bytes meets it
+                    passage.up.held = passage.up.held or passage.up.carried == 0
 
     async def _passage(self, conn: Address) -> Passage:
         """The passage that the fake knows as `conn`; the fake may have accepted it before we know that it did."""
@@ -185,6 +221,11 @@ class RelayLink:
         if self._server:
             self._server.close()
             self._server = None
+
+
+def _let(passage: Passage) -> None:
+    passage.up.held = False
+    passage.client.pump()
 
 
 def _touches(strike: RelayStrike, passage: Passage, pipe: Pipe) -> bool:
