@@ -105,14 +105,16 @@ def _paths(wanted: Wanted) -> Iterator[Path]:
 
 
 def place_of(name: str) -> Path:
-    """A path that exists, else a stock incident or scenario of that name, with or without a slash behind it."""
-    path = Path(name)
+    """A path that exists, else a stock incident or scenario of that name, as `wedgehog scenarios` lists it or alone."""
+    given = Path(name)
     name = name.rstrip("/")
-    if path.exists():
-        return path
+    if given.exists():
+        return given
     stock = {incident: stock_folder() / "incidents" / incident for incident in stock_incidents()}
-    stock |= {path.stem: path for path in stock_folder().glob("incidents/*/scenarios/*.yaml")}
-    stock |= {path.stem: path for path in stock_folder().glob("catalogue/*.yaml")}
+    for path in stock_folder().glob("incidents/*/scenarios/*.yaml"):
+        stock |= {path.stem: path, f"{path.parts[-3]}/{path.stem}": path}
+    for path in stock_folder().glob("catalogue/*.yaml"):
+        stock |= {path.stem: path, f"catalogue/{path.stem}": path}
     stock |= {name: stock_folder() / name for name in ("incidents", "catalogue")}
     if name in stock:
         return stock[name]

@@ -7,7 +7,16 @@ import pytest
 import yaml
 
 from wedgehog.harness.document import BadFile
-from wedgehog.harness.selection import BadUsage, Wanted, check_invariant, place_of, select, stock_incidents
+from wedgehog.harness.scenario import find_scenarios, load_scenario
+from wedgehog.harness.selection import (
+    BadUsage,
+    Wanted,
+    check_invariant,
+    place_of,
+    select,
+    stock_folder,
+    stock_incidents,
+)
 
 TURNS = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
 FIXES = {"fixes": {"one": "the first", "two": "the second"}, "fixed": ["one", "two"]}
@@ -130,6 +139,15 @@ def test_without_a_name_the_core_of_the_stock_incidents_is_played():
     assert all(entry.agent.name.startswith(("buggy", "fixed")) for entry in core)
     assert {entry.file.family for entry in core} == set(stock_incidents())
     assert len(select(Wanted(everything=True))) > 2 * len(core)
+
+
+def test_every_stock_scenario_is_played_by_the_name_that_it_is_listed_by():
+    """Its folder's name, a slash and its own."""
+    files = [load_scenario(path) for path in find_scenarios(stock_folder())]
+    assert len(files) > 50
+    assert {file.path: place_of(f"{file.family}/{file.scenario.name}") for file in files} == {
+        file.path: file.path for file in files
+    }
 
 
 def test_stock_names_stand_for_an_incident_or_a_scenario():
