@@ -14,6 +14,7 @@ import typer
 
 from wedgehog.harness.cli_agents import agents
 from wedgehog.harness.cli_words import INTERRUPTED, NetworkMode, Stdout, answered, err, one_of, user_mistakes
+from wedgehog.harness.ports import HOST
 
 app = typer.Typer(
     name="wedgehog",
@@ -217,9 +218,7 @@ def scenarios(
 def serve(
     script: Annotated[Path, typer.Option(help="The script file: what the fake model says.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
-    host: Annotated[
-        str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")] = HOST,
     lenient: Annotated[bool, typer.Option(help="Record a broken history, but answer it.")] = False,
     admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 takes a free one.")] = 0,
     balance_usd: Annotated[float | None, typer.Option(min=0, help="What each session may spend, in dollars.")] = None,

@@ -23,10 +23,10 @@ from wedgehog.harness.clock import WallClock
 from wedgehog.harness.document import BadFile, Document, load, read
 from wedgehog.harness.ledger import price
 from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.ports import HOST
 from wedgehog.harness.story import Harmed, ScriptStory
 
 T = TypeVar("T")
-HOST = "127.0.0.1"
 PUT = Path("script")
 """What a script is called in errors that came without a file."""
 

@@ -25,6 +25,11 @@ class Sockets:
     proxied: dict[Address, Count]
     fakes: dict[Address, Count]
 
+    @property
+    def open(self) -> set[int]:
+        """Cookies of the server's sockets that it has not closed; before it closes one it counts what that carried."""
+        return {it.cookie for it in (*self.agents.values(), *self.proxied.values()) if it.open}
+
     def quiet(self, conns: Collection[Address], stalled: Collection[int]) -> bool:
         """Whether all that the fake has written on `conns` has been sent on to agents."""
         written = [self._written(conn) for conn in conns if conn in self.proxied]
@@ -128,8 +133,7 @@ class DownstreamWatch:
 
     def _expected(self, now: Sockets) -> int:
         """The struck connection's bytes, and those of idle ones that were closed in the meantime."""
-        still = {cookie for cookie, it in now.agents.items() if it.open}
-        ended = [it.sent for cookie, it in self.before.agents.items() if it.open and cookie not in still]
+        ended = [it.sent for it in self.before.agents.values() if it.open and it.cookie not in now.open]
         return self.at + sum(ended) - self.base
 
     @property
@@ -177,8 +181,7 @@ class UpstreamWatch:
 
     def _ended_since(self, now: Sockets) -> int:
         """What connections had brought that were open when we armed, such as the one of the reply before."""
-        still = {cookie for cookie, it in now.agents.items() if it.open}
-        return sum(it.received for cookie, it in self.before.agents.items() if it.open and cookie not in still)
+        return sum(it.sent for it in self.before.proxied.values() if it.open and it.cookie not in now.open)
 
     def _new(self, conn: Address) -> bool:
         """Whether it had carried nothing."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, Self
 
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
+from wedgehog.harness.ports import HOST
 
-HOST = "127.0.0.1"
 GOODBYE_S = 1.0
 """For a pipe to say that it has ended, when its run is over."""
 CLOSING_S = 10.0

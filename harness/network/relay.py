@@ -6,6 +6,7 @@ pressure passes, and a close passes in order. As through Toxiproxy, a close of e
 
 import asyncio
 import contextlib
+import functools
 import socket
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -23,13 +24,11 @@ from wedgehog.harness.network.base import (
     Upstream,
     WholeLink,
 )
+from wedgehog.harness.network.door import AGAIN_S, Door, Expected, let
 from wedgehog.harness.network.passage import Leg, Passage
 from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.probe import refused
-
-HOST = "127.0.0.1"
-AGAIN_S = 0.02
-"""So long those wait who come behind a struck request, for who wants to strike the next one too."""
+from wedgehog.harness.ports import HOST
 
 
 @dataclass(eq=False, slots=True)
@@ -41,6 +40,8 @@ class RelayStrike:
     spot: Spot
     hit: "asyncio.Future[Proof]"
     passage: Passage | None = None
+    expected: Expected | None = None
+    """Its place at the door, where it is about a request."""
     healed: bool = False
 
     async def fired(self, timeout_s: float) -> Proof | None:
@@ -79,12 +80,15 @@ class RelayLink:
         """Closed; `listen` opens it at `address` (port 0: a free one)."""
         self.name, self.upstream = name, upstream
         self.address = address
-        self.passages: set[Passage] = set()
+        self._door = Door(self, everybody=False)
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
-        self._opening: asyncio.TimerHandle | None = None
-        """When those who wait behind a struck request go on."""
         self._strikes: list[RelayStrike] = []
+
+    @property
+    def passages(self) -> set[Passage]:
+        """Its open connections."""
+        return self._door.passages
 
     async def listen(self) -> Self:
         """Open the port, a free one the first time and the same ever after."""
@@ -110,8 +114,7 @@ class RelayLink:
 
     def look(self, passage: Passage, pipe: Pipe) -> None:
         """See whether a request has come that is to be struck, or what has just passed proves a strike."""
-        if pipe is passage.up and pipe.held and pipe.waiting:
-            self._choose(passage)
+        self._door.look(passage, pipe)
         for strike in self._strikes:
             if strike.hit.done() or not _touches(strike, passage, pipe):
                 continue
@@ -122,15 +125,15 @@ class RelayLink:
 
     def ended(self, passage: Passage) -> None:
         """A passage is history, and what was armed on it can't strike any more."""
-        self.passages.discard(passage)
+        self._door.passages.discard(passage)
         self._strikes = [strike for strike in self._strikes if strike.passage is not passage]
 
     async def heal(self, strike: RelayStrike) -> None:
         """Take one fault away, and listen again if it had closed the port."""
         if strike in self._strikes:
             self._strikes.remove(strike)
-        if self._opening is None:
-            self._open()
+        if strike.expected and strike.passage is None:
+            self._door.done(strike.expected)
         if isinstance(strike.fault, Refuse | Down):
             if not any(isinstance(other.fault, Refuse | Down) for other in self._strikes):
                 await self.listen()
@@ -142,49 +145,25 @@ class RelayLink:
     async def close(self) -> None:
         """Close the port and every connection."""
         self._stop_listening()
-        if self._opening is not None:
-            self._opening.cancel()
         if self._reserved:
             self._reserved.close()
-        for passage in list(self.passages):
-            passage.abort()
+        self._door.shut()
         await asyncio.sleep(0)
 
     def _accept(self) -> Leg:
-        passage = Passage(self)
-        self.passages.add(passage)
+        passage = self._door.enter()
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not isinstance(strike.fault, Refuse | Down):
                 strike.fault.on_pipe(passage.down, 0)
-        passage.up.held = self._expecting is not None or self._opening is not None
         return passage.accept()
 
-    @property
-    def _expecting(self) -> RelayStrike | None:
-        """The strike that waits for a request."""
-        return next((it for it in self._strikes if isinstance(it.spot, Upstream) and it.passage is None), None)
-
-    def _choose(self, passage: Passage) -> None:
-        """The first new connection that brings bytes is struck; who comes behind it waits for the next strike a while.
-
-        Whoever strikes each request arms the next time when this one has hit.
-        """
-        strike = self._expecting
-        if strike is None or self._opening is not None:
-            return
+    def _meet(self, strike: RelayStrike, passage: Passage) -> None:
+        """Strike this connection's request; who came behind it waits for the next strike a while."""
         strike.passage = passage
         strike.fault.on_pipe(passage.up, _from(strike))
-        self._opening = asyncio.get_running_loop().call_later(AGAIN_S, self._open)
-        _let(passage)
-
-    def _open(self) -> None:
-        """Those who waited go on, but for new ones where a strike is expected."""
-        self._opening = None
-        for passage in list(self.passages):
-            if passage.up.held and self._expecting is None:
-                _let(passage)
-            elif passage.up.held and passage.up.waiting:
-                self._choose(passage)
+        if strike.expected:
+            asyncio.get_running_loop().call_later(AGAIN_S, self._door.done, strike.expected)
+        let(passage)
 
     async def _arm(self, strike: RelayStrike) -> None:
         match strike.spot:
@@ -195,8 +174,7 @@ class RelayLink:
                 for passage in self.passages:
                     strike.fault.on_pipe(passage.down, passage.down.carried)
             case _:
-                for passage in self.passages:  # the next new one that brings bytes meets it
-                    passage.up.held = passage.up.held or passage.up.carried == 0
+                strike.expected = self._door.expect(functools.partial(self._meet, strike))
 
     async def _passage(self, conn: Address) -> Passage:
         """The passage that the fake knows as `conn`; the fake may have accepted it before we know that it did."""
@@ -211,8 +189,7 @@ class RelayLink:
         self._stop_listening()
         if self._reserved is None:
             self._reserved = _bound(self.address)
-        for passage in list(self.passages):
-            passage.abort()
+        self._door.shut()
         if not await asyncio.to_thread(refused, self.address):
             raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
         strike.prove(None, f"our own connect to {HOST}:{self.address[1]} was refused")
@@ -221,11 +198,6 @@ class RelayLink:
         if self._server:
             self._server.close()
             self._server = None
-
-
-def _let(passage: Passage) -> None:
-    passage.up.held = False
-    passage.client.pump()
 
 
 def _touches(strike: RelayStrike, passage: Passage, pipe: Pipe) -> bool:

@@ -28,7 +28,7 @@ import requests
 
 from wedgehog.harness.network.base import Address, NetworkError
 from wedgehog.harness.network.toxiproxy import Api, ToxiproxyGone
-from wedgehog.harness.ports import free_port
+from wedgehog.harness.ports import HOST, free_port
 
 VERSION = "2.12.0"
 BUILT_BY_GO = "git"  # what a server made by `go install` says of its version
@@ -233,7 +233,7 @@ async def start(
     """
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
     chosen = port or free_port()
-    args = [str(binary), "-host", "127.0.0.1", "-port", str(chosen), "-proxy-metrics"]
+    args = [str(binary), "-host", HOST, "-port", str(chosen), "-proxy-metrics"]
     with (log or Path(os.devnull)).open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
             *args,
@@ -244,8 +244,8 @@ async def start(
             start_new_session=True,
         )
     try:
-        await _answers(("127.0.0.1", chosen), process)
-        yield Server(("127.0.0.1", chosen), process.pid)
+        await _answers((HOST, chosen), process)
+        yield Server((HOST, chosen), process.pid)
     finally:
         await asyncio.shield(_end(process))
 

@@ -30,10 +30,11 @@ from wedgehog.harness.network.base import (
     Spot,
     Upstream,
 )
+from wedgehog.harness.network.door import AGAIN_S, let
 from wedgehog.harness.network.evidence import DownstreamWatch, Evidence, Sockets, UpstreamWatch, Vanished, Watch
 from wedgehog.harness.network.kernel import ESTABLISHED, Count, KernelCounts
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.network.toxic_strike import Stream, ToxicStrike, byte_of, rounds, stream_of, unless, watch_for
+from wedgehog.harness.network.toxic_strike import Stream, ToxicStrike, byte_of, rounds, stream_of, watch_for
 from wedgehog.harness.network.toxiproxy import Counted, ProxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.turnstile import Turnstile
 
@@ -46,8 +47,6 @@ QUIET_S = 2.0
 SETTLE_S = 0.5
 # A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
 INSIDE_S = 0.05
-# How long those who wait at the turnstile wait on, for who wants to strike the next of them too.
-AGAIN_S = 0.02
 # How long the server's count of an ended connection may trail behind the socket's end.
 GRACE_S = 0.25
 
@@ -136,7 +135,7 @@ class ToxicLink:
         for strike in self._strikes:
             strike.withdrawn.set()
         if self.turnstile:
-            await self.turnstile.close()
+            await self.turnstile.shut()
         with contextlib.suppress(ToxiproxyError):
             await self.proxy.destroy()
         for strike in self._strikes:
@@ -155,18 +154,16 @@ class ToxicLink:
 
     async def _strike_next(self, strike: ToxicStrike, turnstile: Turnstile) -> None:
         try:
-            strike.passage = await unless(strike.withdrawn, turnstile.next_one())
-            if strike.passage is None:
-                return strike.settle(None)
-            watch = await self._limit(strike)
-            turnstile.let(strike.passage)
-            await self._see_through(strike, watch)
-            # Whoever strikes the next request too does so before those that waited go on.
-            await asyncio.sleep(AGAIN_S)
+            async with turnstile.next_one(strike.withdrawn) as strike.passage:
+                if strike.passage is None:
+                    return strike.settle(None)
+                watch = await self._limit(strike)
+                let(strike.passage)
+                await self._see_through(strike, watch)
+                # Whoever strikes the next request too does so before those that waited go on.
+                await asyncio.sleep(AGAIN_S)
         except (NetworkError, OSError) as error:
             self._failed(strike, error)
-        finally:
-            turnstile.open()
 
     async def _limit(self, strike: ToxicStrike) -> Watch | None:
         """Arm a limit, while everybody whom it must not hit is held; how to see that it has hit."""
@@ -175,7 +172,6 @@ class ToxicLink:
         strike.holds_turn = True
         try:
             watch = await self._alone(strike)
-            strike.counted = await self.proxy.counted(strike.stream)
             async with self._tuning:
                 for toxic in strike.fault.toxics(strike.at):
                     await self._set(toxic._replace(stream=strike.stream))
@@ -216,10 +212,19 @@ class ToxicLink:
         else:
             await self._still()
         strike.armed_at = asyncio.get_running_loop().time()
-        watch = watch_for(strike, self._evidence.look()) if self._evidence else None
+        watch = watch_for(strike, await self._before(strike, self._evidence)) if self._evidence else None
         if isinstance(watch, DownstreamWatch) and watch.at < watch.base:
             raise NetworkError(f"link {self.name}: byte {watch.at} has passed, {watch.base} bytes are through")
         return watch
+
+    async def _before(self, strike: ToxicStrike, evidence: Evidence) -> Sockets:
+        """The sockets, and what the server had counted by then; who leaves in between would be in both."""
+        async for _ in rounds(QUIET_S):
+            before = evidence.look()
+            strike.counted = await self.proxy.counted(strike.stream)
+            if before.open <= evidence.look().open:
+                return before
+        raise LinkBusy(f"link {self.name}: one connection or another ended all through {QUIET_S:g} s")
 
     async def _quiet(self) -> None:
         if self._evidence is None:
@@ -378,7 +383,7 @@ class ToxicLink:
         self._shut.add(strike)
         await self.proxy.enable(False)
         if self.turnstile:
-            self.turnstile.shut()
+            await self.turnstile.shut()
         if not await asyncio.to_thread(refused, self.address):
             raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
         strike.settle(Proof(None, f"our own connect to {self.address[0]}:{self.address[1]} was refused"))

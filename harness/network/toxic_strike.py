@@ -1,9 +1,9 @@
 """One fault armed on a Toxiproxy link, and looking at it until it has hit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.down import Down
@@ -14,7 +14,6 @@ from wedgehog.harness.network.evidence import DownstreamWatch, Sockets, Upstream
 from wedgehog.harness.network.passage import Passage
 from wedgehog.harness.network.toxiproxy import Counted
 
-T = TypeVar("T")
 Stream = Literal["downstream", "upstream"]
 
 
@@ -89,14 +88,3 @@ async def rounds(timeout_s: float | None = None) -> AsyncIterator[float]:
         wait_s = 0.001 if passed_s < 0.05 else 0.005 if passed_s < 0.5 else 0.02
         await asyncio.sleep(wait_s)
         passed_s += wait_s
-
-
-async def unless(withdrawn: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """What comes of it, None where the event is first."""
-    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(withdrawn.wait())
-    try:
-        await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
-        return None if withdrawn.is_set() else task.result()
-    finally:
-        stop.cancel()
-        task.cancel()

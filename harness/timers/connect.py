@@ -16,6 +16,7 @@ from types import TracebackType
 from wedgehog.harness.agents.base import Outcome, Session
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.outcome import OutcomeKind
+from wedgehog.harness.ports import HOST
 from wedgehog.harness.timers.probe import CONNECT
 from wedgehog.harness.timers.taken import Attempt, Taken
 
@@ -32,13 +33,13 @@ class BlackHole:
     def __enter__(self) -> "BlackHole":
         """Listen, and fill the queue."""
         self._sockets = [socket.socket()]
-        self._sockets[0].bind(("127.0.0.1", 0))
+        self._sockets[0].bind((HOST, 0))
         self._sockets[0].listen(0)
         self.port = int(self._sockets[0].getsockname()[1])
         for _ in range(FILLERS):
             filler = socket.socket()
             filler.setblocking(False)
-            filler.connect_ex(("127.0.0.1", self.port))
+            filler.connect_ex((HOST, self.port))
             self._sockets.append(filler)
         self._own = {one.getsockname()[1] for one in self._sockets}
         return self

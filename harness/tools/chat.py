@@ -19,6 +19,7 @@ from aiohttp import web
 
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.network.base import Address
+from wedgehog.harness.ports import HOST
 
 What = Literal["poll", "send", "other"]
 """A poll that brings a message, a message of the agent's, anything else."""
@@ -71,7 +72,7 @@ class ChatService:
         server.left = self._gone
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, HOST, 0)
         await site.start()
         self.address: Address = self._runner.addresses[0][:2]
         return self

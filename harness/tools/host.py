@@ -24,6 +24,7 @@ from wedgehog.harness.faults.result import Result
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.network.base import Address, Link, NetworkError, Strike, WholeLink
 from wedgehog.harness.network.relay import RelayLink
+from wedgehog.harness.ports import HOST
 from wedgehog.harness.processes import RUN_VARIABLE, Owned, Tree
 from wedgehog.harness.tools.beacon import Phase, dotted
 from wedgehog.harness.tools.control import Control, Server
@@ -145,7 +146,7 @@ class ToolHost:
                 self._tree = Tree(f"{self._mark}/tools")
                 self._stack.push_async_callback(self._tree.end)
                 await self._start()
-                self._front = await RelayLink("front", ("127.0.0.1", self._port)).listen()
+                self._front = await RelayLink("front", (HOST, self._port)).listen()
                 self._stack.push_async_callback(self._front.close)
             else:
                 self._write_command()
@@ -203,7 +204,7 @@ class ToolHost:
             self._process.kill()  # a signal to end that it takes its time to obey must not hit the next turn
             await self._process.ended()
             await self._start()
-            self._front.upstream = ("127.0.0.1", self._port)
+            self._front.upstream = (HOST, self._port)
             if self._refused is not None:
                 await self._refused.heal()
                 self._refused = None

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self
 
 from wedgehog.harness.network.base import Address
+from wedgehog.harness.ports import HOST
 
 LONGEST_LINE_BYTES = 64_000_000
 
@@ -29,7 +30,7 @@ class LineServer:
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_LINE_BYTES)
+        self._listening = await asyncio.start_server(self._serve, HOST, 0, limit=LONGEST_LINE_BYTES)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

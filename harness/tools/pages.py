@@ -7,6 +7,7 @@ from typing import Protocol, Self
 from aiohttp import web
 
 from wedgehog.harness.clock import Clock
+from wedgehog.harness.ports import HOST
 from wedgehog.harness.tools.filler import padded
 
 
@@ -52,13 +53,13 @@ class PageServer:
     ) -> None:
         """`asked(path, status)` hears of every request; delays are divided by `time_scale`."""
         self._pages, self._scale, self._clock, self._asked = pages, time_scale, clock, asked
-        self.address = ("127.0.0.1", 0)
+        self.address = (HOST, 0)
 
     async def __aenter__(self) -> Self:
         """Listen."""
         self._runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True), shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, HOST, 0)
         await site.start()
         self.address = self._runner.addresses[0][:2]
         return self

@@ -11,6 +11,7 @@ import socket
 import sys
 from typing import Any
 
+from wedgehog.harness.ports import HOST
 from wedgehog.harness.tools.disturbance import Disturbance, Line, Web
 from wedgehog.harness.tools.filler import padded
 from wedgehog.harness.tools.lines import LONGEST_LINE_BYTES, line_of
@@ -98,7 +99,7 @@ async def serve_http() -> None:
     app = web.around(_server(harness, tools, disturbance).streamable_http_app())
     # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
+        listening.bind((HOST, 0))
 
         class Ready(uvicorn.Server):
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -205,19 +205,34 @@ async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds
 async def test_the_next_request_is_struck_too_where_that_is_asked_for_at_once(network, worlds):
     """Whoever waits behind the struck one is next, and nobody slips through; one that says nothing is nobody."""
     async with worlds(network, requests=True) as world:
-        first = await world.link.strike(CUT, Upstream(5))
+        strike = await world.link.strike(CUT, Upstream(3))
         await world.connect()
-        clients = [await world.connect() for _ in range(3)]
+        clients = [await world.connect() for _ in range(5)]
         for client in clients:
             client.write(b"0123456789")
-        assert (await first.fired(5)) is not None
-        second = await world.link.strike(CUT, Upstream(6))
-        assert (await second.fired(5)) is not None
-        upstreams = [await world.accept() for _ in range(4)]
+        for at in (4, 5, 6):
+            assert (await strike.fired(5)) is not None
+            strike = await world.link.strike(CUT, Upstream(at))
+        assert (await strike.fired(5)) is not None
+        upstreams = [await world.accept() for _ in range(6)]
         arrived = sorted([(await upstream.ending())[0] for upstream in upstreams], key=len)
-        assert arrived == [b"", b"01234", b"012345", b"0123456789"]
-        await first.heal()
-        await second.heal()
+        assert arrived == [b"", b"012", b"0123", b"01234", b"012345", b"0123456789"]
+
+
+async def test_a_strike_that_is_taken_away_lets_nobody_into_another(network, worlds):
+    """Who waits behind the struck request waits on when a strike that nobody has met yet is healed."""
+    async with worlds(network, requests=True) as world:
+        struck = await world.link.strike(CUT, Upstream(5))
+        first, second = await world.connect(), await world.connect()
+        one, two = await world.accept(), await world.accept()
+        first.write(b"012")
+        assert await one.read(3) == b"012"
+        other = await world.link.strike(CUT, Upstream(7))
+        await other.heal()
+        second.write(b"0123456789")
+        first.write(b"3456789")
+        assert (await struck.fired(5)) is not None
+        assert await two.read(10) == b"0123456789"
 
 
 async def test_a_request_that_is_shorter_than_its_fault_harms_nobody(network, worlds):

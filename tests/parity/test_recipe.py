@@ -12,11 +12,11 @@ from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Downstream, LinkBusy, NetworkError, Upstream, WholeLink
+from wedgehog.harness.network.base import Address, Downstream, LinkBusy, NetworkError, Upstream, WholeLink
 from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.server import start
 from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
-from wedgehog.harness.network.toxiproxy import Api, BadToxic, ToxiproxyGone, ToxiproxyRefused
+from wedgehog.harness.network.toxiproxy import Api, BadToxic, Counted, ToxiproxyGone, ToxiproxyRefused
 from wedgehog.harness.ports import FIRST, LAST, free_port
 
 
@@ -260,3 +260,39 @@ async def test_a_proxy_finds_another_port_where_the_chosen_one_is_taken(networks
             link = await network.open_link("llm", ("127.0.0.1", taken), False)
             assert link.address == ("127.0.0.1", free)
             await link.close()
+
+
+async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proof(toxiproxy, worlds, monkeypatch):
+    """Struck and gone between two looks, a connection is proved by the server's count, to which neighbours add too."""
+    async with worlds(toxiproxy) as world:
+        link = world.link
+        neighbour, its_upstream = await world.pair()
+        await world.carry(its_upstream, neighbour, b"n" * 100)
+        client, upstream = await world.pair()
+        ask = link.proxy.counted
+
+        def gone(conn: Address) -> bool:
+            return all(it.remote != conn or not it.open for it in link._look().agents.values())
+
+        async def leaves_first(stream: str) -> Counted:
+            left = neighbour.sock.getsockname() if neighbour.sock.fileno() >= 0 else None
+            neighbour.close()
+            while left and not gone(left):
+                await asyncio.sleep(0.001)
+            return await ask(stream)
+
+        monkeypatch.setattr(link.proxy, "counted", leaves_first)
+        await link.admit(upstream.peer, 0)
+        strike = await link.strike(Cut(), Downstream(upstream.peer, 10))
+        me = client.sock.getsockname()
+        # All of it before the link can look once.
+        upstream.sock.sendall(b"c" * 50)
+        client.sock.setblocking(True)
+        got = [client.sock.recv(50), client.sock.recv(50)]
+        client.close()
+        while not gone(me):
+            pass
+        assert got == [b"c" * 10, b""]
+        proof = await strike.fired(5)
+        assert proof is not None
+        assert "the server counted 10 bytes" in proof.how
