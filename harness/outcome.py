@@ -37,6 +37,10 @@ STOCK_PATTERNS = (
     r"overloaded",
     r"unavailable",
     r"connection (refused|reset|lost)",
+    r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
+    r"(before|without|early|prematurely|unexpectedly)",
+    r"premature (close|end)",
+    r"socket hang up",
     r"interrupted",
     r"incomplete",
     r"truncated",
