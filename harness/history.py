@@ -317,6 +317,11 @@ class History:
         return any(isinstance(event, LagSeen | Trouble) for event in self.events)
 
     @property
+    def missing(self) -> int | None:
+        """The number of the first event that the record lacks, which numbers them all."""
+        return next((number for number, event in enumerate(self.events) if event.id != number), None)
+
+    @property
     def lag_s(self) -> float:
         """The worst lag of our own."""
         return max((event.worst_s for event in self.of(LagSeen)), default=0.0)

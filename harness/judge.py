@@ -87,6 +87,8 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
 
 def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:
     """What keeps a run from counting at all."""
+    if history.missing is not None:
+        yield error(f"event {history.missing} is missing from the record").named("record")
     if not history.whole:
         yield inconclusive("the record ends before the run does").named("record")
         return

@@ -99,6 +99,14 @@ def test_of_a_record_that_ends_before_its_run_does_nothing_good_can_be_said(word
         assert (judgement.verdict, judgement.says) == ("inconclusive", "the record ends before the run does"), length
 
 
+def test_of_a_record_with_a_hole_nothing_is_said():
+    """Neither that all was well nor that something was not: what is missing may have been the cause, or the end."""
+    for told in (well(well(Telling())).seal().events, spent(Telling(), 14).seal().events):
+        for hole in range(len(told) - 1):
+            judgement = judged(History(events=[*told[:hole], *told[hole + 1 :]]).seal())
+            assert (judgement.verdict, judgement.says) == ("error", f"event {hole} is missing from the record")
+
+
 def test_a_violation_in_a_record_that_was_torn_off_is_still_one():
     """What had happened by then has happened."""
     told = spent(Telling(), 14).seal().events
