@@ -1,5 +1,6 @@
 """What is run on this project, each in an environment of its own: `nox -s tests`, `nox -s chaos`, lint, types."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -46,9 +47,9 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The test-suite; arguments after `--` go to pytest."""
+    """The test-suite, in as many processes as keep the cores busy; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal", *session.posargs)
 
 
 @nox.session

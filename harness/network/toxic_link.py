@@ -31,24 +31,17 @@ from wedgehog.harness.network.base import (
     Upstream,
 )
 from wedgehog.harness.network.door import AGAIN_S, let
-from wedgehog.harness.network.evidence import DownstreamWatch, Evidence, Sockets, UpstreamWatch, Vanished, Watch
-from wedgehog.harness.network.kernel import ESTABLISHED, Count, KernelCounts
+from wedgehog.harness.network.evidence import Evidence, Watch
+from wedgehog.harness.network.kernel import KernelCounts
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.network.toxic_strike import Stream, ToxicStrike, byte_of, rounds, stream_of, watch_for
-from wedgehog.harness.network.toxiproxy import Counted, ProxyApi, ToxiproxyError, name_of
+from wedgehog.harness.network.toxic_strike import Stream, ToxicStrike, byte_of, stream_of
+from wedgehog.harness.network.toxic_witness import INSIDE_S, Witness
+from wedgehog.harness.network.toxiproxy import ProxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.turnstile import Turnstile
 
 STREAMS: tuple[Stream, Stream] = ("downstream", "upstream")
 # More than any connection carries.
 UNLIMITED = 10**15
-# How long bytes that were written before a strike may take to be sent on.
-QUIET_S = 2.0
-# Where the kernel can't be asked: how long after the fake's last write they are taken to have passed.
-SETTLE_S = 0.5
-# A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
-INSIDE_S = 0.05
-# How long the server's count of an ended connection may trail behind the socket's end.
-GRACE_S = 0.25
 
 
 class ToxicLink:
@@ -67,15 +60,12 @@ class ToxicLink:
         self.name, self.upstream, self.resets = name, upstream, resets
         self.proxy, self.turnstile = proxy, turnstile
         self.address = turnstile.address if turnstile else proxy.address
-        self._evidence = Evidence(kernel, proxy.address, upstream) if kernel else None
+        self._witness = Witness(name, proxy, Evidence(kernel, proxy.address, upstream) if kernel else None)
         self._turn = {stream: asyncio.Lock() for stream in STREAMS}
         self._armed: Address | None = None
         self._tuning = asyncio.Lock()
         self._free = asyncio.Event()
         self._free.set()
-        self._conns: dict[Address, int] = {}
-        self._last_write = 0.0
-        self._stalls: dict[ToxicStrike, set[int]] = {}
         self._slow: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
         self._shut: set[ToxicStrike] = set()
         self._strikes: list[ToxicStrike] = []
@@ -94,8 +84,7 @@ class ToxicLink:
         """Let the struck connection through, and everybody when nothing is armed. Await it last in the gate."""
         while self._armed not in (None, conn):
             await self._free.wait()
-        self._conns[conn] = carried
-        self._last_write = asyncio.get_running_loop().time()
+        self._witness.admitted(conn, carried)
 
     async def strike(self, fault: WireFault, spot: Spot) -> ToxicStrike:
         """Arm the fault by the recipe above."""
@@ -125,7 +114,7 @@ class ToxicLink:
                 await self.proxy.enable(True)
                 if self.turnstile:
                     await self.turnstile.listen()
-        self._stalls.pop(strike, None)
+        self._witness.stalls.pop(strike, None)
         await self._release(strike.stream)
         strike.settle(None)
 
@@ -171,7 +160,10 @@ class ToxicLink:
         await self._turn[strike.stream].acquire()
         strike.holds_turn = True
         try:
-            watch = await self._alone(strike)
+            if isinstance(strike.spot, Downstream):
+                self._armed = strike.spot.conn
+                self._free.clear()
+            watch = await self._witness.before(strike)
             async with self._tuning:
                 for toxic in strike.fault.toxics(strike.at):
                     await self._set(toxic._replace(stream=strike.stream))
@@ -193,77 +185,20 @@ class ToxicLink:
         if (strike.fault.then == "rst") != self.resets:
             kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
             raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
-        if self._evidence and any(self._listened_to(it, self._look()) for it in self._stalls):
+        if self._witness.listened_to():
             raise LinkBusy(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
-
-    def _listened_to(self, stall: ToxicStrike, now: Sockets) -> bool:
-        """Whether an agent still waits at a stall: when it hangs up, the proxy closes the connection to the fake."""
-        if isinstance(stall.spot, Downstream):
-            conn = now.proxied.get(stall.spot.conn)
-            return conn is not None and conn.open
-        return any(now.agents[it].state == ESTABLISHED for it in self._stalls[stall] if it in now.agents)
-
-    async def _alone(self, strike: ToxicStrike) -> Watch | None:
-        """Hold every other connection, and wait until what they were sent has been sent on."""
-        if isinstance(strike.spot, Downstream):
-            self._armed = strike.spot.conn
-            self._free.clear()
-            await self._quiet()
-        else:
-            await self._still()
-        strike.armed_at = asyncio.get_running_loop().time()
-        watch = watch_for(strike, await self._before(strike, self._evidence)) if self._evidence else None
-        if isinstance(watch, DownstreamWatch) and watch.at < watch.base:
-            raise NetworkError(f"link {self.name}: byte {watch.at} has passed, {watch.base} bytes are through")
-        return watch
-
-    async def _before(self, strike: ToxicStrike, evidence: Evidence) -> Sockets:
-        """The sockets, and what the server had counted by then; who leaves in between would be in both."""
-        async for _ in rounds(QUIET_S):
-            before = evidence.look()
-            strike.counted = await self.proxy.counted(strike.stream)
-            if before.open <= evidence.look().open:
-                return before
-        raise LinkBusy(f"link {self.name}: one connection or another ended all through {QUIET_S:g} s")
-
-    async def _quiet(self) -> None:
-        if self._evidence is None:
-            await asyncio.sleep(INSIDE_S)
-            return
-        # Whoever was admitted in this very moment writes in the next few rounds of the loop.
-        calm = 0
-        stalled = {cookie for held in self._stalls.values() if len(held) == 1 for cookie in held}
-        struck = {it.spot.conn for it in self._stalls if isinstance(it.spot, Downstream)}
-        async for _ in rounds(QUIET_S):
-            seen = self._evidence.look()
-            self._conns = {conn: n for conn, n in self._conns.items() if conn in seen.proxied}
-            calm = calm + 1 if seen.quiet(self._conns.keys() - struck, stalled) else 0
-            if calm > 1:
-                return
-        raise LinkBusy(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
-
-    async def _still(self) -> None:
-        """Wait until all that agents have sent through the turnstile has been sent on."""
-        if self._evidence is None:
-            await asyncio.sleep(INSIDE_S)
-            return
-        stalled = {cookie for held in self._stalls.values() for cookie in held}
-        async for _ in rounds(QUIET_S):
-            if self._look().still(stalled):
-                return
-        raise LinkBusy(f"link {self.name}: bytes of another request were not sent on in {QUIET_S:g} s")
 
     async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
         """From armed to proved, or given up; the limit is lifted in any case."""
         try:
-            proof = await (self._hit(strike, watch) if watch else self._settled(strike))
+            proof = await self._witness.proof(strike, watch)
             if proof and (watch is None or watch.swallows):
                 await asyncio.sleep(INSIDE_S)
             await self._lift(strike)
-            if proof and watch and await self._overran(watch):
+            if proof and watch and await self._witness.overran(watch):
                 proof = None
             if proof and isinstance(strike.fault, Stall) and not strike.withdrawn.is_set():
-                self._stalls[strike] = self._held_by(strike, watch)
+                self._witness.holds(strike, watch)
             self._step_back(strike)
             await self._release(strike.stream)
             strike.settle(proof)
@@ -271,60 +206,6 @@ class ToxicLink:
             self._failed(strike, error)
         finally:
             self._step_back(strike)
-
-    async def _overran(self, watch: Watch) -> bool:
-        """Whether bytes that should have been lost arrived once the limit was lifted."""
-        await asyncio.sleep(0.002)
-        return self._evidence is not None and watch.overran(self._evidence.look())
-
-    def _held_by(self, strike: ToxicStrike, watch: Watch | None) -> set[int]:
-        """The sockets towards agents that a stall may be holding open."""
-        if watch is None:
-            return set()
-        if isinstance(watch, UpstreamWatch):
-            return {it.cookie for it in watch.own(self._look())}
-        return {it.cookie for it in self._agents() if it.sent == strike.at and watch.suspects(it.cookie)}
-
-    async def _hit(self, strike: ToxicStrike, watch: Watch) -> Proof | None:
-        """Look until the bytes have arrived, the connection is over, or the strike is withdrawn."""
-        over_s = 0.0
-        async for waited_s in rounds():
-            now = self._look()
-            finding = watch.see(now)
-            if isinstance(finding, Vanished):
-                finding = await self._ended(strike, watch, finding)
-            if finding:
-                return finding
-            over_s = over_s + waited_s if watch.over(now) else 0.0
-            if strike.withdrawn.is_set() or over_s > GRACE_S:
-                return None
-        return None
-
-    def _look(self) -> Sockets:
-        return self._evidence.look() if self._evidence else Sockets({}, {}, {})
-
-    async def _ended(self, strike: ToxicStrike, watch: Watch, vanished: Vanished) -> Proof | None:
-        """Ask the server what it counted on connections that have ended: exactly what the strike lets pass?"""
-        counted = await self.proxy.counted(strike.stream)
-        before = strike.counted or Counted(0, 0)
-        received, sent = counted.received - before.received, counted.sent - before.sent
-        if sent != vanished.expected:
-            return None
-        if isinstance(watch, UpstreamWatch) and watch.swallows and not (received or watch.knocked):
-            return None
-        return Proof(strike.at, f"the server counted {sent} bytes on connections that have ended since")
-
-    async def _settled(self, strike: ToxicStrike) -> Proof | None:
-        """Without the kernel's counts: some time after the last write, take it that the bytes have passed."""
-        loop = asyncio.get_running_loop()
-        rest = SETTLE_S
-        while rest > 0 and not strike.withdrawn.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(strike.withdrawn.wait(), rest)
-            rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
-        if strike.withdrawn.is_set() or (strike.passage and strike.passage.up.carried < max(1, strike.at)):
-            return None
-        return Proof(None, f"{SETTLE_S:g} s have passed since they were sent; this system keeps no count")
 
     async def _lift(self, strike: ToxicStrike) -> None:
         """Lift the limit: first the barrier (see 3.), then for good."""
@@ -343,7 +224,7 @@ class ToxicLink:
     async def _release(self, stream: Stream) -> None:
         """Let closes pass again once no stall is held that way; those that are still open end now."""
         async with self._tuning:
-            if not self._turn[stream].locked() and not any(it.stream == stream for it in self._stalls):
+            if not self._turn[stream].locked() and not any(it.stream == stream for it in self._witness.stalls):
                 await self._set(Toxic("slow_close", {"delay": 0}, stream))
 
     async def _set(self, toxic: Toxic) -> None:
@@ -359,25 +240,16 @@ class ToxicLink:
         if isinstance(strike.spot, Upstream) and strike.at:
             raise NetworkError(f"{strike.fault.name} of a request starts at its first byte, not at {strike.at}")
         if isinstance(strike.spot, Downstream):
-            await self._quiet()
-        base = {it.cookie: it.sent for it in self._agents()}
+            await self._witness.quiet()
+        base = self._witness.sent()
         for toxic in strike.fault.toxics(strike.at):
             name = f"{name_of(toxic)}_{len(self._strikes)}"
             await self.proxy.add(toxic._replace(stream=strike.stream), name)
             strike.names.append(name)
-        strike.task = asyncio.get_running_loop().create_task(self._see_flow(strike, base))
+        strike.task = asyncio.create_task(self._see_flow(strike, base))
 
     async def _see_flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
-        """A pace or a delay has hit as soon as a byte has passed under it."""
-        async for _ in rounds():
-            if strike.withdrawn.is_set():
-                return strike.settle(None)
-            if self._evidence is None or any(it.sent > base.get(it.cookie, 0) for it in self._agents()):
-                return strike.settle(Proof(None, f"{', '.join(strike.names)} was on while bytes passed"))
-        return None
-
-    def _agents(self) -> list[Count]:
-        return list(self._evidence.look().agents.values()) if self._evidence else []
+        strike.settle(await self._witness.flow(strike, base))
 
     async def _close_port(self, strike: ToxicStrike) -> None:
         self._shut.add(strike)

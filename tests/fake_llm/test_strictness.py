@@ -110,7 +110,7 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
     },
 }
 """Ollama compares no calls with results, and knows no wrong role."""
-PAIRING = {"unpaired", "orphan", "duplicate result", "duplicate call", "misplaced"}
+PAIRING = ("unpaired", "orphan", "duplicate result", "duplicate call", "misplaced")
 NO_KEY = {
     "anthropic": (401, "x-api-key header is required"),
     "openai-chat": (401, "You didn't provide an API key."),

@@ -6,6 +6,7 @@ plain server of the official package with nothing in between.
 
 import asyncio
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -162,7 +163,7 @@ class Hosted:
         self.nemesis = Nemesis(scenario.plan(1), {}, self.history, WallClock())
         positions = Positions("wbcdf")
         self.tools = RunTools(scenario, agent, self.nemesis, self.history, positions, WallClock(), 1.0)
-        self.tools.place(folder, "test-of-tools/1", folder / "tools.log")
+        self.tools.place(folder, f"test-of-tools-{os.getpid()}/1", folder / "tools.log")
         for n, city in enumerate(faults, start=1):
             self.tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))
 

@@ -1,5 +1,6 @@
 """Small real agents, written to a file and run as processes."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -20,7 +21,7 @@ def place(tmp_path: Path) -> Place:
         llm_url="http://127.0.0.1:9",
         key="canary",
         session="s1",
-        run_id=f"test-{tmp_path.parent.name}-{tmp_path.name}/run",
+        run_id=f"test-{os.getpid()}-{tmp_path.name}/run",
         log=tmp_path / "agent.log",
         clock=WallClock(),
         time_scale=50,

@@ -77,7 +77,7 @@ async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, insi
     """What comes behind the struck byte is lost, however slow the server is: nothing of a later write passes."""
     proxy = SlowLimiter(inside_s, deciding_s)
     link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._evidence = proxy  # type: ignore[assignment]
+    link._witness.evidence = proxy  # type: ignore[assignment]
     await link.admit(AGENT, 0)
     strike = await link.strike(Stall(), Downstream(AGENT, at))
     writing = asyncio.gather(proxy.carry(300), return_exceptions=True)
@@ -105,7 +105,7 @@ async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server(
 
     proxy = Gone(0, 0)
     link = await ToxicLink("ipc:db", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._evidence = proxy  # type: ignore[assignment]
+    link._witness.evidence = proxy  # type: ignore[assignment]
     strike = await link.strike(Stall(), Downstream(AGENT, 100))
     await link.close()
     assert await strike.fired(1) is None

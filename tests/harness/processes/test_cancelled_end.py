@@ -1,6 +1,7 @@
 """A run that is stopped twice still ends its processes."""
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from wedgehog.harness.processes import Tree
 
 async def test_a_cancelled_end_ends_everything_first(tmp_path: Path):
     """Also while every thread of the shared pool is busy with others' work."""
-    tree = Tree("test-cancelled-end/1")
+    tree = Tree(f"test-cancelled-end-{os.getpid()}/1")
     code = "import time; time.sleep(60)"
     owned = await tree.start([sys.executable, "-c", code], env={}, cwd=tmp_path, log=tmp_path / "log")
     go_on = threading.Event()

@@ -18,11 +18,12 @@ from wedgehog.harness.tools.host import NoToolHost, ToolHost
 from wedgehog.harness.tools.words import HostTool
 
 TOOLS = {"weather": HostTool(answer="21 °C")}
+MARK = f"test-host-{os.getpid()}/1"
 
 
 def host(way: Any, folder: Path, **more: Any) -> ToolHost:
     nobody: Any = None
-    return ToolHost(TOOLS, way, folder, "c/1", folder / "log", WallClock(), 1.0, nobody, nobody, **more)
+    return ToolHost(TOOLS, way, folder, MARK, folder / "log", WallClock(), 1.0, nobody, nobody, **more)
 
 
 async def test_a_missing_package_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -48,7 +49,7 @@ async def test_the_command_is_the_owners_alone_and_stands_behind_its_pipe(tmp_pa
     async with host("stdio", tmp_path, pipe=("/bin/echo", "--")) as found:
         assert found.command.stat().st_mode & 0o777 == 0o700
         said = subprocess.run([found.command], capture_output=True, text=True, check=True, env={}).stdout
-        assert said.startswith("-- env WEDGEHOG_TOOLS=127.0.0.1:") and "WEDGEHOG_RUN=c/1/agent/tools" in said
+        assert said.startswith("-- env WEDGEHOG_TOOLS=127.0.0.1:") and f"WEDGEHOG_RUN={MARK}/agent/tools" in said
         assert found.pids == ()
 
 
@@ -89,7 +90,7 @@ async def asking(tmp_path: Path, manual_clock: Any) -> Any:
 
     async def make(tool: HostTool, **harm: Any) -> Any:
         told: Any = Told(**harm)
-        found = ToolHost({"weather": tool}, "stdio", tmp_path, "c/1", tmp_path / "log", manual_clock, 10.0, told, told)
+        found = ToolHost({"weather": tool}, "stdio", tmp_path, MARK, tmp_path / "log", manual_clock, 10.0, told, told)
         await stack.enter_async_context(found)
         found.offers.add("wbcdf1x1x1", "weather", {})
         server = Server(7, "stdio", asyncio.get_running_loop().create_future())
@@ -161,7 +162,7 @@ async def test_a_call_that_the_model_never_made_is_answered_and_harmed_by_nobody
     """It has no place in the story; that it came is on record."""
     pytest.importorskip("mcp")
     told: Any = Told(lost=True)
-    async with ToolHost(TOOLS, "stdio", tmp_path, "c/1", tmp_path / "log", manual_clock, 1.0, told, told) as found:
+    async with ToolHost(TOOLS, "stdio", tmp_path, MARK, tmp_path / "log", manual_clock, 1.0, told, told) as found:
         server: Any = Server(7, "stdio", asyncio.get_running_loop().create_future())
         call = asyncio.create_task(found._asked(server, {"do": "call", **CALL}))  # type: ignore[arg-type]
         await manual_clock.advance(0.1)
