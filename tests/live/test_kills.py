@@ -7,7 +7,7 @@ import pytest
 
 from wedgehog.harness.event import AgentKilled, AgentStarted, BeaconSeen, FaultFired, Frozen, SessionSaved, Thawed
 
-TOOL = [{"tool": "shell", "args": {"command": "sleep 0.6"}}, {"text": "It went well. {nonce}"}]
+TOOL = [{"tool": "shell", "args": {"command": "sleep 1.5"}}, {"text": "It went well. {nonce}"}]
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 
 
