@@ -7,7 +7,6 @@ import pytest
 
 from wedgehog.harness.event import AgentKilled, AgentStarted, BeaconSeen, FaultFired, Frozen, SessionSaved, Thawed
 
-TOOL = [{"tool": "shell", "args": {"command": "sleep 1.5"}}, {"text": "It went well. {nonce}"}]
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 
 
@@ -16,9 +15,15 @@ def play(sound: Any) -> Callable[..., dict[str, Any]]:
     """Plays three messages against the sound agent, once with each fault, all in one campaign."""
 
     def played(
-        *, way: str = "command", network: str = "--network=embedded", invariants: Any = None, **faults: Any
+        *,
+        way: str = "command",
+        network: str = "--network=embedded",
+        invariants: Any = None,
+        tool_s: float = 0.6,
+        **faults: Any,
     ) -> Any:
-        turns = [{"user": "Run it.", "model": TOOL}, AND, AND]
+        work = [{"tool": "shell", "args": {"command": f"sleep {tool_s}"}}, {"text": "It went well. {nonce}"}]
+        turns = [{"user": "Run it.", "model": work}, AND, AND]
         stories = {
             name: {"turns": turns, "faults": [{"link": "agent", "at": at, "do": do}], "invariants": invariants or {}}
             for name, (at, do) in faults.items()
@@ -54,12 +59,13 @@ def test_a_kill_strikes_at_the_wire_event_the_beacon_or_the_file_that_its_trigge
         behind_event=({"event": 3}, "kill"),
         behind_byte=({"byte": 40}, "kill"),
         terminal=({"phase": "terminal"}, "kill"),
-        linger=({"phase": "linger", "after_s": 0.1}, "kill"),
         tool_done=({"tool": 1, "when": "done"}, "kill"),
         written=({"session": "written"}, "kill"),
         second_step=({"step": 2}, "kill"),
         timer=({"after_s": 0.6}, "kill"),
     )
+    # Whatever else this machine does, the tool is at work when this one comes.
+    runs |= play(network=network, tool_s=5, linger=({"phase": "linger", "after_s": 0.1}, "kill"))
     for name, it in runs.items():
         assert it.kinds[0] == "killed" or name == "tool_done", (name, it.kinds, it.says)
         assert it.verdict == "pass", (name, it.row)

@@ -44,7 +44,7 @@ class Conn:
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
-    async def ending(self, silence_s: float = 0.3) -> tuple[bytes, str]:
+    async def ending(self, silence_s: float = 1.0) -> tuple[bytes, str]:
         """All that still comes, and how it ends."""
         got = b""
         while True:

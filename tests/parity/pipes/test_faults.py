@@ -146,10 +146,11 @@ async def test_a_reset_kills_no_tool_that_does_not_care_for_its_pipes(rigs: Any,
 @pytest.mark.parametrize(("ending", "heard"), [("stall", "nothing"), ("fin", "the end")])
 async def test_a_fault_of_its_input_lets_the_tool_hear_so_much(rigs: Any, network: Any, ending: str, heard: str):
     """Its stdin carries n bytes, then silence or the end; its output is untouched."""
-    code = """
+    patience_s = 1 if heard == "nothing" else 10
+    code = f"""
 import os, select
 got = b""
-while select.select([0], [], [], 0.5)[0]:
+while select.select([0], [], [], {patience_s} if len(got) >= 300 else 10)[0]:
     data = os.read(0, 4096)
     got += data
     if not data:
