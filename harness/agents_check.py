@@ -2,16 +2,18 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.campaign import Campaign, Options
 from wedgehog.harness.control import ControlFacts
-from wedgehog.harness.history import History, read
+from wedgehog.harness.event import HostRefused
+from wedgehog.harness.history import Call, History, ToolUse, Turn, read
 from wedgehog.harness.network.choose import Mode
-from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.outcome import outcome_of, plain
 from wedgehog.harness.store import Judgement
 
 
@@ -51,13 +53,104 @@ async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> li
 def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[Finding]:
     """What a control run showed, one line each, in words that the spec's author can act on."""
     if not facts.passed:
-        yield Finding(False, facts.says)
+        yield Finding(False, _failed(agent, facts, history))
+        yield from _refused_hosts(history, facts.says)
         return
-    first = history.turns[0]
-    call = next(call for call in first.calls if call.paid)
+    call = _answering(history.turns[0])
     stream = "streamed" if call.arrived.stream else "not streamed"
     yield Finding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
     yield Finding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
+    yield from list(_lost_words(agent, history)) or _later(facts, history)
+    background = [call for turn in history.turns for call in turn.calls if not call.main]
+    if background or facts.background:
+        yield Finding(True, "it makes calls beside the conversation; they are answered and counted apart")
+    yield from _refused_hosts(history)
+    for refusal in sorted(facts.refusals):
+        yield Finding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
+
+
+def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
+    """Why the first message was not answered; a known runtime's installation is suspected before the file for it."""
+    if agent.install is None or history.calls:
+        return facts.says
+    says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
+    again = f"wedgehog agents install {agent.installed_as}@{agent.version} --again"
+    return f"{says}. If its installation is broken: {again}"
+
+
+def _answering(turn: Turn) -> Call:
+    """The call whose words came out as the answer: each reply ends with a nonce of its own."""
+    paid = [call for call in turn.calls if call.paid]
+    answer = plain(turn.end.answer) if turn.end else ""
+    return next((call for call in paid if (nonce := _last_word(call)) and nonce in answer), paid[0])
+
+
+def _last_word(call: Call) -> str:
+    return plain("".join((call.ended.text_delivered if call.ended else "").split()[-1:]))
+
+
+def _tools(facts: ControlFacts, history: History) -> Iterator[Finding]:
+    names = ", ".join(sorted(facts.tools)) or "none"
+    if not facts.shell:
+        says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
+        yield Finding(False, says, optional=True)
+        return
+    uses = [use for use in history.tool_uses if use.turn > 1]
+    well = any(use.done and use.results for use in uses)
+    yield Finding(well, _shell_words(uses, f"(tools: {names})"))
+
+
+def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
+    """How far a shell command came: its own traces tell whether it was run, the requests what was sent back."""
+    best = max(uses, key=lambda use: (bool(use.results) + bool(use.done), bool(use.started)), default=None)
+    if best is None or not (best.results or best.started):
+        return f"a shell tool is advertised {tools}, but its command was not run, and no request carried a result"
+    if not best.results:
+        return f"the shell command was run {tools}, but no request carried its result"
+    if best.done:
+        return f"a shell command was run and its result sent back {tools}"
+    if best.started:
+        return f"a result came back before the shell command had ended {tools}"
+    if any(result.printed for asked in best.results for result in asked.results if result.token == best.token):
+        return (
+            f"a shell command was run {tools} and its result came back, but it left no trace in the run's folder: "
+            "is it run in a sandbox or on another machine? Checks of what was run see nothing of it"
+        )
+    return (
+        f"a result came back without the shell command having been run {tools}: does the agent ask for permission? "
+        "Give it the option or the setting with which it runs commands without asking"
+    )
+
+
+def _lost_words(agent: AgentSpec, history: History) -> Iterator[Finding]:
+    """Messages after which there were requests, and none that holds their words, by what should be written."""
+    seen = {number for call in history.calls for number in call.arrived.turns_seen}
+    lost: dict[str, list[str]] = {}
+    for turn in history.turns:
+        asked = any(turn.stimulus and call.arrived.id > turn.stimulus.id for call in history.calls)
+        if asked and turn.number not in seen:
+            lost.setdefault(_where_words_go(agent, first=turn.number == 1), []).append(str(turn.number))
+    for where, turns in lost.items():
+        what = f"message {turns[0]}" if len(turns) == 1 else f"messages {', '.join(turns)}"
+        holds = "its words" if len(turns) == 1 else "their words"
+        yield Finding(False, f"{what} did not reach the model: no request holds {holds}; {where}")
+
+
+def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
+    if agent.kind == "callable":
+        return "does the function pass its first argument on to the model?"
+    if agent.kind == "chat":
+        return "does the agent pass what it polls on to the model?"
+    line = "command" if first or agent.resume is None else "resume"
+    http = agent.http and (agent.http.url, agent.http.headers, agent.http.body)
+    key, place = ("http", "the `body` of `http`") if http else (line, f"`{line}`")
+    if any(name == "message" for _, name in written_in(http or getattr(agent, line))):
+        return f"`{key}` has {{message}}: does the agent pass it on to the model as it is?"
+    return f"write {{message}} in {place} where the user's words go"
+
+
+def _later(facts: ControlFacts, history: History) -> Iterator[Finding]:
+    """What came of the second message; where words were lost it says nothing about the agent."""
     yield from _tools(facts, history)
     yield Finding(
         facts.resumes,
@@ -67,23 +160,14 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
         optional=True,
     )
     yield from _recovery(history)
-    background = [call for turn in history.turns for call in turn.calls if not call.main]
-    if background or facts.background:
-        yield Finding(True, "it makes calls beside the conversation; they are answered and counted apart")
-    for refusal in sorted(facts.refusals):
-        yield Finding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
 
 
-def _tools(facts: ControlFacts, history: History) -> Iterator[Finding]:
-    names = ", ".join(sorted(facts.tools)) or "none"
-    if not facts.shell:
-        says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
+def _refused_hosts(history: History, told: str = "") -> Iterator[Finding]:
+    """Hosts that it asked for and did not get, but for those that are told already."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in told]
+    if refused:
+        says = f"it asked for hosts that it did not get: {', '.join(refused)}; what it needs goes under `hosts:`"
         yield Finding(False, says, optional=True)
-        return
-    carried = any(result.token for turn in history.turns[1:] for call in turn.calls for result in call.arrived.results)
-    says = f"a shell command was run and its result sent back (tools: {names})"
-    missing = f"a shell tool is advertised (tools: {names}), but no request carried the command's result"
-    yield Finding(carried, says if carried else missing)
 
 
 def _recovery(history: History) -> Iterator[Finding]:

@@ -177,6 +177,7 @@ class Campaign:
                 "prices": str(price_table_date()),
                 "families": {entry.file.scenario.name: entry.file.family for entry in self.entries},
                 "whys": {entry.file.scenario.name: entry.file.scenario.why for entry in self.entries},
+                "tags": {entry.file.scenario.name: entry.file.scenario.tags for entry in self.entries},
             }
         )
 

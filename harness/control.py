@@ -15,7 +15,7 @@ from wedgehog.harness.event import CallUnscripted, HostRefused, RequestRefused, 
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.history import History
 from wedgehog.harness.network.hosts import why_no_hosts
-from wedgehog.harness.outcome import TRACE, exception_in, outcome_of
+from wedgehog.harness.outcome import TRACE, causes, exception_in, outcome_of
 from wedgehog.harness.processes.disk import why_no_disk
 from wedgehog.harness.scenario import Scenario
 from wedgehog.harness.tools.links import HOST, PIPE
@@ -48,6 +48,10 @@ class ControlFacts:
     """Whether it makes calls beside the conversation: titles, loop checks."""
     refusals: frozenset[str] = frozenset()
     """Messages of refusals (not for pairing) that the agent gets without any fault too."""
+    usual: frozenset[str] = frozenset()
+    """Lines that sound like an error, which it prints without any fault too."""
+    exit_s: float = 0.0
+    """From the last reply to the end of the turn, at most."""
 
 
 def control_scenario() -> Scenario:
@@ -94,7 +98,10 @@ def read_control(
     refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
     background = any(not shape.alike(other) for other in shapes.values())
     streams = call.arrived.stream
-    return ControlFacts(True, "", start_up, shape, shape.tools, shell, streams, resumes, background, refusals)
+    said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
+    usual = causes(said, history.run.error_patterns)
+    listed = (shape.tools, shell, streams, resumes, background, refusals, usual)
+    return ControlFacts(True, "", start_up, shape, *listed, exit_s=max(turn.exit_s for turn in history.turns))
 
 
 def _why(history: History) -> str:

@@ -75,10 +75,14 @@ class RunStarted(Event):
     """More patterns (of the agent's spec) that mean "this is an error, not an answer"."""
     error_at_path: bool = False
     """The spec names a place of its own for errors (JSON), so that any word there is an error."""
+    usual: tuple[str, ...] = ()
+    """Lines that sound like an error and that the control run printed too, when all was well; numbers are masked."""
     carries_nonces: bool = True
     """Whether the control run showed that answers carry the model's words."""
     start_up_s: float = 0.0
     """From a message to the first request, as the control run measured it."""
+    exit_s: float = 0.0
+    """From the last reply to the end of the turn, as the control run measured it."""
     turns: int = 1
     """How many stimuli the scenario gives (the recovery message is one more)."""
     price_as: str = "claude-sonnet-4-6"

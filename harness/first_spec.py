@@ -3,10 +3,13 @@
 What is asked is what nobody can guess: the command line, the wire format, and how the agent is told where its model is.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
 
 import yaml
 
@@ -52,12 +55,13 @@ def wrong_name(name: str) -> str:
 def wrong_command(command: str) -> str:
     """What is wrong with a command line; empty where nothing is."""
     try:
-        words = shlex.split(command)
+        shlex.split(command)
     except ValueError as bad:
         return f"not a command line: {bad}"
+    words = _split(command)[1]
     if not words:
         return "a command line is needed"
-    return "" if "{message}" in command else "write {message} where the user's message goes"
+    return "" if any("{message}" in word for word in words) else "write {message} where the user's message goes"
 
 
 def wrong_resume(command: str) -> str:
@@ -66,23 +70,36 @@ def wrong_resume(command: str) -> str:
 
 
 def spec_text(answers: Answers, file: str) -> str:
-    """The spec file's content."""
-    spec: dict[str, object] = {
-        "name": answers.name,
-        "wire": answers.wire,
-        "command": _relative(shlex.split(answers.command)),
-    }
-    if answers.resume:
-        spec["resume"] = _relative(shlex.split(answers.resume))
-    spec["env"] = WIRES[answers.wire][0]
+    """The content of the spec `file`; what the command line names from here is named there as seen from that file."""
+    env, command = _split(answers.command)
+    more, resume = _split(answers.resume)
+    spec: dict[str, object] = {"name": answers.name, "wire": answers.wire, "command": _seen_from(file, command)}
+    if resume:
+        spec["resume"] = _seen_from(file, resume)
+    spec["env"] = {**env, **more, **WIRES[answers.wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     return HEAD.replace("{file}", file) + body + HINTS
 
 
-def _relative(argv: list[str]) -> list[str]:
-    """A file named from here is beside the spec: the agent's own working folder is another one."""
-    python = ["{python}"] if argv[:1] in (["python"], ["python3"]) else argv[:1]
-    source = re.compile(r"(\./)?[\w./-]+\.(py|js|mjs|ts|sh)")
-    rest = [f"{{here}}/{word}" if source.fullmatch(word) else word for word in argv[1:]]
-    first = f"{{here}}/{python[0][2:]}" if python[0].startswith("./") else python[0]
-    return [first, *(word.replace("{here}/./", "{here}/") for word in rest)]
+def _split(line: str) -> tuple[dict[str, str], list[str]]:
+    """A command line as a shell reads it: the `NAME=VALUE` before it, and the command."""
+    words = shlex.split(line)
+    given = list(takewhile(re.compile(r"[A-Za-z_]\w*=").match, words))
+    return dict(word.split("=", 1) for word in given), words[len(given) :]
+
+
+def _seen_from(file: str, argv: list[str]) -> list[str]:
+    """A file named from here is named as seen from the spec: the agent has a working folder of its own."""
+    folder = Path(file).resolve().parent
+    source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
+    first = "{python}" if argv[0] in ("python", "python3") else argv[0]
+    named = [first if "/" not in first else _there(first, folder)]
+    return [*named, *(_there(word, folder) if source.fullmatch(word) else word for word in argv[1:])]
+
+
+def _there(name: str, folder: Path) -> str:
+    """`name`, of a file, as a spec in `folder` writes it."""
+    path = Path(name).expanduser() if name.startswith("~/") else Path(name)
+    if name.startswith("{") or path.is_absolute():
+        return str(path)
+    return f"{{here}}/{Path(os.path.relpath(path, folder)).as_posix()}"

@@ -241,6 +241,12 @@ class Turn:
         """From the first request until the turn was over."""
         return None if self.end is None else max(0.0, self.end.at_s - self.start_s)
 
+    @property
+    def exit_s(self) -> float:
+        """From its last reply until it was over; 0 without a reply."""
+        last = max((call.ended.at_s for call in self.main_calls if call.ended is not None), default=None)
+        return 0.0 if last is None or self.end is None else max(0.0, self.end.at_s - last)
+
     def __str__(self) -> str:
         """`turn 2`, or `the recovery message`."""
         return "the recovery message" if self.recovery else f"turn {self.number}"

@@ -33,10 +33,11 @@ STOCK_PATTERNS = (
     r"error\s*[:(]",
     r"\[error\]",
     r"timed? ?out",
-    r"rate.?limit",
+    r"rate.?limit|too many requests|quota",
+    r"unauthori[sz]ed|authentication|api.?key",
     r"overloaded",
     r"unavailable",
-    r"connection (refused|reset|lost)",
+    r"connection( was)? (refused|reset|lost|aborted|broken)",
     r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
     r"(before|without|early|prematurely|unexpectedly)",
     r"premature (close|end)",
@@ -44,7 +45,7 @@ STOCK_PATTERNS = (
     r"interrupted",
     r"incomplete",
     r"truncated",
-    r"HTTP [45]\d\d",
+    r"(HTTP|status)( code)? [45]\d\d",
 )
 """They name a cause, never an apology."""
 
@@ -110,9 +111,12 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
 def told_of(turn: Turn) -> int | None:
     """The status of a refusal that its output names: an agent that tries again aloud is not silent."""
     end = turn.end
-    said = "" if end is None else uncoloured(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}")
-    statuses = dict.fromkeys(call.refused.status for call in turn.main_calls if call.refused)
-    return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
+    return None if end is None else _status_in(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}", turn)
+
+
+def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
+    """The lines that name a cause, with their numbers masked; `more`: an agent's own patterns."""
+    return frozenset(_masked(line) for line in uncoloured(text).splitlines() if _matching(line, more))
 
 
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
@@ -143,7 +147,8 @@ def _surfaced(turn: Turn, history: History) -> TurnOutcome | None:
         return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(words)}")
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {_short(end.error)}")
-    pattern = _matching(f"{end.answer}\n{end.error}", history.run.error_patterns)
+    said = _unusual(f"{end.answer}\n{end.error}", history)
+    pattern = _matching(said, history.run.error_patterns) or _status_in(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
@@ -191,6 +196,22 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
         return True
     part = nonce[:CUT_NONCE_CHARS]
     return len(part) == CUT_NONCE_CHARS and part in delivered and part in shown
+
+
+def _unusual(text: str, history: History) -> str:
+    """What it does not say too when all is well."""
+    usual = history.run.usual
+    return "\n".join(line for line in uncoloured(text).splitlines() if _masked(line) not in usual)
+
+
+def _masked(line: str) -> str:
+    return re.sub(r"\d+", "#", line.strip())
+
+
+def _status_in(text: str, turn: Turn) -> int | None:
+    said = uncoloured(text)
+    statuses = dict.fromkeys(call.refused.status for call in turn.main_calls if call.refused)
+    return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
 
 
 def _matching(text: str, more: tuple[str, ...]) -> str | None:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from wedgehog.harness.faults.base import Fault
 
-Phase = Literal["connect", "request", "headers", "body", "terminal", "linger"]
+Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 StickTo = Literal["call", "connection", "link"]
 
 ALWAYS = -1

@@ -84,10 +84,14 @@ class Job:
 
     @property
     def turn_s(self) -> float:
-        """The smaller of the spec's and the scenario's turn bound, in real seconds."""
+        """The smaller of the spec's and the scenario's turn bound, in real seconds; the control run has the stock one.
+
+        There it is to be seen how long the agent takes to exit, whatever its limit is.
+        """
         asked = (self.scenario.invariants.get("turn_deadline") or {}).get("turn_s")
         mine = float(asked) / self.time_scale if asked is not None else None
-        return min([bound for bound in (mine, self.agent.limits.turn_s) if bound is not None], default=TURN_S)
+        limit = self.agent.limits.turn_s if self.control else None
+        return min([bound for bound in (mine, limit) if bound is not None], default=TURN_S)
 
 
 async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tuple[History, ControlFacts | None]:
@@ -190,7 +194,7 @@ class _Run:
                 self.positions,
                 watchdog,
                 self.clock,
-                Bounds(self.job.turn_s, spec.start_s, self.job.control.start_up_s if self.job.control else 0.0),
+                self._bounds(),
                 stays=spec.kind != "command",
                 look=self.trail.look,
                 sessions=sessions,
@@ -252,6 +256,10 @@ class _Run:
             history, shapes, shells, self._answered_by() if history.turns else None, self.job.agent.wire
         )
 
+    def _bounds(self) -> Bounds:
+        control = self.job.control or ControlFacts(False)
+        return Bounds(self.job.turn_s, self.job.agent.start_s, control.start_up_s, control.exit_s)
+
     def _frame(self) -> None:
         job = self.job
         self.history.add(
@@ -263,8 +271,10 @@ class _Run:
                 started=self.clock.wall().isoformat(),
                 error_patterns=job.agent.errors,
                 error_at_path=job.agent.error_at_path,
+                usual=tuple(sorted(job.control.usual)) if job.control else (),
                 carries_nonces=job.control is None or job.control.passed,
                 start_up_s=job.control.start_up_s if job.control else 0.0,
+                exit_s=job.control.exit_s if job.control else 0.0,
                 turns=len(job.scenario.turns),
                 price_as=job.agent.price_as,
             )

@@ -84,7 +84,7 @@ class TurnWords(Words):
         if self.during is not None and self.append is not None:
             raise BadValue("nobody appends to a session in the middle of a turn", "append")
         if self.during is not None and self.during.phase in ("connect", "request"):
-            raise BadValue("a message is given at headers, body, terminal or linger", "during", "phase")
+            raise BadValue("a message is given at headers, body, middle, terminal or linger", "during", "phase")
         return self
 
     @property
@@ -203,7 +203,7 @@ def _aimed(fault: Fault, words: FaultWords) -> None:
         hint = "" if server or words.link != HOST else ", or `whom: server`"
         raise BadValue(f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link")
     if words.at.phase in ("connect", "request"):
-        raise BadValue("a fault on processes strikes at headers, body, terminal or linger", "at", "phase")
+        raise BadValue("a fault on processes strikes at headers, body, middle, terminal or linger", "at", "phase")
 
 
 class PageWords(Words):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from wedgehog.fake_llm.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
@@ -13,6 +14,9 @@ from wedgehog.harness.judge import judge
 from wedgehog.harness.scenario import load_scenario
 from wedgehog.harness.selection import Entry, for_others
 from wedgehog.harness.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
+
+LISTED = ("tools", "refusals", "usual")
+"""What of the control run's facts is a set."""
 
 
 def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
@@ -24,7 +28,7 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes((entry.file.path.parent / name).read_bytes())
     facts = asdict(control)
-    facts |= {"tools": sorted(control.tools), "refusals": sorted(control.refusals)}
+    facts |= {key: sorted(facts[key]) for key in LISTED}
     if control.shape is not None:
         facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
     inputs = {
@@ -117,6 +121,6 @@ def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
 def _control_of(data: object) -> ControlFacts:
     facts = dict(data) if isinstance(data, Mapping) else {}
     shape = facts.pop("shape", None)
-    listed = {key: frozenset(facts.pop(key, ())) for key in ("tools", "refusals")}
+    listed: dict[str, Any] = {key: frozenset(facts.pop(key, ())) for key in LISTED}
     whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
-    return replace(ControlFacts(**facts), shape=whole, tools=listed["tools"], refusals=listed["refusals"])
+    return replace(ControlFacts(**facts), shape=whole, **listed)

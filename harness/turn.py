@@ -13,6 +13,7 @@ from wedgehog.harness.event import (
     BeaconSeen,
     DeadlineHit,
     GaveUp,
+    ReplyEnded,
     RequestArrived,
     StartMissed,
     StimulusGiven,
@@ -62,6 +63,8 @@ class Bounds:
     turn_s: float
     start_s: float
     start_up_s: float
+    exit_s: float = 0.0
+    """So long the agent takes to end when its answer has come, as ever."""
 
 
 @dataclass
@@ -182,10 +185,16 @@ class TurnPlayer:
                 return True
             return False
         start = first if first is not None else given_s + self.bounds.start_up_s
-        if now - start <= self.bounds.turn_s + slack + TICK_S:
+        if now - start <= self.bounds.turn_s + slack + TICK_S + (self.bounds.exit_s if self._answered(turn) else 0.0):
             return False
         self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s))
         return True
+
+    def _answered(self, turn: int) -> bool:
+        """Whether the last of its calls brought the final words, so that all that is missing is its end."""
+        mine = {event.call for event in self.history.of(RequestArrived) if event.turn == turn and not event.background}
+        last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
+        return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
 
     def _first_request(self, turn: int) -> float | None:
         return next((event.at_s for event in self.history.of(RequestArrived) if event.turn == turn), None)

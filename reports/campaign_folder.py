@@ -11,6 +11,9 @@ from wedgehog.harness.store import StoredRun, read_run, run_folders
 
 NO_FAMILY = "scenarios"
 
+OF_SCENARIOS = ("families", "whys", "tags")
+"""Keys of campaign.json that say more of scenarios."""
+
 CONTROL = "control"
 """The folder of the agents' control runs, which have no judgement of their own."""
 
@@ -27,8 +30,8 @@ class Unfinished:
 class Campaign:
     """All that a report knows.
 
-    `facts` is campaign.json as data. Two of its keys say more of scenarios: `families` (scenario → family) and `whys`
-    (scenario → why it exists); all others are shown as they are.
+    `facts` is campaign.json as data. Three of its keys say more of scenarios: `families` (scenario → family), `whys`
+    (scenario → why it exists) and `tags` (scenario → its tags); all others are shown as they are.
     """
 
     folder: Path
@@ -51,6 +54,12 @@ class Campaign:
     def family(self, scenario: str) -> str:
         """The family of a scenario, or one name for all that have none."""
         return self.families.get(scenario, NO_FAMILY)
+
+    def tags(self, scenario: str) -> tuple[str, ...]:
+        """The tags of a scenario; an older campaign kept none."""
+        said = self.facts.get("tags")
+        kept = said.get(scenario) if isinstance(said, dict) else None
+        return tuple(map(str, kept)) if isinstance(kept, list) else ()
 
     def place(self, path: Path) -> str:
         """A path as seen from the campaign's folder."""

@@ -11,13 +11,15 @@ from wedgehog.harness.event import Trouble
 from wedgehog.harness.history import read
 from wedgehog.harness.outcome import outcome_of
 from wedgehog.harness.store import StoredRun
-from wedgehog.reports.campaign_folder import NO_FAMILY, SINGLE_FIX, Campaign, agent_order
+from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, Campaign, agent_order
 from wedgehog.reports.chip import run_chip, small_chip
 from wedgehog.reports.cost import cost, total_usd
 from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
+from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
+from wedgehog.reports.shares import shares
 from wedgehog.reports.standing import ATTENTION, attention_heading, standing, tally
 from wedgehog.reports.style import CSS
 from wedgehog.reports.words import brief, count, many, missing, money, seconds
@@ -35,7 +37,7 @@ def write(campaign: Campaign, table: pd.DataFrame, path: Path) -> None:
 
 def page(campaign: Campaign, table: pd.DataFrame) -> str:
     """The whole report of a campaign as one HTML document."""
-    sections = (_attention(campaign), _matrices(campaign), _fixes(campaign), _plots(table), _numbers(table))
+    sections = (_attention(campaign), _matrices(campaign, table), _fixes(campaign), _plots(table), _numbers(table))
     body = (
         _header(campaign, table),
         tag("main", sections, _runs(campaign), _controls(campaign)),
@@ -75,7 +77,7 @@ def _header(campaign: Campaign, table: pd.DataFrame) -> Markup:
 def _facts(campaign: Campaign) -> Iterator[Markup]:
     networks = sorted({run.judgement.network for run in campaign.runs if run.judgement.network})
     folded = {"folder": campaign.folder.name, "network": ", ".join(networks)}
-    said = {key: value for key, value in campaign.facts.items() if key not in ("families", "whys")}
+    said = {key: value for key, value in campaign.facts.items() if key not in OF_SCENARIOS}
     for key, value in (folded | said).items():
         words = _words(value)
         if words:
@@ -140,14 +142,16 @@ def _by_family(campaign: Campaign) -> dict[str, list[tuple[int, StoredRun]]]:
     return found
 
 
-def _matrices(campaign: Campaign) -> Markup | None:
-    """Scenario by agent, by family; single fixes have a table of their own."""
+def _matrices(campaign: Campaign, table: pd.DataFrame) -> Markup | None:
+    """Scenario by agent, by family, and what became of harmed turns; single fixes have a table of their own."""
     tables = []
     for family, runs in _by_family(campaign).items():
         shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
         title = tag("h3", family) if family != NO_FAMILY else None
         tables += [title, _grid(shown, "scenario", "agent")]
-    return tag("section", tag("h2", "Verdicts"), tables) if tables else None
+    lines = [tag("li", line) for line in shares(table)]
+    told = tag("ul", lines, class_="facts") if lines else None
+    return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
 
 
 def _fixes(campaign: Campaign) -> Markup | None:
@@ -187,8 +191,9 @@ def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
 
 
 def _cell(number: int, run: StoredRun) -> Markup:
-    violated = ", ".join(run.judgement.violated)
-    return tag("div", run_chip(run, anchor(number)), tag("span", violated, class_="violated") if violated else None)
+    seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
+    below = "an error that its user saw" if seen else ", ".join(run.judgement.violated)
+    return tag("div", run_chip(run, anchor(number)), tag("span", below, class_="violated") if below else None)
 
 
 def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None) -> Markup:

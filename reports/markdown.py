@@ -9,6 +9,7 @@ import pandas as pd
 
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.cost import total_usd
+from wedgehog.reports.shares import shares
 from wedgehog.reports.standing import SIGNS, standing, tally
 from wedgehog.reports.words import NONE, brief, count, missing, money, one_line, seconds
 
@@ -54,6 +55,9 @@ def _lines(campaign: Campaign, table: pd.DataFrame) -> Iterator[str]:
         yield _line(HEAD)
         yield _line(["---"] * len(HEAD))
         yield from (_line(_cells(row)) for row in table.to_dict("records"))
+        yield ""
+    if lines := shares(table):
+        yield from (f"- {escaped(line)}" for line in lines)
         yield ""
     yield from _unexpected(campaign)
     for lost in campaign.unfinished:

@@ -42,8 +42,21 @@ COLUMNS = (
 WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "peak_calls_per_min", "faults_fired")
 """Columns that count: whole numbers, or empty."""
 
-BESIDE = ("family", "repeat", "standing", "reads", "report_number", "queries", "queries_s", "queries_share")
-"""What `table` holds beside them, for the folds."""
+BESIDE = (
+    "family",
+    "repeat",
+    "standing",
+    "reads",
+    "report_number",
+    "queries",
+    "queries_s",
+    "queries_share",
+    "says",
+    "skipped",
+    "tags",
+    "harmed_answered",
+)
+"""What `table` holds beside them, for the folds and for `--json`."""
 
 
 def table(campaign: Campaign) -> pd.DataFrame:
@@ -72,6 +85,10 @@ def _whole_row(run: StoredRun, campaign: Campaign) -> dict[str, Any]:
         used.queries if used else None,
         used.took_s if used else None,
         used.share if used else None,
+        judged.says,
+        judged.skipped,
+        ";".join(campaign.tags(judged.scenario)),
+        harmed_answered(run.history),
     )
     return row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
 
@@ -146,6 +163,14 @@ def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
     """Whether each message of the scenario was answered; None if none owed an answer."""
     owing = [came for turn, came in played if _owes_answer(turn, came)]
     return all(came.kind == "answered" for came in owing) if owing else None
+
+
+def harmed_answered(history: History) -> bool | None:
+    """Whether each turn in which a fault struck was answered; None if none was struck, or answers can't be told."""
+    if not history.run.carries_nonces:
+        return None
+    struck = {fired.turn for fired in history.of(FaultFired)}
+    return _answered([(turn, outcome_of(turn, history)) for turn in history.turns if turn.number in struck - {0}])
 
 
 def _owes_answer(turn: Turn, came: TurnOutcome) -> bool:

@@ -21,6 +21,7 @@ from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, load
 from wedgehog.reports.cost import total_usd
 from wedgehog.reports.matrix import fixes
 from wedgehog.reports.rows import table
+from wedgehog.reports.shares import shares
 from wedgehog.reports.standing import ATTENTION, SIGNS, Standing, attention_heading, standing, tally
 from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
 
@@ -66,6 +67,7 @@ class _Report:
     def show(self) -> None:
         for family, rows in self.rows.groupby("family", sort=False):
             self._family(str(family), rows)
+        self._shares()
         self._skipped()
         self._reds()
         self._attention()
@@ -134,6 +136,13 @@ class _Report:
                 played = [row for row in runs.to_dict("records") if not missing(row["paid_calls"])]
                 said = ", ".join(f"{_agent(row)} {money(row['peak_usd_per_min'])}" for row in played)
                 self._say(f"dearest minute of {scenario}: {said}", "dim")
+
+    def _shares(self) -> None:
+        lines = shares(self.rows)
+        if lines:
+            self.console.print()
+        for line in lines:
+            self._say(line)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
         cells = fixes(rows)

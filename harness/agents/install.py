@@ -5,6 +5,7 @@ print is kept in install.log.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,10 @@ from wedgehog.harness.agents.runtime import MARK, Runtime, node_package, place_o
 from wedgehog.harness.agents.spec import AgentSpec
 
 PATIENCE_S = 1200
-LAST_LINES = 5
+MOST_LINES = 5
+REASON = re.compile(r"npm (error|ERR!) [^\s{}]|ERROR: |error: ")
+"""How npm and pip begin a line that says why; npm's traces are indented behind it."""
+ADVICE = re.compile(r"A complete log of this run|If you are behind a proxy")
 
 
 class InstallError(Exception):
@@ -105,4 +109,15 @@ def _run(argv: Sequence[str], place: Path) -> None:
             raise InstallError(f"{argv[0]} took more than {PATIENCE_S} s; see {log}") from None
     if done.returncode:
         said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(said[-LAST_LINES:])} (all of it: {log})")
+        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(said))} (all of it: {log})")
+
+
+def _why(said: Sequence[str]) -> list[str]:
+    """Of what npm or pip printed the lines that say why it failed; where none can be told, the last ones."""
+    told = [line for line in said if not ADVICE.search(line)]
+    reasons = [line for line in told if REASON.match(line)][:MOST_LINES]
+    if not reasons:
+        return list(said[-MOST_LINES:])
+    lost = [line for line in told if line.startswith("WARNING: Retrying")][-1:]
+    last = [line for line in told[-1:] if not line.startswith("npm ")]
+    return [re.sub(r"^npm (error|ERR!) ", "", line) for line in dict.fromkeys([*lost, *reasons, *last])]

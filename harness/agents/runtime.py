@@ -23,13 +23,14 @@ MARK = "installed.json"
 """Written last: a folder without it was left by an installation that did not end."""
 
 
-def _version(text: str) -> str:
+def as_version(text: str) -> str:
+    """`text`, which becomes a folder's name, so that nothing that leads elsewhere is a version. Errors: BadValue."""
     if not re.fullmatch(r"[0-9][\w.+-]*", text):
         raise BadValue(f"expected a version such as 1.2.3, found {text!r}")
     return text
 
 
-Version = Annotated[str, AfterValidator(_version)]
+Version = Annotated[str, AfterValidator(as_version)]
 
 
 class Runtime(BaseModel):
@@ -60,8 +61,8 @@ def agents_cache() -> Path:
 
 
 def place_of(name: str, version: str) -> Path:
-    """The folder of one version."""
-    return agents_cache() / name / version
+    """The folder of one version. Errors: BadValue where it is none."""
+    return agents_cache() / name / as_version(version)
 
 
 def bin_of(place: Path, runtime: Runtime) -> Path:
@@ -88,5 +89,5 @@ def installed(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for mark in sorted((agents_cache() / name).glob(f"*/{MARK}")):
         with suppress(OSError, ValueError):
-            found[mark.parent.name] = json.loads(mark.read_text(encoding="utf-8"))
+            found[as_version(mark.parent.name)] = json.loads(mark.read_text(encoding="utf-8"))
     return found

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from wedgehog.harness import document
-from wedgehog.harness.agents.runtime import Runtime, place_of
+from wedgehog.harness.agents.runtime import Runtime, as_version, place_of
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
 from wedgehog.harness.document import BadValue
@@ -254,8 +254,10 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
 
 
 def at_version(spec: AgentSpec, version: str) -> AgentSpec:
-    """A known runtime at one version: `codex@0.169.0`."""
-    meant = _variant(spec, f"{spec.family}@{version}", ())
+    """A known runtime at one version: `codex@0.169.0`; with an empty one as its file has it. Errors: BadValue."""
+    if not version:
+        return spec
+    meant = _variant(spec, f"{spec.family}@{as_version(version)}", ())
     meant._version = version
     return meant
 

@@ -11,7 +11,7 @@ from wedgehog.harness.verdict import Verdict, fail, inconclusive, passed
 
 @invariant("error_surfaced")
 def error_surfaced(history: History) -> Verdict:
-    """A turn that is not answered ends in an error that its user or a script can see.
+    """A turn that is not answered ends in an error that its user can see; an exit code without a word is none.
 
     Silence until the deadline is told under `turn_deadline`, a cut reply shown as if whole under `truncation_noticed`.
     """

@@ -21,7 +21,7 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":
         return found
-    slowest = max((turn.duration_s or 0.0 for turn in history.turns if turn.stopped is None), default=0.0)
+    slowest = max((_took_s(history, turn) for turn in history.turns if turn.stopped is None), default=0.0)
     return passed(f"the slowest turn took {slowest:.1f} s, {turn_s:.1f} s allowed")
 
 
@@ -34,13 +34,21 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
         return _never_asked(history, turn)
     if turn.deadline is not None:
         return _deadline(history, turn, turn_s)
-    took_s = turn.duration_s or 0.0
+    took_s = _took_s(history, turn)
     if turn.killed is not None:  # what it then took to end is no work of the turn
         took_s = max(0.0, turn.killed.at_s - turn.start_s)
     took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
     if took_s > history.stretched(turn_s):
         return too_late(history, f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed", (turn.end,))
     return passed()
+
+
+def _took_s(history: History, turn: Turn) -> float:
+    """Of an answered turn without the time that the agent always takes to exit: nobody waits for that."""
+    took_s = turn.duration_s or 0.0
+    if outcome_of(turn, history).kind != "answered":
+        return took_s
+    return took_s - min(history.run.exit_s, turn.exit_s)
 
 
 def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:

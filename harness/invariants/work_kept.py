@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.event import BeaconSeen, Event, RequestArrived
+from wedgehog.harness.event import BeaconSeen, Event, RequestArrived, ToolResult
 from wedgehog.harness.history import Call, History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
 from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+
+SMALLEST_CAP_CHARS = 200
+"""No agent cuts a result as short as that."""
 
 
 @invariant("work_kept")
@@ -88,15 +91,25 @@ def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
 
 def _kept(siblings: _Siblings, request: RequestArrived, where: str) -> Verdict:
     carried = [result.token for result in request.results]
-    # A result that only says that something failed, of a tool that did not, is as lost as none.
-    told = {result.token for result in request.results if result.printed or not result.is_error}
-    lost = [use for use in siblings.finished if use.token not in told]
+    results = {result.token: result for result in request.results}
+    lost = [use for use in siblings.finished if not _told(use, results.get(use.token))]
     if not lost:
         return passed(f"the results of {_tokens(siblings.finished)} are in {where}")
     says = f"{_tokens(lost)} had finished, but {where} ({request.call}) does not carry what came of it"
     # A result that could not be matched to its call may be the one that is missing.
     unmatched = carried.count("")
     return inconclusive(says, (request,)) if unmatched else fail(says, (*_proof(lost), request))
+
+
+def _told(use: ToolUse, result: ToolResult | None) -> bool:
+    """Whether a result says what came of it: one that only tells of a failure, of a tool that did not fail, is none.
+
+    Not every wire can mark an error. But a command's last words are known, and no cap is so small that it costs them.
+    """
+    if result is None or result.printed:
+        return result is not None
+    last_words_known = any(beacon.exit_code is not None for beacon in use.done)
+    return not result.is_error and not (last_words_known and result.chars < SMALLEST_CAP_CHARS)
 
 
 def _proof(uses: Sequence[ToolUse]) -> tuple[Event, ...]:

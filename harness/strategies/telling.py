@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from wedgehog.harness.event import (
     AbortSent,
@@ -51,6 +52,7 @@ class Telling(CallTelling):
         model: str = MODEL,
         error_at_path: bool = False,
         started: str = "2026-06-01T12:00:00+00:00",
+        **more: Any,
     ) -> None:
         """A run that has just begun."""
         super().__init__(stream=stream, model=model)
@@ -64,6 +66,7 @@ class Telling(CallTelling):
                 carries_nonces=carries_nonces,
                 error_at_path=error_at_path,
                 start_up_s=0.5,
+                **more,
             )
         )
 

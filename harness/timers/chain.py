@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from wedgehog.harness.agents.spec import AgentSpec, Timeout
 from wedgehog.harness.timers.taken import Taken, same
+from wedgehog.harness.timers.turned import Turned
 
 NEVER_SHARE = 0.9
 """A timer that claims more than this part of the look-out time need not have fired in it."""
@@ -16,15 +17,6 @@ ENDS: Mapping[str, str] = {
     "answered": "an answer",
     "stopped at its limit": "words of its own",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Turned:
-    """A knob that was turned, and what the same probes came to then."""
-
-    timer: Timeout
-    s: float
-    takens: tuple[Taken, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +34,16 @@ class Measured:
 
     @property
     def outermost(self) -> Taken | None:
-        """A reply that goes on and on; of an agent that does not stream, one that trickles in."""
-        return self.of("total") or self.of("trickle")
+        """A reply that goes on and on; of an agent that does not stream, one that trickles in.
+
+        Only where it shows a total: several whole attempts are as long together as they happen to be.
+        """
+        it = self.of("total") or self.of("trickle")
+        return it if it is not None and (len(it.attempts) == 1 or it.last_cut) else None
 
     @property
     def total_s(self) -> float | None:
-        """The timer that ends even that."""
+        """The timer that ends even that; None: there is none, or nothing shows it."""
         return self.outermost.total_s if self.outermost is not None else None
 
 
@@ -56,8 +52,12 @@ def lines(measured: Measured) -> Iterator[str]:
     for it in measured.takens:
         yield f"{'' if it.probe.name == 'total' else '  '}{it.probe.name}: {words(it, measured)}"
     for knob in measured.turned:
-        if moves := _moves(knob, measured):
-            yield f"knob {knob.timer.name!r}, turned from {knob.timer.s:g} to {knob.s:g} s, moves {', '.join(moves)}"
+        if moves := knob.moves(measured.takens):
+            yield f"{_turn(knob)}, moves {', '.join(moves)}"
+
+
+def _turn(knob: Turned) -> str:
+    return f"knob {knob.timer.name!r}, turned from {knob.timer.s:g} to {knob.s:g} s"
 
 
 def words(it: Taken, measured: Measured) -> str:
@@ -81,11 +81,12 @@ def _attempts(it: Taken) -> str:
     size = it.round_size
     shown = it.waits_s if size is None else it.waits_s[: size - 1]
     waits = f", wait{'s' if len(shown) > 1 else ''} {_listed(shown)}" if shown else ""
+    if it.overlaps:
+        waits = f", {_listed(it.apart_s)} apart"
     if size is not None:
         waits = f" ({count // size} rounds of {size}{waits}, and {_listed(it.waits_s[size - 1 :: size])} between them)"
     if it.about and count > 1:
-        apart = [after.began_s - before.began_s for before, after in zip(it.attempts, it.attempts[1:], strict=False)]
-        return f"{many}, {_listed(apart)} apart"
+        return f"{many}, {_listed(it.apart_s)} apart"
     if it.repeats_only:
         return f"{many}{waits}"
     if count == 1:
@@ -153,12 +154,17 @@ def _named(timer: Timeout) -> str:
 def _seen(timer: Timeout, measured: Measured) -> bool:
     if timer.says and any(re.search(timer.says, it.said) for it in measured.takens):
         return True
-    ends = [s for it in measured.takens if not it.probe.repeats for s in (*it.lasted_s, *_whole(it))]
-    return any(same(timer.s, s) for s in ends)
+    return any(same(timer.s, s) for it in measured.takens for s in _times(it))
 
 
-def _whole(it: Taken) -> tuple[float, ...]:
-    return () if it.total_s is None else (it.total_s,)
+def _times(it: Taken) -> Iterator[float]:
+    """Whatever may be a timer's: an end, a wait, or the patience after which the next attempt began."""
+    yield from it.waits_s
+    if it.about or it.overlaps:
+        yield from it.apart_s
+    if not it.probe.repeats:
+        yield from it.lasted_s
+        yield from () if it.total_s is None else (it.total_s,)
 
 
 def _instead(measured: Measured) -> str:
@@ -169,23 +175,15 @@ def _instead(measured: Measured) -> str:
 def _knobs(measured: Measured) -> Iterator[str]:
     """Knobs that change nothing when they are turned."""
     for knob in measured.turned:
-        if not _moves(knob, measured):
-            looked = ", ".join(it.probe.name for it in knob.takens if not it.skipped)
-            yield f"knob {knob.timer.name!r} has no effect: turned from {knob.timer.s:g} to {knob.s:g} s, {looked} stay"
-
-
-def _moves(knob: Turned, measured: Measured) -> list[str]:
-    return [it.probe.name for it in knob.takens if _moved(it, measured, abs(knob.s - knob.timer.s))]
-
-
-def _moved(it: Taken, measured: Measured, by_s: float) -> bool:
-    before = measured.of(it.probe.name)
-    if before is None or it.skipped:
-        return False
-    pairs = ((before.first_s, it.first_s), (before.total_s, it.total_s))
-    return any(
-        (a is None) != (b is None) or (a is not None and b is not None and abs(a - b) > by_s / 2) for a, b in pairs
-    )
+        looked, missed = ", ".join(knob.looked(measured.takens)), ", ".join(knob.missed(measured.takens))
+        if knob.moves(measured.takens):
+            continue
+        if missed:
+            looked = looked or "none"
+            yield f"{_turn(knob)}, moves nothing that was looked at again: {looked}; not {missed}"
+        else:
+            turn = f"turned from {knob.timer.s:g} to {knob.s:g} s"
+            yield f"knob {knob.timer.name!r} has no effect: {turn}, {looked} stay"
 
 
 def _nested(measured: Measured) -> Iterator[str]:

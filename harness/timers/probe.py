@@ -66,5 +66,3 @@ PROBES = (
     Probe("429", "answers each request with 429", {"do": {"status": 429}}, repeats=True),
     Probe("500", "answers each request with 500", {"do": {"status": 500}}, repeats=True),
 )
-AGAIN = ("total", "headers", "idle", "trickle")
-"""What is looked at again, with a knob turned."""

@@ -1,4 +1,4 @@
-"""Takes an agent's timers: plays every probe, then some of them again with each knob turned."""
+"""Takes an agent's timers: plays every probe, and all of them again with each knob turned."""
 
 import math
 import secrets
@@ -19,13 +19,16 @@ from wedgehog.harness.runner import CANARY
 from wedgehog.harness.scenario import load_scenario
 from wedgehog.harness.selection import Entry
 from wedgehog.harness.store import Judgement, safe_name
-from wedgehog.harness.timers.chain import Measured, Turned
+from wedgehog.harness.timers.chain import Measured
 from wedgehog.harness.timers.connect import BlackHole, watched, why_not
-from wedgehog.harness.timers.probe import AGAIN, CONNECT, PROBES, Probe
+from wedgehog.harness.timers.probe import CONNECT, PROBES, Probe
 from wedgehog.harness.timers.taken import Taken, taken
+from wedgehog.harness.timers.turned import Turned
 
 SMALL_S = 3.0
 """What a knob is turned to, where it stands at more than twice that; else it is doubled."""
+LEAST_S = 1.0
+"""It is turned up by so much at least: less would drown in noise."""
 OVERHEAD_S = 15.0
 """What a run is expected to take besides: two starts of the agent."""
 
@@ -65,8 +68,8 @@ class _Progress:
 async def take(agent: AgentSpec, how: How, say: Say) -> Measured:
     """Measure; progress goes to `say`. Errors: NotMeasured; else as a campaign's."""
     variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
-    again = [probe for probe in PROBES if probe.name in AGAIN]
-    runs = len(PROBES) + len(again) * len(variants)
+    agents = (agent, *(it for _, _, it in variants))
+    runs = len(PROBES) * len(agents)
     rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # (the controls; the calls for a connection, one by one)
     minutes = math.ceil(rounds * (how.look_out_s + OVERHEAD_S) / 60)
     watch = f"{runs} runs, {how.jobs} at a time, watched for {how.look_out_s:g} s each"
@@ -74,20 +77,27 @@ async def take(agent: AgentSpec, how: How, say: Say) -> Measured:
     with tempfile.TemporaryDirectory() as scratch:
         out = how.keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
-        jobs = [(bare(agent), probe) for probe in PROBES] + [(bare(it), p) for _, _, it in variants for p in again]
-        takens = await _played(jobs, out, how, say)
-        connects = [await _connect(it, out, how) for it in (agent, *(it for _, _, it in variants))]
-    first, rest = tuple(takens[: len(PROBES)]), takens[len(PROBES) :]
-    turns = [
-        Turned(knob, s, (*rest[len(again) * i : len(again) * (i + 1)], connects[i + 1]))
-        for i, (knob, s, _) in enumerate(variants)
-    ]
-    return Measured(agent, how.look_out_s, (*first[:1], connects[0], *first[1:]), tuple(turns))
+        takens = await _played([(bare(it), probe) for it in agents for probe in PROBES], out, how, say)
+        connects = [await _connect(it, out, how) for it in agents]
+    played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
+    # The endless reply first, then what can be held up, in the order in which a request goes.
+    own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
+    turns = [Turned(knob, s, them) for (knob, s, _), them in zip(variants, others, strict=True)]
+    return Measured(agent, how.look_out_s, own, tuple(turns))
 
 
 def knobs(agent: AgentSpec) -> list[tuple[Timeout, float]]:
     """The timers that the spec can set, each with what it is turned to."""
-    return [(it, SMALL_S if it.s > 2 * SMALL_S else 2 * it.s) for it in agent.timeouts if it.name in agent.settable]
+    return [(it, _other_s(it, agent.timeouts)) for it in agent.timeouts if it.name in agent.settable]
+
+
+def _other_s(knob: Timeout, timers: Sequence[Timeout]) -> float:
+    """Another value, and one that can be seen: it does not exceed the timer around it."""
+    if knob.s > 2 * SMALL_S:
+        return SMALL_S
+    more_s = max(2 * knob.s, knob.s + LEAST_S)
+    hidden = any(outer.name == knob.inside and outer.s <= more_s for outer in timers)
+    return knob.s / 2 if hidden else more_s
 
 
 def turned(agent: AgentSpec, knob: Timeout, s: float) -> AgentSpec:

@@ -72,6 +72,12 @@ class Taken:
         return tuple(max(0.0, after.began_s - before.ended_s) for before, after in pairs if before.ended_s is not None)
 
     @property
+    def apart_s(self) -> tuple[float, ...]:
+        """From the beginning of each attempt to that of the next one."""
+        pairs = zip(self.attempts, self.attempts[1:], strict=False)
+        return tuple(after.began_s - before.began_s for before, after in pairs)
+
+    @property
     def round_size(self) -> int | None:
         """Where retries are retried: the attempts of one round, in which the waits grow, and then begin anew."""
         count, waits = len(self.attempts), self.waits_s
@@ -95,9 +101,13 @@ class Taken:
 
     @property
     def last_cut(self) -> bool:
-        """Whether something from outside ended the last of several attempts early."""
+        """Whether something from outside ended the last of several attempts early.
+
+        Where one was left open beside another, nobody knows how long it was waited for.
+        """
         *earlier, last = self.lasted_s or (0.0,)
-        return bool(earlier) and self.total_s is not None and last < CUT_SHARE * median(earlier)
+        open_beside = self.overlaps or self.outlived or len(self.lasted_s) < len(self.attempts)
+        return bool(earlier) and not open_beside and self.total_s is not None and last < CUT_SHARE * median(earlier)
 
 
 def _alike(waits: Sequence[float], others: Sequence[float]) -> bool:

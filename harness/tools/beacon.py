@@ -28,9 +28,11 @@ def wrapped(command: str, token: str, file: Path) -> str:
     last = f"printf '%s\\n' {token}; (exit $wedgehog_status)"
     if ends_in_background(command):
         return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
+    # `exit` ends a shell of its own, and not the one that tells what came of it; so does `exec`.
+    begin, end = ("(", ")") if re.search(r"\b(exit|exec)\b", command) else ("{", "}")
     return (
         f"printf '{name} started\\n' >> {trace}\n"
-        f"{{ {command}\n}}\n"
+        f"{begin} {command}\n{end}\n"
         f"wedgehog_status=$?; printf '{name} done %s\\n' $wedgehog_status >> {trace}; {last}"
     )
 

@@ -149,7 +149,8 @@ async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(ent
     kept = {path.name for path in folders[0].iterdir()}
     assert {"scenario.yaml", "agent.yaml", "inputs.json", "history.jsonl", "verdicts.json"} <= kept
     facts = json.loads((campaign.store.folder / "campaign.json").read_text())
-    assert (facts["network"], facts["seed"], facts["whys"]) == ("embedded", 5, {"well": "w"})
+    assert (facts["network"], facts["seed"]) == ("embedded", 5)
+    assert (facts["whys"], facts["tags"]) == ({"well": "w"}, {"well": []})
     assert campaign.judgements[0].replay.endswith(str(folders[0])) or campaign.judgements[0].replay.endswith(
         str(folders[1])
     )

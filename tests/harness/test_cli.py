@@ -105,6 +105,25 @@ def test_scenarios_say_to_whom_they_happened(wedgehog: Wedgehog):
     assert "seen:" not in wedgehog("scenarios", "well.yaml").stdout
 
 
+@pytest.mark.parametrize(
+    "words", [["agents", "install"], ["agents", "remove"], ["agents", "check"], ["run", "silent-stall", "--agent"]]
+)
+@pytest.mark.parametrize("name", ["codex@..", "codex@.", "codex@", "codex@1 2"])
+def test_a_version_that_is_none_touches_nothing(
+    wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], name: str
+):
+    """One line that says what was expected, wherever a version can be named; what is installed stays."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda of: str(tmp_path / "cache" / of))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    kept = tmp_path / "cache/wedgehog/agents/codex/0.1.0/installed.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    ran = wedgehog(*words, name)
+    assert (ran.exit_code, ran.stdout) == (2, "") and kept.is_file()
+    (line,) = ran.stderr.splitlines()
+    assert f"{name}: expected a version such as 1.2.3, found {name[6:]!r}" in line
+
+
 def test_agents_are_listed_with_their_fixes(wedgehog: Wedgehog):
     """The stock specimens, or the specs of a folder."""
     stock = wedgehog("agents").stdout

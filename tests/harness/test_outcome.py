@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.event import RunStarted
 from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.outcome import TurnOutcome, outcome_of, plain
+from wedgehog.harness.outcome import TurnOutcome, causes, outcome_of, plain
 from wedgehog.harness.strategies import Telling
 from wedgehog.harness.strategies.telling import CUT_TEXT
 
@@ -26,9 +26,9 @@ def _fine(answer: str, **end: Any) -> TurnOutcome:
     return _came_to(tell.end(answer, **end).seal())
 
 
-def _down(answer: str = "", *, error_at_path: bool = False, **end: Any) -> TurnOutcome:
+def _down(answer: str = "", *, error_at_path: bool = False, usual: tuple[str, ...] = (), **end: Any) -> TurnOutcome:
     """The one call was refused."""
-    tell = Telling(error_at_path=error_at_path)
+    tell = Telling(error_at_path=error_at_path, usual=usual)
     tell.message()
     tell.refuse(tell.ask(1), 503)
     return _came_to(tell.end(answer, **end).seal())
@@ -143,6 +143,10 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "Connection refused",
         "connection reset by peer",
         "connection lost",
+        "Too many requests, your quota is used up",
+        "Authentication failed",
+        "The API key was refused.",
+        "It gave status code 500",
         "Anthropic stream ended before message_stop",
         "stream disconnected before completion",
         "The connection was closed unexpectedly",
@@ -166,6 +170,23 @@ def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str
 def test_an_apology_names_no_cause(words: str):
     """It is what a user is told instead."""
     assert _down(words).kind == "hidden"
+
+
+def test_what_it_also_says_when_all_is_well_is_no_error():
+    """Whatever numbers are in it; beside it, an error is one."""
+    told = "\x1b[33mupdate check 17 failed: connection refused\x1b[0m"
+    usual = tuple(causes(f"Welcome.\n{told.replace('17', '3')}"))
+    assert usual == ("update check # failed: connection refused",)
+    assert (_down(error=told).kind, _down(error=told, usual=usual).kind) == ("surfaced", "hidden")
+    assert _down(told, error=f"{told}\nError: 503", usual=usual).kind == "surfaced"
+
+
+def test_the_status_of_its_refusal_is_a_cause_and_any_other_number_is_none():
+    """`I gave up (503).`"""
+    assert (_down("It is broken, says the server (503).").kind, _down("There are 504 reasons.").kind) == (
+        "surfaced",
+        "hidden",
+    )
 
 
 def test_a_specs_own_patterns_count_too():

@@ -75,7 +75,10 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": {"kill": {"whom": "server"}}, "link": "agent"}, "write `link: tool:mcp`"),
         ({"do": {"status": 500}, "link": "agent"}, "write `link: llm`"),
         ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
-        ({"do": "kill", "link": "agent", "at": {"phase": "connect"}}, "strikes at headers, body, terminal or linger"),
+        (
+            {"do": "kill", "link": "agent", "at": {"phase": "connect"}},
+            "strikes at headers, body, middle, terminal or linger",
+        ),
         ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
         ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
@@ -94,7 +97,7 @@ def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
     [
         ([{**TURN, "during": {"turn": 2}}], [], "`during` names an earlier turn"),
         ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
-        ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, terminal or linger"),
+        ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
         ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "not told apart"),
     ],
 )

@@ -13,6 +13,7 @@ from wedgehog.harness.event import (
     BeaconSeen,
     DeadlineHit,
     GaveUp,
+    ReplyEnded,
     RequestArrived,
     StartMissed,
     StimulusGiven,
@@ -71,7 +72,7 @@ class Rig:
         self.nemesis = Nemesis(FaultPlan(), {}, self.history, clock)
         self.positions = Positions("w")
         self.watchdog = Watchdog(clock)
-        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2)
+        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0))
         self.player = TurnPlayer(
             self.session,  # type: ignore[arg-type]
             self.history,
@@ -141,6 +142,27 @@ async def test_a_turn_over_its_deadline_is_stopped(rig: Rig, manual_clock: Any):
     assert rig.session.told[1:] == ["end_turn"]
     assert next(rig.history.of(DeadlineHit)).bound_s == 10
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
+
+
+@pytest.mark.parametrize("stop", ["end", "tool"])
+async def test_an_agent_that_has_its_answer_may_take_as_long_to_exit_as_ever(manual_clock: Any, stop: str):
+    """Behind its last words, and nowhere else."""
+    rig = Rig(manual_clock, exit_s=20.0)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    rig.history.add(_ended(stop))
+    await manual_clock.advance(30.9)
+    await asyncio.sleep(0.15)
+    assert rig.session.told[1:] == ([] if stop == "end" else ["end_turn"])
+    await manual_clock.advance(0.3)
+    await playing
+    assert rig.session.told[1:] == ["end_turn"]
+
+
+def _ended(stop: str) -> ReplyEnded:
+    sizes = dict.fromkeys(("output_tokens", "tokens_delivered", "body_bytes", "bytes_delivered", "blocks_delivered"), 1)
+    return ReplyEnded(call=1, how="complete", stop=stop, **sizes)
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -32,7 +32,7 @@ def over():
 
 threading.Thread(target=over, daemon=True).start()
 for attempt in range(3):
-    time.sleep(0.5 * attempt)
+    time.sleep(float(os.environ["BACKOFF_S"]) * attempt)
     try:
         print(ask(float(os.environ["IDLE_S"])))
         sys.exit(0)
@@ -40,7 +40,7 @@ for attempt in range(3):
         print(f"attempt failed: {wrong}", file=sys.stderr, flush=True)
 sys.exit(1)
 """
-"""A total around three attempts with an idle timer; CONNECT_S is read by nobody."""
+"""A total around three attempts with an idle timer, and longer waits each time; CONNECT_S is read by nobody."""
 IMPATIENT = """
 answers = []
 for attempt in range(2):
@@ -80,10 +80,11 @@ async def test_a_total_around_attempts_with_an_idle_timer_and_a_dead_knob(tmp_pa
         tmp_path,
         NESTED,
         9,
-        'env: {TOTAL_S: "{total_s}", IDLE_S: "{idle_s}", CONNECT_S: "{connect_s}"}',
+        'env: {TOTAL_S: "5", IDLE_S: "{idle_s}", BACKOFF_S: "{backoff_s}", CONNECT_S: "{connect_s}"}',
         "timeouts:",
         "  - {name: total, s: 5, says: total timeout}",
         "  - {name: idle, s: 2, inside: total}",
+        "  - {name: backoff, s: 0.5}",
         "  - {name: connect, s: 4, inside: idle}",
     )
     said = "\n".join([*lines(it), *(f"! {found}" for found in findings(it))])
@@ -94,8 +95,9 @@ async def test_a_total_around_attempts_with_an_idle_timer_and_a_dead_knob(tmp_pa
     pings, refused = it.of("pings"), it.of("500")
     assert pings and len(pings.attempts) == 1 and near(pings.total_s, 5), said
     assert refused and len(refused.attempts) == 3 and refused.waits_s[0] >= 0.4 and refused.waits_s[1] >= 0.9, said
-    assert "knob 'connect' has no effect" in said
-    assert "! knob 'idle'" not in said and "! knob 'total'" not in said, said
+    assert "knob 'connect' has no effect: turned from 4 to 2 s, total, connect, refused, upload, headers" in said
+    assert "! knob 'idle'" not in said and "! knob 'backoff'" not in said, said
+    assert [line for line in lines(it) if line.startswith("knob 'backoff'") and line.endswith("429, 500")], said
     assert "'connect' (4 s) outlives 'idle' (2 s), inside of which it is: it can never fire" in said
 
 

@@ -1,9 +1,11 @@
 """The catalogue: stories of one fault each, for any agent."""
 
+import pytest
+
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply.status import Status
 from wedgehog.harness.invariants import find
-from wedgehog.harness.scenario import find_scenarios, load_scenario
+from wedgehog.harness.scenario import FaultWords, find_scenarios, load_scenario
 from wedgehog.harness.selection import Wanted, check_invariant, select, stock_folder
 
 FILES = [load_scenario(path, check_invariant) for path in find_scenarios(stock_folder() / "catalogue")]
@@ -34,6 +36,27 @@ def test_faults_come_as_transient_and_as_permanent_ones():
     for file in FILES:
         always = any(words.times == "always" for words in file.scenario.faults)
         assert always == ("permanent" in file.scenario.tags), file.path
+
+
+@pytest.mark.parametrize("family", ["connect", "cut", "stall", "status", "stream"])
+def test_each_family_of_harm_comes_once_and_for_ever(family: str):
+    """An answered share without a bill, or a bill without an answered share, is half of what a user wants to know."""
+    tagged = [set(file.scenario.tags) for file in FILES if family in file.scenario.tags]
+    assert any("transient" in tags for tags in tagged) and any("permanent" in tags for tags in tagged)
+
+
+def test_a_call_is_struck_in_each_of_its_phases():
+    """From the connection to the end of the body; a break in mid reply lies behind first words, before the last."""
+    struck = {_phase(words) for file in FILES for words in file.scenario.faults if words.link == "llm"}
+    assert {"connect", "request", "headers", "middle", "terminal", "linger"} <= struck
+    for file in FILES:
+        for words in file.scenario.faults:
+            assert words.at.byte in (None, 0), f"{file.path}: how long is a reply on every wire?"
+
+
+def _phase(words: FaultWords) -> str:
+    inside = words.at.event is not None or words.at.tool is not None
+    return words.at.phase or ("event" if inside else "headers")
 
 
 def test_the_starters_are_a_first_comparison():

@@ -11,9 +11,9 @@ from wedgehog.harness.agents import install as installing
 from wedgehog.harness.agents import runtime as places
 from wedgehog.harness.agents.base import Place
 from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known import UnknownRuntime, folder, known, named, ready
+from wedgehog.harness.agents.known import UnknownRuntime, folder, known, named, programs, ready
 from wedgehog.harness.agents.runtime import MARK, agents_cache, node_package
-from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.clock import WallClock
 from wedgehog.harness.document import BadFile
@@ -43,8 +43,11 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def put(name: str, version: str) -> Path:
     """Something that looks installed."""
     place = agents_cache() / name / version
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     (place / MARK).write_text(json.dumps({"name": name, "version": version}))
+    for file in programs(at_version(known()[name], version)):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
     return place
 
 
@@ -64,6 +67,51 @@ def test_a_version_is_part_of_the_name(cache: Path):
     old, new = named("tunacode@0.2.0"), named("tunacode@0.2.1")
     assert (old.name, old.family, old.version) == ("tunacode@0.2.0", "tunacode", "0.2.0")
     assert (old.install, new.install) == (cache / "tunacode" / "0.2.0", cache / "tunacode" / "0.2.1")
+
+
+NO_VERSIONS = (
+    "",
+    ".",
+    "..",
+    "../..",
+    "../../x",
+    "1.0/../..",
+    "/tmp/x",
+    "1\\2",
+    "-1.0",
+    "--version",
+    "1 0",
+    "1.0\n",
+    "latest",
+)
+
+
+@pytest.mark.parametrize("version", NO_VERSIONS)
+def test_a_version_names_no_other_folder(cache: Path, version: str):
+    """It is a folder's name below the runtime's own, and what its registry takes for a version."""
+    kept = put("codex", "0.1.0")
+    with pytest.raises(UnknownRuntime) as caught:
+        named(f"codex@{version}")
+    said = f"codex@{version}: expected a version such as 1.2.3, found {version!r}"
+    assert str(caught.value) == said
+    with pytest.raises(UnknownRuntime):
+        ready(f"codex@{version}")
+    with pytest.raises(ValueError, match="expected a version"):
+        remove("codex", version)
+    assert (kept / MARK).is_file() and list(cache.parent.iterdir()) == [cache]
+
+
+def test_no_version_is_the_file_as_it_is(cache: Path):
+    """As a stored run of a user's own copy of a spec asks for it: under the name that it has there."""
+    again = at_version(known()["pi"], "")
+    assert (again.name, again.version) == ("pi", known()["pi"].version)
+
+
+def test_a_folder_that_is_no_version_is_not_taken_for_one(cache: Path):
+    """An older release made one for whatever it was asked for."""
+    (cache / "codex" / "latest").mkdir(parents=True)
+    (cache / "codex" / "latest" / MARK).write_text("{}")
+    assert named("codex").version == known()["codex"].version
 
 
 def test_without_a_version_what_is_installed_is_meant(cache: Path):
@@ -96,6 +144,7 @@ def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran:
     with pytest.raises(UnknownRuntime, match=r"openclaw-12-keys@2026\.5\.3 is not installed"):
         ready("openclaw-12-keys@2026.5.3")
     install(one, lambda line: None)
+    put("openclaw", "2026.5.3")
     assert ready("openclaw-12-keys@2026.5.3").name == "openclaw-12-keys@2026.5.3"
     install(other, lambda line: None)
     assert len(ran) == 1, "it lies there"
@@ -120,6 +169,27 @@ def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
     (cache / "codex" / "0.1.0" / "node_modules").mkdir(parents=True)
     with pytest.raises(UnknownRuntime, match="not installed"):
         ready("codex@0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("pi", "node_modules/.bin/pi"),
+        ("pi", f"node_modules/{node_package()}/bin/node"),
+        ("openclaw", "node_modules/openclaw/openclaw.mjs"),
+        ("tunacode", "venv/bin/python"),
+    ],
+)
+def test_an_installation_that_lost_its_program_says_how_to_renew_it(cache: Path, name: str, lost: str):
+    """Nobody's spec is blamed for it."""
+    version = known()[name].version
+    place = put(name, version)
+    assert ready(name).version == version
+    (place / lost).unlink()
+    with pytest.raises(UnknownRuntime) as caught:
+        ready(name)
+    again = f"wedgehog agents install {name}@{version} --again"
+    assert str(caught.value) == f"{name}@{version} is not whole, {place / lost} is missing: {again}"
 
 
 def test_npm_packages_go_into_a_folder_of_their_own_with_the_node_they_need(cache: Path, ran: list[list[str]]):
@@ -158,6 +228,54 @@ def test_an_installation_that_fails_says_why_and_leaves_no_mark(cache: Path, mon
     monkeypatch.setattr(installing.shutil, "which", lambda name: None)
     with pytest.raises(InstallError, match="npm is not on PATH"):
         install(named("cn@1.5.47"), lambda line: None)
+
+
+NPM_OFFLINE = """\
+npm error code ENOTFOUND
+npm error syscall getaddrinfo
+npm error errno ENOTFOUND
+npm error FetchError: request to http://no.invalid/cn failed, reason: getaddrinfo ENOTFOUND no.invalid
+npm error     at ClientRequest.<anonymous> (/usr/lib/node_modules/npm/index.js:130:14)
+npm error     at ClientRequest.emit (node:events:524:28) {
+npm error   code: 'ENOTFOUND',
+npm error   type: 'system'
+npm error }
+npm error
+npm error If you are behind a proxy, please make sure that the 'proxy' config is set properly.  See: 'npm help config'
+npm error A complete log of this run can be found in: /root/.npm/_logs/debug-0.log
+"""
+NPM_SAYS = (
+    "npm failed: code ENOTFOUND | syscall getaddrinfo | errno ENOTFOUND"
+    " | FetchError: request to http://no.invalid/cn failed, reason: getaddrinfo ENOTFOUND no.invalid (all of it: "
+)
+PIP_OFFLINE = """\
+WARNING: Retrying (Retry(total=1)) after connection broken by 'Connection refused': /simple/cn/
+WARNING: Retrying (Retry(total=0)) after connection broken by 'Connection refused': /simple/cn/
+ERROR: Could not find a version that satisfies the requirement cn==1 (from versions: none)
+ERROR: No matching distribution found for cn==1
+"""
+PIP_SAYS = (
+    "npm failed: WARNING: Retrying (Retry(total=0)) after connection broken by 'Connection refused': /simple/cn/"
+    " | ERROR: Could not find a version that satisfies the requirement cn==1 (from versions: none)"
+    " | ERROR: No matching distribution found for cn==1 (all of it: "
+)
+CRASHED = "ERROR: Exception:\nTraceback (most recent call last):\n  File x\nOSError: no space left\n"
+CRASH_SAYS = "npm failed: ERROR: Exception: | OSError: no space left (all of it: "
+
+
+@pytest.mark.parametrize(("printed", "said"), [(NPM_OFFLINE, NPM_SAYS), (PIP_OFFLINE, PIP_SAYS), (CRASHED, CRASH_SAYS)])
+def test_of_what_npm_and_pip_print_the_reason_is_repeated(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, printed: str, said: str
+):
+    """And neither a trace nor advice."""
+    broken = cache / "npm"
+    broken.parent.mkdir(parents=True)
+    broken.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(installing.shutil, "which", lambda name: str(broken))
+    with pytest.raises(InstallError) as caught:
+        install(named("cn@1.5.47"), lambda line: None)
+    assert str(caught.value).startswith(said)
 
 
 def test_its_own_programs_stand_first_in_its_path(cache: Path, tmp_path: Path):

@@ -31,6 +31,45 @@ def test_a_specs_limit_tightens_it(bound: int, status: str):
     assert check("tool_round_bound", _rounds(5), tool_rounds=bound).status == status
 
 
+def _run_and_never_sent(rounds: int) -> Telling:
+    """The tools of the last round run, and the agent stops instead of asking with their results."""
+    tell = Telling()
+    tell.message()
+    results = []
+    for step in range(1, rounds + 1):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    return tell.end("Stopped after so many rounds.")
+
+
+@pytest.mark.parametrize(("bound", "status"), [(5, "pass"), (4, "fail")])
+def test_a_round_whose_results_were_never_sent_was_run_all_the_same(bound: int, status: str):
+    """Five rounds ran, and only four were told to the model: its limit is five."""
+    verdict = check("tool_round_bound", _run_and_never_sent(5).seal(), tool_rounds=bound)
+    assert (verdict.status, verdict.says.startswith("turn 1 had 5 rounds of tool calls")) == (status, True)
+    assert status == "pass" or verdict.evidence, "what shows the fifth one"
+
+
+def test_a_round_that_the_agent_refused_to_run_is_none():
+    """The model asked for a sixth, and nothing of it was run."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True])
+    assert check("tool_round_bound", tell.end("Enough.").seal(), tool_rounds=1).status == "pass"
+
+
+def test_a_tool_that_starts_behind_the_stop_is_told_elsewhere():
+    """The call was there before its user stopped it: that it runs all the same is `no_spend_after_abort`'s."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    (later,) = tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True])
+    tell.abort().starts(later)
+    history = tell.end("", ended="aborted", exit_code=130).seal()
+    assert check("tool_round_bound", history, tool_rounds=1).status == "pass"
+
+
 def test_retries_of_a_step_are_no_rounds():
     """The same round is tried again."""
     tell = Telling()

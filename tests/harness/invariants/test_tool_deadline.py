@@ -95,3 +95,17 @@ def test_our_own_lag_forbids_a_verdict():
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token, for_s=60)])
     assert check("tool_deadline", tell.end().seal(), tool_s=30).status == "inconclusive"
+
+
+def test_a_kill_ends_the_tools_time():
+    """The next request comes from another process, which had to start first."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.wait(1).kill()
+    tell.message()
+    tell.wait(40)
+    tell.answer_step(1, [result(token, is_error=True)])
+    verdict = check("tool_deadline", tell.end().seal(), tool_s=30)
+    assert (verdict.status, verdict.says) == ("pass", "the slowest tool call took 1.0 s")

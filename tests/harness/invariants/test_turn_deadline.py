@@ -76,6 +76,25 @@ def test_an_agent_that_answers_but_does_not_end_is_late_all_the_same():
     assert verdict.says == "turn 1 had answered, but did not end within 60.0 s"
 
 
+@pytest.mark.parametrize(("usual_s", "status"), [(0.0, "fail"), (25.0, "pass"), (12.0, "fail")])
+def test_an_exit_that_is_always_slow_decides_nothing(usual_s: float, status: str):
+    """As slow as in the control run: what is longer than that is counted."""
+    tell = Telling(exit_s=usual_s)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=50)
+    tell.wait(25)
+    assert check("turn_deadline", tell.end().seal(), turn_s=60).status == status
+
+
+def test_who_has_not_answered_has_no_usual_exit():
+    """An error that comes too late is late."""
+    tell = Telling(exit_s=25)
+    tell.message()
+    tell.cut(tell.ask(1))
+    tell.wait(75)
+    assert check("turn_deadline", tell.end("Error: cut").seal(), turn_s=60).status == "fail"
+
+
 def test_a_turn_that_was_stopped_before_a_longer_bound_is_inconclusive():
     """Judged again with another bound, the run cannot tell."""
     assert check("turn_deadline", _stopped_at(60).seal(), turn_s=90).status == "inconclusive"

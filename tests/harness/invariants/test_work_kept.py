@@ -58,7 +58,8 @@ def _both_ended(fast: ToolResult, slow: ToolResult, *codes: int | None) -> Histo
     [
         (result(FAST), "pass"),
         (result(FAST, is_error=True), "pass"),
-        (result(FAST, chars=5, printed=False), "pass"),
+        (result(FAST, chars=5000, printed=False), "pass"),
+        (result(FAST, chars=43, printed=False), "fail"),
         (result(FAST, is_error=True, printed=False), "fail"),
         (result("2.1.1"), "fail"),
     ],

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec, Timeout
-from wedgehog.harness.timers.chain import Measured, Turned, findings, lines
+from wedgehog.harness.timers.chain import Measured, findings, lines
 from wedgehog.harness.timers.probe import PROBES, TOTAL, Probe
+from wedgehog.harness.timers.take import knobs
 from wedgehog.harness.timers.taken import Attempt, Taken
+from wedgehog.harness.timers.turned import Turned
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 
@@ -54,6 +56,10 @@ def measured(*takens: Taken, timers: tuple[Timeout, ...] = (), turned: tuple[Tur
         ),
         (came_to("500", (0, 0), total_s=0.1), "1 attempt, then an error"),
         (
+            came_to("headers", (0, 6), (3, 6), total_s=6.0),
+            "6.0 and 3.0 s x 2 attempts, 3.0 s apart, 6.0 s in all, then an error",
+        ),
+        (
             came_to("500", *((s, s) for s in (0, 0.25, 1, 1.3, 1.55, 2.3)), total_s=2.4),
             "6 attempts (2 rounds of 3, waits 0.2 and 0.8 s, and 0.3 s between them), 2.4 s in all, then an error",
         ),
@@ -90,6 +96,24 @@ def test_an_agent_that_does_not_stream_has_its_total_in_the_trickle():
     assert "total" not in list(lines(measured(total, trickle, came_to("500", (0, 0), total_s=10.0))))[-1]
 
 
+@pytest.mark.parametrize("outermost", ["total", "trickle"])
+def test_tries_that_take_as_long_together_as_others_are_inside_of_no_total(outermost: str):
+    """Three seconds a call and two calls: 6.5 s is the sum of them, and no timer."""
+    twice = ((0.0, 3.0), (3.5, 6.5))
+    it = measured(*(came_to(name, *twice, total_s=6.5) for name in (outermost, "headers")))
+    assert it.total_s is None
+    assert [line.partition(": ")[2] for line in lines(it)] == [
+        "3.0 s x 2 attempts, wait 0.5 s, 6.5 s in all, then an error"
+    ] * 2
+
+
+def test_a_total_shows_where_it_cuts_the_last_try_short():
+    """The others lasted longer; one that was left open beside the next one shows nothing."""
+    cut = came_to("total", (0, 4), (4.5, 8.5), (9, 10), total_s=10.0)
+    assert measured(cut).total_s == 10.0
+    assert measured(came_to("total", (0, 6), (3, 6), total_s=6.0)).total_s is None
+
+
 def test_a_timer_that_says_so_is_named():
     """By its own words, where the probe ended."""
     idle = Timeout(name="idle", s=4, says="idle timeout")
@@ -114,9 +138,23 @@ def test_a_claim_of_which_nothing_was_seen_is_named():
 
 def test_a_refused_request_is_no_timers_end():
     """An agent that is done with a 500 after ten seconds has waited, and no timer of ten seconds fired."""
-    it = came_to("500", (0, 0), (10, 10), total_s=10.0)
+    it = came_to("500", (0, 0), (3, 3), (10, 10), total_s=10.0)
     (found,) = findings(measured(it, timers=(Timeout(name="connect", s=10),)))
     assert "'connect' (10 s) has no effect here" in found
+
+
+@pytest.mark.parametrize(
+    "it",
+    [
+        came_to("429", (0, 0), (2, 2), (4, 4), total_s=4.0),
+        came_to("idle", (0, 4), (6, 10), total_s=10.0),
+        came_to("upload", (0, None), (2, None), total_s=4.5, about=True),
+        came_to("idle", (0, None), (2, None), total_s=4.5, outlived=True),
+    ],
+)
+def test_a_claim_may_show_between_the_attempts(it: Taken):
+    """As the wait for the next one, or as the patience after which it began."""
+    assert "has no effect" not in "".join(findings(measured(it, timers=(Timeout(name="backoff", s=2),))))
 
 
 def test_a_knob_moves_what_it_is_for_or_nothing():
@@ -134,6 +172,90 @@ def test_a_knob_moves_what_it_is_for_or_nothing():
     assert not list(findings(gone)), "it ended, and now it does not"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (came_to("pings", (0, 5), total_s=5.0), came_to("pings", (0, 9), total_s=9.0)),
+        (came_to("pings", (0, 5), total_s=5.0), came_to("pings", (0, 6.5), total_s=6.5)),  # another timer came first
+        (
+            came_to("429", (0, 0), (1, 1), (2, 2), total_s=60.0),
+            came_to("429", (0, 0), (6, 6), (12, 12), total_s=60.0),
+        ),
+        (
+            came_to("upload", (0, None), (5, None), total_s=60.0, about=True),
+            came_to("upload", (0, None), (10, None), total_s=60.0, about=True),
+        ),
+        (
+            came_to("429", (0, 0), (1, 1), (3, 3), (7, 7), total_s=7.0),
+            came_to("429", (0, 0), (1, 1), (3, 3), (7, 7), (8, 8), total_s=8.0),
+        ),
+        (came_to("refused", total_s=2.0, about=True), came_to("refused", total_s=7.0, about=True)),
+        (
+            came_to("pings", (0, 5), total_s=5.0, said="no content"),
+            came_to("pings", (0, 5.5), total_s=5.5, said="total"),
+        ),
+    ],
+)
+def test_a_knob_may_move_an_end_a_wait_or_the_number_of_tries(before: Taken, after: Taken):
+    """And the words with which an end names it."""
+    knob = Timeout(name="k", s=5, says="no content")
+    it = measured(before, timers=(knob,), turned=(Turned(knob, 10.0, (after,)),))
+    assert list(lines(it))[-1] == f"knob 'k', turned from 5 to 10 s, moves {before.probe.name}"
+    assert not [found for found in findings(it) if "knob" in found]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # waits that are drawn by lot
+        (
+            came_to("429", (0, 0), (8, 8), (16, 16), total_s=16.0),
+            came_to("429", (0, 0), (6, 6), (13, 13), total_s=13.0),
+        ),
+        # whether one more try fits into what ends them all
+        (
+            came_to("429", *((s, s) for s in range(5)), total_s=5.0),
+            came_to("429", *((s, s) for s in range(6)), total_s=5.1),
+        ),
+    ],
+)
+def test_chance_is_no_knob(before: Taken, after: Taken):
+    """Two runs of one agent differ by as much."""
+    knob = Timeout(name="k", s=5)
+    (found,) = findings(measured(before, timers=(knob,), turned=(Turned(knob, 10.0, (after,)),)))
+    assert found == "knob 'k' has no effect: turned from 5 to 10 s, 429 stay"
+
+
+def test_no_knob_is_without_effect_on_what_was_not_looked_at_again():
+    """It may have moved just that."""
+    knob = Timeout(name="k", s=5)
+    idle, pings = came_to("idle", (0, 2), total_s=2.0), came_to("pings", (0, 5), total_s=5.0)
+    broken = Taken(BY_NAME["pings"], skipped="the run broke off")
+    for again in ((idle,), (idle, broken)):
+        (found,) = findings(measured(idle, pings, timers=(knob,), turned=(Turned(knob, 10.0, again),)))
+        assert found == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; not pings"
+    (found,) = findings(measured(idle, broken, timers=(knob,), turned=(Turned(knob, 10.0, (idle, pings)),)))
+    assert found == "knob 'k' has no effect: turned from 5 to 10 s, idle stay", "pings: nothing to compare it with"
+
+
+@pytest.mark.parametrize(
+    ("timer", "to_s"),
+    [
+        (Timeout(name="k", s=20), 3.0),
+        (Timeout(name="k", s=4), 8.0),
+        (Timeout(name="k", s=0.2), 1.2),
+        (Timeout(name="k", s=5, inside="total"), 2.5),
+        (Timeout(name="k", s=2, inside="total"), 4.0),
+    ],
+)
+def test_a_knob_is_turned_to_where_it_can_be_seen(timer: Timeout, to_s: float):
+    """By a second at least, and not past the timer around it."""
+    total = Timeout(name="total", s=9)
+    command = ("x", "{message}", "{k_s}")
+    it = AgentSpec(name="a", wire="anthropic", command=command, timeouts=(total, timer))
+    assert knobs(it) == [(timer, to_s)]
+
+
 def test_an_inner_timer_that_is_longer_than_its_outer_one_can_never_fire():
     """As the spec claims them."""
     timers = (Timeout(name="total", s=10), Timeout(name="idle", s=30, inside="total"))
@@ -147,6 +269,16 @@ def test_attempts_that_do_not_fit_are_named():
     it = came_to("idle", (0, 4), (4.5, 8.5), (9, 10), total_s=10.0)
     (found,) = findings(measured(it))
     assert found == "idle: 3 attempts do not fit into 10.0 s: the last one was ended after 1.0 s"
+
+
+def test_a_try_beside_another_one_that_was_left_open_was_not_cut_short():
+    """Given up after 3 s each, and the first request open until the end: it outlives, and both of them fit."""
+    for times in (((0, 6), (3, 6)), ((0, None), (3, 6), (6, 7)), ((0, 6), (6.2, 9.2), (9.2, None), (12.2, 13))):
+        it = came_to("idle", *times, total_s=13.0)
+        assert [found for found in findings(measured(it)) if "open" in found]
+        assert "do not fit" not in "".join(findings(measured(it)))
+    left = came_to("idle", (0, 4), (4, 5), (5, None), total_s=8.0, outlived=True)
+    assert "do not fit" not in "".join(findings(measured(left)))
 
 
 @pytest.mark.parametrize(

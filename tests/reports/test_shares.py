@@ -1,0 +1,151 @@
+"""What became of the turns that were harmed: answered where the harm passed, paid where it stayed."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from wedgehog.harness import event as e
+from wedgehog.reports import write_all
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.rows import table
+from wedgehog.reports.shares import shares
+from wedgehog.reports.terminal import print_report
+
+from .conftest import Campaign, Telling, judgement, plain_run
+
+PASSES, STAYS = ("stall-once", "reset-once"), ("stall-always",)
+TAGS = {name: ["stall", "transient"] for name in PASSES} | {name: ["starter", "permanent"] for name in STAYS}
+ANSWERED = "answered under transient faults: codex 1 of 2, pi 2 of 2"
+PAID = "paid under permanent faults: codex 3 calls in 1 run, pi 4 calls in 1 run"
+"""What their runs paid, as the table has it: the unharmed turn is one more call."""
+
+
+def _harmed(paid: int, *, answers: bool, carries_nonces: bool = True):
+    """One message: all its calls stall but the last, if it answers; then one more message, unharmed, is answered."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("told", "told", carries_nonces=carries_nonces)
+        telling.message(1)
+        for number in range(1, paid + 1):
+            call = telling.later(0.1).request(1)
+            telling.accept(call)
+            if answers and number == paid and paid > 1:
+                telling.whole(call, "Three files.")
+            else:
+                telling.stalled(call, 1.0)
+        if answers:
+            telling.end(1, "Three files. heron-violet-48211")
+        else:
+            telling.end(1, error="Error: no word from the model", exit_code=1)
+        telling.answered(2)
+
+    return tell
+
+
+@pytest.fixture
+def compared(campaign: Campaign) -> Campaign:
+    """Two agents, two faults that pass and one that stays, and one scenario without any."""
+    campaign.describe(tags=TAGS | {"plain": []})
+    for scenario, agent, paid, answers in (
+        ("stall-once", "codex", 2, True),
+        ("stall-once", "pi", 2, True),
+        ("reset-once", "codex", 1, False),
+        ("reset-once", "pi", 3, True),
+        ("stall-always", "codex", 2, False),
+        ("stall-always", "pi", 3, False),
+    ):
+        campaign.run(judgement(scenario, agent), _harmed(paid, answers=answers))
+    campaign.run(judgement("plain", "pi"), plain_run)
+    return campaign
+
+
+def _said(campaign: Campaign) -> list[str]:
+    return shares(table(load(campaign.folder)))
+
+
+def test_a_harm_that_passes_is_told_by_answers_and_one_that_stays_by_paid_calls(compared: Campaign):
+    """Only the turn that was struck counts: the next one is answered in all of them."""
+    assert _said(compared) == [ANSWERED, PAID]
+
+
+def test_without_the_tags_nothing_is_said(campaign: Campaign):
+    """A scenario of somebody's own, or a campaign of an older release."""
+    campaign.run(judgement("stall-once", "codex"), _harmed(2, answers=True))
+    assert _said(campaign) == []
+    campaign.describe(tags="nonsense")
+    assert _said(campaign) == []
+
+
+def test_a_run_in_which_nothing_struck_counts_in_neither(campaign: Campaign):
+    """Skipped, never played, or inconclusive because the fault was never met: it shows nothing of the agent."""
+    campaign.describe(tags=TAGS)
+    campaign.run(judgement("stall-once", "codex", "nothing", skipped="the agent does not stream"))
+    campaign.run(judgement("reset-once", "codex", "error", says="its control run failed"))
+    campaign.run(judgement("stall-always", "codex", "inconclusive"), plain_run)
+    assert _said(campaign) == []
+
+
+def test_an_agent_whose_answers_can_not_be_told_has_no_share(campaign: Campaign):
+    """None of nothing would read as if it had given up."""
+    campaign.describe(tags=TAGS)
+    campaign.run(judgement("stall-once", "codex"), _harmed(2, answers=False, carries_nonces=False))
+    campaign.run(judgement("stall-once", "pi"), _harmed(2, answers=True))
+    assert _said(campaign) == ["answered under transient faults: pi 1 of 1"]
+
+
+def test_a_turn_that_its_user_stopped_owes_no_answer(campaign: Campaign):
+    """An abort is a fault too."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("told", "told")
+        telling.message(1)
+        telling.stalled(telling.request(1), 1.0)
+        telling.history.add(e.AbortSent(turn=1))
+        telling.end(1, ended="aborted", exit_code=130)
+
+    campaign.describe(tags={"stall-once": ["transient"]})
+    campaign.run(judgement("stall-once", "codex"), tell)
+    assert _said(campaign) == []
+
+
+def test_cells_of_a_fix_matrix_are_left_out(campaign: Campaign):
+    """They count as nothing."""
+    campaign.describe(tags=TAGS)
+    campaign.run(judgement("stall-once", "only-wrapper", matrix_only=True), _harmed(2, answers=True))
+    assert _said(campaign) == []
+
+
+def test_every_report_shows_them(compared: Campaign):
+    """The page, the Markdown and the terminal."""
+    write_all(compared.folder)
+    assert all(line in (compared.folder / "report.html").read_text() for line in (ANSWERED, PAID))
+    assert f"- {ANSWERED}\n- {PAID}\n" in (compared.folder / "summary.md").read_text()
+    shown = io.StringIO()
+    print_report(compared.folder, Console(file=shown, width=120))
+    assert f"{ANSWERED}\n{PAID}\n" in shown.getvalue()
+
+
+def test_the_page_tells_an_error_that_was_seen_from_an_answer(compared: Campaign):
+    """Both pass. Of the six harmed runs three ended in an error; a run without harm has no such mark."""
+    write_all(compared.folder)
+    assert (compared.folder / "report.html").read_text().count("an error that its user saw") == 3
+
+
+def test_the_page_does_not_list_the_tags_among_its_facts(compared: Campaign):
+    """They are data for the folds."""
+    write_all(compared.folder)
+    assert "transient&#" not in (page := (compared.folder / "report.html").read_text()) and "<dt>tags</dt>" not in page
+
+
+def test_programs_read_why_and_what_became_of_it(campaign: Campaign):
+    """The rows as JSON: the sentence, the reason of a skip, the tags, and whether the harmed turn was answered."""
+    campaign.describe(tags=TAGS)
+    campaign.run(judgement("reset-once", "codex", "fail", says="it said nothing"), _harmed(1, answers=False))
+    skipped = {"says": "skipped: it does not stream", "skipped": "it does not stream"}
+    campaign.run(judgement("stall-once", "codex", "nothing", **skipped))
+    played, unplayed = json.loads(table(load(campaign.folder)).to_json(orient="records"))
+    wanted = ("says", "skipped", "tags", "harmed_answered")
+    assert [played[key] for key in wanted] == ["it said nothing", "", "stall;transient", False]
+    assert [unplayed[key] for key in wanted] == [*skipped.values(), "stall;transient", None]
