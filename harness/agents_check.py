@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wedgehog.harness.agents.known import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.campaign import Campaign, Options
@@ -71,7 +72,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
     """Why the first message was not answered; a known runtime's installation is suspected before the file for it."""
-    if agent.install is None or history.calls:
+    if agent.installed_as not in known() or not agent.runtime or history.calls:
         return facts.says
     says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
     again = f"wedgehog agents install {agent.installed_as}@{agent.version} --again"

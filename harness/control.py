@@ -163,10 +163,14 @@ def _signal(number: int) -> str:
 
 def _words(history: History) -> str:
     """The agent's last words, without the trace of an exception; where we stopped it, the exception is ours too."""
-    ended = history.first(TurnEnded)
-    said = (ended.error or ended.stderr or ended.stdout or ended.raised or "") if ended else ""
-    told = said.partition(TRACE)[0] if history.first(StartMissed) else exception_in(said)
-    text = " ".join(told.split())
+    ended, stopped = history.first(TurnEnded), history.first(StartMissed) is not None
+    if ended is None:
+        return ""
+    spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
+    if stopped and ended.raised:
+        spoken = [ended.stderr, ended.stdout]
+    told = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
+    text = next(filter(None, (" ".join(words.split()) for words in told)), "")
     last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
     return f" Its last words: {last}" if last else ""
 

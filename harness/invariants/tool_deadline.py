@@ -63,8 +63,8 @@ def _measured(history: History, turn: Turn) -> Iterator[_Use]:
 def _end(turn: Turn, use: ToolUse) -> Event | None:
     """What ended the tool call; for one that never ended, what ended its turn; None if it was never carried out."""
     # What the agent does about it after a kill, and how long it then takes to start, is no work of the tool.
-    killed = (turn.killed,) if turn.killed is not None and use.started else ()
-    ends = [event for event in (*use.done, *use.results, *killed) if event.id > use.reply.id]
+    killed: tuple[Event, ...] = (turn.killed,) if turn.killed is not None and use.started else ()
+    ends: list[Event] = [event for event in (*use.done, *use.results, *killed) if event.id > use.reply.id]
     if ends:
         return min(ends, key=lambda event: event.id)
     following = next((call.arrived for call in main_calls_of(turn) if call.arrived.id > use.reply.id), None)

@@ -175,12 +175,12 @@ def _instead(measured: Measured) -> str:
 def _knobs(measured: Measured) -> Iterator[str]:
     """Knobs that change nothing when they are turned."""
     for knob in measured.turned:
-        looked, missed = ", ".join(knob.looked(measured.takens)), ", ".join(knob.missed(measured.takens))
+        looked, unclear = ", ".join(knob.looked(measured.takens)), ", ".join(knob.unclear(measured.takens))
         if knob.moves(measured.takens):
             continue
-        if missed:
+        if unclear:
             looked = looked or "none"
-            yield f"{_turn(knob)}, moves nothing that was looked at again: {looked}; not {missed}"
+            yield f"{_turn(knob)}, moves nothing that was looked at again: {looked}; unclear: {unclear}"
         else:
             turn = f"turned from {knob.timer.s:g} to {knob.s:g} s"
             yield f"knob {knob.timer.name!r} has no effect: {turn}, {looked} stay"

@@ -9,6 +9,8 @@ from wedgehog.harness.timers.taken import JITTER_SHARE, SAME_SHARE, Taken, same
 
 NOISE_S = 1.0
 """By as much may two ends of one timer differ on a busy machine."""
+START_S = 3.0
+"""And by as much where no attempt was seen, so that two starts of the agent are compared too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +26,32 @@ class Turned:
         return [was.probe.name for was, now in self._pairs(before) if self._moved(was, now)]
 
     def looked(self, before: Sequence[Taken]) -> list[str]:
-        """The probes that were measured both times."""
+        """The probes that were measured both times, and can be compared."""
         return [was.probe.name for was, _ in self._pairs(before)]
 
-    def missed(self, before: Sequence[Taken]) -> list[str]:
-        """The probes that were measured, and could not be looked at again."""
+    def unclear(self, before: Sequence[Taken]) -> list[str]:
+        """The probes that were measured, and could not be looked at again, or not closely enough."""
         looked = self.looked(before)
         return [was.probe.name for was in before if not was.skipped and was.probe.name not in looked]
 
     def _pairs(self, before: Sequence[Taken]) -> Iterator[tuple[Taken, Taken]]:
         after = {now.probe.name: now for now in self.takens if not now.skipped}
-        return ((was, after[was.probe.name]) for was in before if not was.skipped and was.probe.name in after)
+        both = ((was, after[was.probe.name]) for was in before if not was.skipped and was.probe.name in after)
+        return ((was, now) for was, now in both if not self._may_be_its_start(was, now))
+
+    def _may_be_its_start(self, was: Taken, now: Taken) -> bool:
+        differs = not (was.attempts and now.attempts) and self._differ(was.total_s, now.total_s, NOISE_S)
+        return differs and not self._differ(was.total_s, now.total_s, START_S)
 
     def _moved(self, was: Taken, now: Taken) -> bool:
-        longest_s, waited_s = max(was.waits_s, default=0.0), sum(was.waits_s)
+        longest_s, waited_s = JITTER_SHARE * max(was.waits_s, default=0.0), JITTER_SHARE * sum(was.waits_s)
         apart = zip(was.apart_s, now.apart_s, strict=False)
+        lasted = zip(was.lasted_s, now.lasted_s, strict=False)
         return (
-            self._differ(was.first_s, now.first_s)
-            or self._differ(was.total_s, now.total_s, JITTER_SHARE * waited_s)
-            or any(self._differ(a_s, b_s, JITTER_SHARE * longest_s) for a_s, b_s in apart)
+            self._differ(was.total_s, now.total_s, max(NOISE_S, waited_s))  # (How long a process takes to end varies.)
+            or self._differ(was.first_s, now.first_s, 0.0 if was.attempts else NOISE_S)
+            or any(self._differ(a_s, b_s, waited_s) for a_s, b_s in lasted)
+            or any(self._differ(a_s, b_s, longest_s) for a_s, b_s in apart)
             or _other_tries(was, now)
             or self._named(was) != self._named(now)
         )

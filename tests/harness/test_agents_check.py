@@ -204,9 +204,10 @@ def test_a_runtime_that_does_not_start_is_told_how_to_be_installed_again(tmp_pat
     (line,) = told(spec, ControlFacts(False, f"{spec}: cannot start '/x': No such file or directory"))
     again = "If its installation is broken: wedgehog agents install pi@1.2 --again"
     assert line == f"cannot start '/x': No such file or directory. {again}"
-    spec.write_text("name: mine\nwire: openai-chat\ncommand: ['x', '{message}']\n")
-    (line,) = told(spec, ControlFacts(False, f"{spec}: cannot start 'x'"))
-    assert line == f"{spec}: cannot start 'x'", "who wrote the spec wants to know which"
+    for other in (runtime.replace(", same_as: pi", ""), ""):
+        spec.write_text(f"name: mine\nwire: openai-chat\ncommand: ['x', '{{message}}']\n{other}")
+        (line,) = told(spec, ControlFacts(False, f"{spec}: cannot start 'x'"))
+        assert line == f"{spec}: cannot start 'x'", "nothing of that name can be installed"
 
 
 @pytest.mark.parametrize(

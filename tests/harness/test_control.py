@@ -194,6 +194,17 @@ def test_the_trace_of_our_own_stop_is_not_quoted():
     assert says.endswith("Its last words: waiting for the moon")
 
 
+def test_what_a_function_raises_when_we_stop_it_is_not_its_last_word():
+    """It stands at its `error` too; what it printed before that is its own."""
+    for printed, said in [("", "does the agent use {llm_url}?"), ("waiting", "Its last words: waiting")]:
+        tell = Telling()
+        tell.message()
+        tell.wait(61).start_missed()
+        ours: Any = {"error": "KeyboardInterrupt", "raised": "KeyboardInterrupt", "ended": "deadline"}
+        says = read(tell.end(printed, stderr=f"{TRACE}KeyboardInterrupt", **ours).seal(), None).says
+        assert says.endswith(said)
+
+
 def test_a_request_that_the_provider_refuses_is_said_with_its_words():
     """A bad tool schema, a missing field."""
     tell = Telling()

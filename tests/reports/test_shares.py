@@ -23,7 +23,7 @@ PAID = "paid under permanent faults: codex 3 calls in 1 run, pi 4 calls in 1 run
 
 
 def _harmed(paid: int, *, answers: bool, carries_nonces: bool = True):
-    """One message: all its calls stall but the last, if it answers; then one more message, unharmed, is answered."""
+    """A message: all its calls stall but the last, if it answers; then one more, unharmed, ends in an error."""
 
     def tell(telling: Telling) -> None:
         telling.start("told", "told", carries_nonces=carries_nonces)
@@ -39,7 +39,9 @@ def _harmed(paid: int, *, answers: bool, carries_nonces: bool = True):
             telling.end(1, "Three files. heron-violet-48211")
         else:
             telling.end(1, error="Error: no word from the model", exit_code=1)
-        telling.answered(2)
+        telling.message(2)
+        telling.accept(telling.request(2))
+        telling.end(2, error="Error: something else", exit_code=1)
 
     return tell
 
@@ -66,7 +68,7 @@ def _said(campaign: Campaign) -> list[str]:
 
 
 def test_a_harm_that_passes_is_told_by_answers_and_one_that_stays_by_paid_calls(compared: Campaign):
-    """Only the turn that was struck counts: the next one is answered in all of them."""
+    """Only the turn that was struck counts: the next one fails in all of them."""
     assert _said(compared) == [ANSWERED, PAID]
 
 

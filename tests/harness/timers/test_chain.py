@@ -186,10 +186,15 @@ def test_a_knob_moves_what_it_is_for_or_nothing():
             came_to("upload", (0, None), (10, None), total_s=60.0, about=True),
         ),
         (
+            came_to("idle", (0, 4), (4.5, 8.5), (9, 10), total_s=10.0),
+            came_to("idle", (0, 4), (4.5, 8.5), (9, 13), total_s=13.0),
+        ),
+        (
             came_to("429", (0, 0), (1, 1), (3, 3), (7, 7), total_s=7.0),
             came_to("429", (0, 0), (1, 1), (3, 3), (7, 7), (8, 8), total_s=8.0),
         ),
         (came_to("refused", total_s=2.0, about=True), came_to("refused", total_s=7.0, about=True)),
+        (came_to("refused", total_s=2.0, about=True), came_to("refused", about=True)),
         (
             came_to("pings", (0, 5), total_s=5.0, said="no content"),
             came_to("pings", (0, 5.5), total_s=5.5, said="total"),
@@ -212,6 +217,8 @@ def test_a_knob_may_move_an_end_a_wait_or_the_number_of_tries(before: Taken, aft
             came_to("429", (0, 0), (8, 8), (16, 16), total_s=16.0),
             came_to("429", (0, 0), (6, 6), (13, 13), total_s=13.0),
         ),
+        # how long a process takes to end
+        (came_to("429", (0, 0), total_s=0.1), came_to("429", (0, 0), total_s=1.0)),
         # whether one more try fits into what ends them all
         (
             came_to("429", *((s, s) for s in range(5)), total_s=5.0),
@@ -222,8 +229,8 @@ def test_a_knob_may_move_an_end_a_wait_or_the_number_of_tries(before: Taken, aft
 def test_chance_is_no_knob(before: Taken, after: Taken):
     """Two runs of one agent differ by as much."""
     knob = Timeout(name="k", s=5)
-    (found,) = findings(measured(before, timers=(knob,), turned=(Turned(knob, 10.0, (after,)),)))
-    assert found == "knob 'k' has no effect: turned from 5 to 10 s, 429 stay"
+    it = measured(before, timers=(knob,), turned=(Turned(knob, 6.0, (after,)),))
+    assert list(findings(it)) == ["knob 'k' has no effect: turned from 5 to 6 s, 429 stay"]
 
 
 def test_no_knob_is_without_effect_on_what_was_not_looked_at_again():
@@ -233,9 +240,26 @@ def test_no_knob_is_without_effect_on_what_was_not_looked_at_again():
     broken = Taken(BY_NAME["pings"], skipped="the run broke off")
     for again in ((idle,), (idle, broken)):
         (found,) = findings(measured(idle, pings, timers=(knob,), turned=(Turned(knob, 10.0, again),)))
-        assert found == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; not pings"
+        assert found == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; unclear: pings"
     (found,) = findings(measured(idle, broken, timers=(knob,), turned=(Turned(knob, 10.0, (idle, pings)),)))
     assert found == "knob 'k' has no effect: turned from 5 to 10 s, idle stay", "pings: nothing to compare it with"
+
+
+def test_an_end_without_a_request_may_be_a_slow_start():
+    """It counts from when one was due, so a small difference says nothing, neither for the knob nor against it."""
+    knob = Timeout(name="k", s=5)
+    idle, refused = came_to("idle", (0, 2), total_s=2.0), came_to("refused", total_s=2.1, about=True)
+
+    def said(total_s: float) -> str:
+        again = (idle, came_to("refused", total_s=total_s, about=True))
+        it = measured(idle, refused, timers=(knob,), turned=(Turned(knob, 10.0, again),))
+        return "".join(found for found in (*lines(it), *findings(it)) if found.startswith("knob"))
+
+    assert (
+        said(4.5) == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; unclear: refused"
+    )
+    assert said(2.6) == "knob 'k' has no effect: turned from 5 to 10 s, idle, refused stay"
+    assert said(5.6) == "knob 'k', turned from 5 to 10 s, moves refused"
 
 
 @pytest.mark.parametrize(
