@@ -144,6 +144,7 @@ def sentence(history: History, sight: Sight, turn: int, now_s: float) -> str:
         or _tool(so_far, now_s)
         or _busy(sight)
         or _connection(sight)
+        or _on_its_way(so_far, sight, turn)
         or _child(sight)
         or _nothing(so_far, sight, turn)
     )
@@ -199,6 +200,15 @@ def _connection(sight: Sight) -> str:
     if known:
         return f"no call was open; it held a connection to {known[0].name}"
     return f"no call was open; it held a connection to {others[0].name}" if others else ""
+
+
+def _on_its_way(history: History, sight: Sight, turn: int) -> str:
+    """What is sent there, and held on its way, no call tells of."""
+    asked = any(call.arrived.turn == turn for call in history.calls)
+    held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
+    return (
+        "it held a connection to the model, and no request of this turn has come through" if held and not asked else ""
+    )
 
 
 def _child(sight: Sight) -> str:

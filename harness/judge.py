@@ -106,7 +106,10 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     for unproven in history.of(FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
         yield inconclusive(said, [unproven]).named("faults")
-    yield from _unfired(history, scenario.plan(history.run.time_scale))
+    plan = scenario.plan(history.run.time_scale)
+    yield from _unfired(history, plan)
+    if control.background:
+        yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
 
 
@@ -124,6 +127,19 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
             yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """What a request says is not known before it has arrived: of an agent that asks for a title too, it may be that."""
+    for fired in history.of(FaultFired):
+        if plan.faults[fired.fault].trigger.phase != "request":
+            continue
+        calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
+        if any(call.main for call in calls) and all(call.main for call in calls):
+            said = (
+                f"the {fired.name} may have struck a call beside the conversation: the agent makes some, and none came"
+            )
+            yield inconclusive(said, [fired]).named("faults")
 
 
 def _why_not(history: History, planned: PlannedFault) -> str:

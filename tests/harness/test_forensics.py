@@ -109,6 +109,10 @@ def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
         (sight(a_peer("", "10.0.0.1:443")), "no call was open; it held a connection to 10.0.0.1:443"),
         (
             sight(a_peer("llm"), a_peer("channel")),
+            "it held a connection to the model, and no request of this turn has come through",
+        ),
+        (
+            sight(a_peer("channel")),
             "no call, no tool and no connection was open; no request came in this turn",
         ),
         (

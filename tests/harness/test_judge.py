@@ -1,5 +1,6 @@
 """The judge: many invariants and everything of our own into one verdict, with a sentence that says why."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,6 +135,27 @@ def test_a_fail_outweighs_what_cannot_be_told():
 
 
 # ---- inconclusive
+
+
+UPLOAD = {"faults": [{"at": {"phase": "request"}, "do": "stall"}]}
+
+
+@pytest.mark.parametrize(
+    ("makes_some", "came", "verdict"), [(True, False, "inconclusive"), (True, True, "pass"), (False, False, "pass")]
+)
+def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_request_was_struck(
+    makes_some: bool, came: bool, verdict: str
+):
+    """What was lost on its way cannot be looked at; when the main call comes and the title does not, it was the title."""
+    tell = Telling()
+    tell.message()
+    if came:
+        tell.reply(tell.ask(1, background="shape"), "A title")
+    tell.answer_step(1)
+    struck = replace(FIRED, name="stall", step=None, attempt=None, call=None)
+    judgement = judged(with_event(tell.end().seal(), struck), ControlFacts(True, background=makes_some), **UPLOAD)
+    assert judgement.verdict == verdict
+    assert makes_some is came or "may have struck a call beside the conversation" in judgement.says
 
 
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
