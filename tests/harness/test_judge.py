@@ -146,7 +146,7 @@ UPLOAD = {"faults": [{"at": {"phase": "request"}, "do": "stall"}]}
 def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_request_was_struck(
     makes_some: bool, came: bool, verdict: str
 ):
-    """What was lost on its way cannot be looked at; when the main call comes and the title does not, it was the title."""
+    """What was lost on its way cannot be looked at; when the main call comes and no title, it was that."""
     tell = Telling()
     tell.message()
     if came:
