@@ -16,6 +16,7 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.position import Place
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.clock import Clock
 from wedgehog.harness.event import (
     CallUnscripted,
@@ -247,7 +248,7 @@ class Recorder:
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=_text(reply, tokens, ended.output_tokens),
+                text_delivered=_text(reply, tokens, _in_all(reply, ended)),
                 tool_calls=_offered(reply, open_.offers, blocks),
             )
         )
@@ -280,6 +281,11 @@ def _how(
 
 def _blocks(reply: Reply) -> list[Text | ToolCall]:
     return [item for item in reply.items if isinstance(item, Text | ToolCall)]
+
+
+def _in_all(reply: Reply, ended: fact.ReplyEnded) -> int:
+    """The tokens of the whole reply; of one that was hung up on, only those until then were generated."""
+    return max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
 
 
 def _text(reply: Reply, tokens: int, generated: int) -> str:
