@@ -55,6 +55,8 @@ COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 TRACE = "Traceback (most recent call last):"
 """How Python begins to say where an exception came from."""
 
+OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
+
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
 
@@ -112,6 +114,14 @@ def told_of(turn: Turn) -> int | None:
     """The status of a refusal that its output names: an agent that tries again aloud is not silent."""
     end = turn.end
     return None if end is None else _status_in(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}", turn)
+
+
+def told_words(turn: Turn, history: History) -> str:
+    """The last line that names a cause, but for what our own stop may have made it say; empty where there is none."""
+    end = turn.end
+    said = "" if end is None else _unusual(f"{end.stderr}\n{end.error}", history)
+    lines = [line.strip() for line in said.splitlines() if _matching(line, history.run.error_patterns)]
+    return next((_short(line) for line in reversed(lines) if not OF_A_STOP.search(line)), "")
 
 
 def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:

@@ -4,7 +4,7 @@ from wedgehog.harness.event import HangSeen, SessionPlanted
 from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together, too_late
-from wedgehog.harness.outcome import outcome_of, told_of
+from wedgehog.harness.outcome import outcome_of, told_of, told_words
 from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
 
 AS_WRITTEN = 1e-6
@@ -93,7 +93,8 @@ def _so_far(history: History, turn: Turn) -> str:
     if outcome_of(turn, history).kind == "answered":
         return "had answered, but did not end"
     told = told_of(turn)
-    return "gave no answer and no error" if told is None else f"told of the {told}, and neither answered nor gave up"
+    words = f"the {told}" if told is not None else told_words(turn, history)
+    return f"told of {words}, and neither answered nor gave up" if words else "gave no answer and no error"
 
 
 def _hang(history: History, turn: Turn) -> tuple[str, tuple[HangSeen, ...]]:

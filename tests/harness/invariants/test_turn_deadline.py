@@ -38,13 +38,13 @@ def test_the_stock_bound_is_two_minutes():
     assert check("turn_deadline", _turn_of(121.5).seal()).status == "fail"
 
 
-def _stopped_at(bound_s: float, answer: str = "") -> Telling:
+def _stopped_at(bound_s: float, answer: str = "", **said: str) -> Telling:
     tell = Telling()
     tell.message()
     call = tell.ask(1)
     tell.wait(bound_s + 1).deadline(bound_s)
     tell.reply(call, how="hung up", delivered=0)
-    return tell.end(answer, ended="deadline", exit_code=-2)
+    return tell.end(answer, ended="deadline", exit_code=-2, **said)
 
 
 def test_a_turn_that_was_stopped_at_the_bound_fails():
@@ -68,6 +68,22 @@ def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_sil
     assert told == "turn 1 told of the 429, and neither answered nor gave up within 60.0 s"
     assert _retried_until("\x1b[33m429\x1b[0m, again in 1 s").startswith("turn 1 told of the 429")
     assert _retried_until("pid 42900 ^C KeyboardInterrupt") == "turn 1 gave no answer and no error within 60.0 s"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "says"),
+    [
+        (
+            "ERROR: Reconnecting… waiting for network\nturn interrupted",
+            "told of ERROR: Reconnecting… waiting for network, and",
+        ),
+        ("Error: interrupted by a signal", "gave no answer and no error within 60.0 s"),
+    ],
+)
+def test_who_told_of_an_error_and_went_on_is_late_and_not_called_silent(stderr: str, says: str):
+    """But for what our own stop made it say."""
+    verdict = check("turn_deadline", _stopped_at(60, stderr=stderr).seal(), turn_s=60)
+    assert verdict.status == "fail" and says in verdict.says
 
 
 def test_an_agent_that_answers_but_does_not_end_is_late_all_the_same():
