@@ -31,7 +31,8 @@ def shares(table: pd.DataFrame) -> list[str]:
 
 def _of(table: pd.DataFrame, tag: str, says: Callable[[pd.DataFrame], str]) -> list[str]:
     tagged = table["tags"].map(lambda tags: tag in tags.split(";")).astype(bool)
-    struck = table[tagged & (table["faults_fired"] > 0) & (table["standing"] != "shown")]
+    decided = table["verdict"].isin(("pass", "fail"))
+    struck = table[tagged & decided & (table["faults_fired"] > 0) & (table["standing"] != "shown")]
     agents = sorted((str(name) for name in struck["agent"].unique()), key=agent_order)
     return [f"{agent} {says(struck[struck['agent'] == agent])}" for agent in agents]
 

@@ -112,6 +112,15 @@ def test_a_turn_that_its_user_stopped_owes_no_answer(campaign: Campaign):
     assert _said(campaign) == []
 
 
+@pytest.mark.parametrize("verdict", ["inconclusive", "error"])
+def test_a_run_of_which_nothing_can_be_said_counts_in_neither(campaign: Campaign, verdict: str):
+    """It may not have been the message's own request that was struck."""
+    campaign.describe(tags=TAGS)
+    for name in (PASSES[0], STAYS[0]):
+        campaign.run(judgement(name, "codex", verdict), _harmed(2, answers=True))
+    assert _said(campaign) == []
+
+
 def test_cells_of_a_fix_matrix_are_left_out(campaign: Campaign):
     """They count as nothing."""
     campaign.describe(tags=TAGS)
