@@ -120,7 +120,8 @@ def told_words(turn: Turn, history: History) -> str:
     """The last line that names a cause, but for what our own stop may have made it say; empty where there is none."""
     end = turn.end
     said = "" if end is None else _unusual(f"{end.stderr}\n{end.error}", history)
-    lines = [line.strip() for line in said.splitlines() if _matching(line, history.run.error_patterns)]
+    lines = [line.strip() for line in said.partition(TRACE)[0].splitlines()]
+    lines = [line for line in lines if _matching(line, history.run.error_patterns)]
     return next((_short(line) for line in reversed(lines) if not OF_A_STOP.search(line)), "")
 
 

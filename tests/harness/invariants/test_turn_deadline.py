@@ -78,6 +78,7 @@ def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_sil
             "told of ERROR: Reconnecting… waiting for network, and",
         ),
         ("Error: interrupted by a signal", "gave no answer and no error within 60.0 s"),
+        ("Traceback (most recent call last):\n    raise OSError(1)\nKeyboardInterrupt", "gave no answer and no error"),
     ],
 )
 def test_who_told_of_an_error_and_went_on_is_late_and_not_called_silent(stderr: str, says: str):
