@@ -47,9 +47,9 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The test-suite, in as many processes as keep the cores busy; arguments after `--` go to pytest."""
+    """The test-suite, a process for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
-    session.run("pytest", "-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal", *session.posargs)
+    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs)
 
 
 @nox.session
