@@ -95,13 +95,20 @@ def read_control(
     if systems and shape.system not in systems:
         shape = replace(shape, system="")
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
-    refusals = frozenset(event.message for event in history.of(RequestRefused) if not event.scripted)
-    background = any(not shape.alike(other) for other in shapes.values())
-    streams = call.arrived.stream
     said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
-    usual = causes(said, history.run.error_patterns)
-    listed = (shape.tools, shell, streams, resumes, background, refusals, usual)
-    return ControlFacts(True, "", start_up, shape, *listed, exit_s=max(turn.exit_s for turn in history.turns))
+    return ControlFacts(
+        passed=True,
+        start_up_s=start_up,
+        shape=shape,
+        tools=shape.tools,
+        shell=shell,
+        streams=call.arrived.stream,
+        resumes=resumes,
+        background=any(not shape.alike(other) for other in shapes.values()),
+        refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
+        usual=causes(said, history.run.error_patterns),
+        exit_s=max(turn.exit_s for turn in history.turns),
+    )
 
 
 def _why(history: History) -> str:

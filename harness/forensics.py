@@ -206,9 +206,9 @@ def _on_its_way(history: History, sight: Sight, turn: int) -> str:
     """What is sent there, and held on its way, no call tells of."""
     asked = any(call.arrived.turn == turn for call in history.calls)
     held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
-    return (
-        "it held a connection to the model, and no request of this turn has come through" if held and not asked else ""
-    )
+    if asked or not held:
+        return ""
+    return "it held a connection to the model, and no request of this turn has come through"
 
 
 def _child(sight: Sight) -> str:

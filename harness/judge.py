@@ -135,7 +135,7 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
         if plan.faults[fired.fault].trigger.phase != "request":
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
-        if any(call.main for call in calls) and all(call.main for call in calls):
+        if calls and all(call.main for call in calls):
             said = (
                 f"the {fired.name} may have struck a call beside the conversation: the agent makes some, and none came"
             )

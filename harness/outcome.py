@@ -56,6 +56,7 @@ TRACE = "Traceback (most recent call last):"
 """How Python begins to say where an exception came from."""
 
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
+"""What an agent may say because we stop it."""
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6

@@ -185,7 +185,8 @@ class TurnPlayer:
                 return True
             return False
         start = first if first is not None else given_s + self.bounds.start_up_s
-        if now - start <= self.bounds.turn_s + slack + TICK_S + (self.bounds.exit_s if self._answered(turn) else 0.0):
+        late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
+        if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
         self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s))
         return True

@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.network.base import Address, NetworkError
-from wedgehog.harness.ports import free_port
+from wedgehog.harness.ports import HOST, free_port
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ class Api:
         """
         target = f"{upstream[0]}:{upstream[1]}"
         for _ in range(PORTS_TRIED):
-            make = partial(self._server.create, target, name, f"127.0.0.1:{free_port()}")
+            make = partial(self._server.create, target, name, f"{HOST}:{free_port()}")
             try:
                 return ProxyApi(self, await self._call(make))
             except ToxiproxyRefused as refused:

@@ -10,8 +10,9 @@ TOOL = [{"tool": "shell", "args": {"command": "sleep 0.6"}}, {"text": "It went w
 
 
 def story(*, faults: Any = (), **during: Any) -> dict[str, Any]:
-    """A tool round, a message in its middle, and one more."""
-    second = {"user": "And this?", "during": during, "model": [{"text": "That too. {nonce}"}]}
+    """A tool round, a message in its middle whose answer takes longer than the rest of the round, and one more."""
+    answer = [{"text": "That too. {nonce}"}, {"delay_s": 2}]
+    second = {"user": "And this?", "during": during, "model": [answer]}
     last = {"user": "Thanks.", "model": [{"text": "Welcome. {nonce}"}]}
     return {"turns": [{"user": "Run it.", "model": TOOL}, second, last], "faults": list(faults)}
 
@@ -30,7 +31,7 @@ def test_a_message_is_given_in_the_middle_of_another_turn(sound: Any, way: str):
         first, second = list(it.history.of(StimulusGiven))[:2]
         ended = {end.turn: end for end in it.history.of(TurnEnded)}
         assert (first.turn, second.turn) == (1, 2)
-        assert second.id < min(ended[1].id, ended[2].id), name
+        assert second.id < ended[1].id < ended[2].id, name
         assert [other.number for other in it.history.beside(it.history.turns[0])] == [2]
 
 
