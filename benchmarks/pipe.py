@@ -24,8 +24,8 @@ from typing import Final
 
 from benchmarks.gauge import machine
 from wedgehog.harness.network.choose import choose_network
-from wedgehog.harness.network.ipc import Pipe, PipeServer
-from wedgehog.harness.shim.launch import ARGV
+from wedgehog.harness.stdio_proxy.launch import ARGV
+from wedgehog.harness.stdio_proxy.session import Pipe, PipeServer
 
 WAYS: Final = ("bare", "embedded", "toxiproxy")
 ECHO: Final = "import os\nwhile data := os.read(0, 65536):\n    while data: data = data[os.write(1, data):]\n"

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from wedgehog.fake_llm.incoming import Incoming, Reader
+from wedgehog.fake_llm.http_request import Incoming, Reader
 from wedgehog.fake_llm.observer import Conn
 
 ROOM: Final = 64 * 2**10

@@ -6,8 +6,8 @@ from bisect import bisect_right, insort
 from collections.abc import Awaitable, Callable, Sequence
 
 from wedgehog.fake_llm.clock import Clock
-from wedgehog.fake_llm.image import Image
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD
+from wedgehog.fake_llm.wire_reply import Image
 
 
 class Delivery:

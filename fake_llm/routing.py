@@ -6,8 +6,12 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from wedgehog.fake_llm.dialects import anthropic, gemini, ollama, openai_chat, openai_responses
+from wedgehog.fake_llm.dialects.anthropic import wire as anthropic
 from wedgehog.fake_llm.dialects.base import Dialect
+from wedgehog.fake_llm.dialects.gemini import wire as gemini
+from wedgehog.fake_llm.dialects.ollama import wire as ollama
+from wedgehog.fake_llm.dialects.openai_chat import wire as openai_chat
+from wedgehog.fake_llm.dialects.openai_responses import wire as openai_responses
 from wedgehog.fake_llm.request import Request
 
 DIALECTS: Final[tuple[Dialect, ...]] = (anthropic, gemini, ollama, openai_chat, openai_responses)

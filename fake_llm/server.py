@@ -17,9 +17,8 @@ from wedgehog.fake_llm.clock import Clock, RealClock
 from wedgehog.fake_llm.connection import ROOM, Connection
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal
+from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.ids import fingerprint
-from wedgehog.fake_llm.image import Image
-from wedgehog.fake_llm.incoming import Incoming
 from wedgehog.fake_llm.memory import Memories
 from wedgehog.fake_llm.observer import (
     Conn,
@@ -32,11 +31,12 @@ from wedgehog.fake_llm.observer import (
     RequestSeen,
     Silent,
 )
-from wedgehog.fake_llm.press import Press
+from wedgehog.fake_llm.render_cache import Press
 from wedgehog.fake_llm.request import Request, json_object
+from wedgehog.fake_llm.respond import Settled, Settler
 from wedgehog.fake_llm.routing import dialect_of, session_of
-from wedgehog.fake_llm.script import Script
-from wedgehog.fake_llm.settle import Settled, Settler
+from wedgehog.fake_llm.script.protocol import Script
+from wedgehog.fake_llm.wire_reply import Image
 
 _CLOSE_WITHIN_S: Final = 5.0
 _TOO_LARGE: Final = 413

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from wedgehog.harness.history import Call, History
+from wedgehog.harness.record.history import Call, History
 from wedgehog.reports.call_words import ending, place, strike, took_s
+from wedgehog.reports.html_table import line, sheet
 from wedgehog.reports.markup import Markup, tag
-from wedgehog.reports.sheet import line, sheet
 from wedgehog.reports.words import NONE, brief, count, many, seconds
 
 CALLS_SHOWN = 300

@@ -1,7 +1,7 @@
 """One call, and one strike of a fault, in a few words."""
 
-from wedgehog.harness.event import FaultFired
-from wedgehog.harness.history import Call, Turn
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import Call, Turn
 from wedgehog.reports.words import many, one_line
 
 

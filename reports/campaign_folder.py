@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.store import StoredRun, read_run, run_folders
+from wedgehog.harness.record.store import StoredRun, read_run, run_folders
 
 NO_FAMILY = "scenarios"
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from wedgehog.harness.event import StoreAsked
-from wedgehog.harness.history import History
+from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.history import History
 from wedgehog.reports.words import many, seconds
 
 

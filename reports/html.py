@@ -7,20 +7,20 @@ from typing import Any
 
 import pandas as pd
 
-from wedgehog.harness.event import Trouble
-from wedgehog.harness.history import read
-from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.store import StoredRun
+from wedgehog.harness.record.event import Trouble
+from wedgehog.harness.record.history import read
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.reports.badge import run_chip, small_chip
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, Campaign, agent_order
-from wedgehog.reports.chip import run_chip, small_chip
 from wedgehog.reports.cost import cost, total_usd
 from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
+from wedgehog.reports.result_category import ATTENTION, attention_heading, standing, tally
 from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
 from wedgehog.reports.shares import shares
-from wedgehog.reports.standing import ATTENTION, attention_heading, standing, tally
 from wedgehog.reports.style import CSS
 from wedgehog.reports.words import brief, count, many, missing, money, seconds
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from wedgehog.harness.store import StoredRun
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import Campaign, Unfinished
-from wedgehog.reports.standing import reads, standing
+from wedgehog.reports.result_category import reads, standing
 from wedgehog.reports.words import clean
 
 _OUTCOME = {

@@ -9,8 +9,8 @@ import pandas as pd
 
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.cost import total_usd
+from wedgehog.reports.result_category import SIGNS, standing, tally
 from wedgehog.reports.shares import shares
-from wedgehog.reports.standing import SIGNS, standing, tally
 from wedgehog.reports.words import NONE, brief, count, missing, money, one_line, seconds
 
 HEAD = (

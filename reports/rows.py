@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from wedgehog.harness.event import FaultFired
-from wedgehog.harness.history import History, Turn
-from wedgehog.harness.ledger import Ledger, ledger_of
-from wedgehog.harness.outcome import TurnOutcome, outcome_of
-from wedgehog.harness.store import StoredRun
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.ledger import Ledger, ledger_of
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.reports.campaign_folder import Campaign
 from wedgehog.reports.database import database
-from wedgehog.reports.standing import reads, standing
+from wedgehog.reports.result_category import reads, standing
 
 COLUMNS = (
     "scenario",

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.event import (
+from wedgehog.harness.record.event import (
     AgentStarted,
     Event,
     FaultArmed,
@@ -14,20 +14,20 @@ from wedgehog.harness.event import (
     SessionKept,
     Trouble,
 )
-from wedgehog.harness.history import History, Turn
-from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.store import StoredRun
-from wedgehog.harness.verdict import WORST_FIRST
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import WORST_FIRST
+from wedgehog.reports.badge import run_chip, status_chip
 from wedgehog.reports.call_table import call_table
 from wedgehog.reports.call_words import stop_name, strike
 from wedgehog.reports.campaign_folder import Campaign
-from wedgehog.reports.chip import run_chip, status_chip
 from wedgehog.reports.database import database
-from wedgehog.reports.explain import facts
+from wedgehog.reports.html_table import line, sheet
 from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.narrative import facts
 from wedgehog.reports.plot import Mark, growth
 from wedgehog.reports.rows import row
-from wedgehog.reports.sheet import line, sheet
 from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
 WORTH_A_PLOT = 5

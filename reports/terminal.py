@@ -16,13 +16,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wedgehog.harness.store import StoredRun
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, load
 from wedgehog.reports.cost import total_usd
 from wedgehog.reports.matrix import fixes
+from wedgehog.reports.result_category import ATTENTION, SIGNS, Standing, attention_heading, standing, tally
 from wedgehog.reports.rows import table
 from wedgehog.reports.shares import shares
-from wedgehog.reports.standing import ATTENTION, SIGNS, Standing, attention_heading, standing, tally
 from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.history import Call, History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, requests, together
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("one_answer_per_turn")

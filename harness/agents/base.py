@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.clock import Clock
-from wedgehog.harness.processes import Owned, Started
-from wedgehog.harness.processes.disk import SmallDisk
-from wedgehog.harness.processes.netns import Enter
-from wedgehog.harness.tools.chat import ChatService
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.sandbox import Owned, Started
+from wedgehog.harness.sandbox.disk import SmallDisk
+from wedgehog.harness.sandbox.namespaces import Enter
+from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
 Ended = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
@@ -189,7 +189,7 @@ async def _open(spec: AgentSpec, place: Place) -> AsyncIterator[Session]:
     from wedgehog.harness.agents.http import HttpSession
     from wedgehog.harness.agents.process import CommandSession
     from wedgehog.harness.agents.surroundings import prepare
-    from wedgehog.harness.processes import Tree
+    from wedgehog.harness.sandbox import Tree
 
     kinds: dict[str, Callable[..., OpenableSession]] = {
         "command": CommandSession,

@@ -16,7 +16,7 @@ from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.processes import Owned, Started, Tree, what_imports
+from wedgehog.harness.sandbox import Owned, Started, Tree, what_imports
 
 HOST = Path(__file__).with_name("host.py")
 LONGEST_LINE_BYTES = 64_000_000

@@ -9,7 +9,7 @@ from wedgehog.harness.agents.base import AgentError, Place, Stimulus
 from wedgehog.harness.agents.http import POLL_S, HttpSession, Reply
 from wedgehog.harness.agents.spec import AgentSpec, Http, Request
 from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.processes import Tree
+from wedgehog.harness.sandbox import Tree
 
 
 class ChatSession(HttpSession):

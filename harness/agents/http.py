@@ -13,8 +13,8 @@ from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec, Http, Request
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.templates import expand_all
-from wedgehog.harness.ports import free_port, somebody_listens
-from wedgehog.harness.processes import Owned, Started, Tree, what_runs
+from wedgehog.harness.network.ports import free_port, somebody_listens
+from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 
 POLL_S = 0.05
 INHERITED_S = 1.0

@@ -13,7 +13,7 @@ import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from wedgehog.harness.agents.runtime import MARK, Runtime, node_package, place_of
+from wedgehog.harness.agents.runtime_install import MARK, Runtime, node_package, place_of
 from wedgehog.harness.agents.spec import AgentSpec
 
 PATIENCE_S = 1200

@@ -9,7 +9,7 @@ from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.processes import Owned, Started, Tree, what_runs
+from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 
 Signature = tuple[int, int, int] | None
 """What tells a file that was written in this turn from one that lay there before."""

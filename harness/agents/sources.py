@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
-from wedgehog.harness.document import BadValue
+from wedgehog.harness.scenario.document import BadValue
 
 Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "file"]
 Step = str | int | None

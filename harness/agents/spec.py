@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from wedgehog.harness import document
-from wedgehog.harness.agents.runtime import Runtime, as_version, place_of
+from wedgehog.harness.agents.runtime_install import Runtime, as_version, place_of
 from wedgehog.harness.agents.sources import Source
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
-from wedgehog.harness.document import BadValue
+from wedgehog.harness.scenario import document
+from wedgehog.harness.scenario.document import BadValue
 
 HostLink = Literal["llm", "chat"]
 """The links that may stand behind a host."""

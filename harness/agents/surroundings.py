@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentError, Place
-from wedgehog.harness.agents.runtime import bin_of, path_of
+from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
-from wedgehog.harness.ports import free_port
-from wedgehog.harness.shim import ADDRESS_FILE, ADDRESS_VARIABLE
-from wedgehog.harness.shim.launch import write_launcher
+from wedgehog.harness.network.ports import free_port
+from wedgehog.harness.stdio_proxy import ADDRESS_FILE, ADDRESS_VARIABLE
+from wedgehog.harness.stdio_proxy.launch import write_launcher
 
 GIVEN = ("PATH", "LANG", "TERM")
 """What it gets of our own environment. Keys, proxies and everything else stay with us."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from wedgehog.harness.event import AgentKilled, BeaconSeen
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import after_deadline, together
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.event import AgentKilled, BeaconSeen
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 TIMES = {2: "twice"}
 

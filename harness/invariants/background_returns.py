@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.event import BeaconSeen, Event, FaultFired, RequestArrived
-from wedgehog.harness.history import History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import over, together, too_late, tool_uses_of
-from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived
+from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 
 @invariant("background_returns", unscaled=("least_s",))

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.event import BeaconSeen
-from wedgehog.harness.history import Call, History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("no_half_calls")

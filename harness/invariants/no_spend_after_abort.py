@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import requests, together, too_late
-from wedgehog.harness.verdict import Verdict, passed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, passed
 
 
 @invariant("no_spend_after_abort", unscaled=("grace_s",))

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.history import Call, History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, longest_run, requests, steps_in, stray_calls, together
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("paid_call_bound")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Protocol, get_args, get_type_hints
 
-from wedgehog.harness.history import History
-from wedgehog.harness.verdict import Verdict, error
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, error
 
 Number = int | float | bool | None
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from wedgehog.harness.event import AgentKilled, Event, RequestArrived, SessionSaved, ToolResult
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.event import AgentKilled, Event, RequestArrived, SessionSaved, ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 
 @invariant("result_durable", asked=True)

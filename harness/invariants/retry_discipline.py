@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from wedgehog.harness.history import Call, History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of, together, too_late
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 LONGEST_RETRY_AFTER_S = 60.0
 """A longer wait than this is asked of no client; ignoring it is reported."""

@@ -2,10 +2,10 @@
 
 from itertools import accumulate
 
-from wedgehog.harness.event import StoreAsked
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.verdict import Verdict, fail, nothing, passed
+from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 
 @invariant("rows_bound", asked=True)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from wedgehog.harness.event import Event
-from wedgehog.harness.history import Call, History, Step, ToolUse, Turn
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed, worst
+from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.history import Call, History, Step, ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed, worst
 
 T = TypeVar("T")
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from wedgehog.harness.event import SessionPlanted
-from wedgehog.harness.fate import Fate, after_the_harm, fate_of, told
-from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, too_late
-from wedgehog.harness.outcome import TurnOutcome, outcome_of
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.event import SessionPlanted
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.late_answer import Fate, after_the_harm, fate_of, told
+from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 
 @invariant("session_recovers")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, requests, together
-from wedgehog.harness.ledger import ledger_of
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.ledger import ledger_of
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 
 @invariant("spend_bound")

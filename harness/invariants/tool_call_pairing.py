@@ -1,9 +1,9 @@
 """Tool calls and results pair, on the wire: a history that is repaired at load is correct, whatever is on disk."""
 
-from wedgehog.harness.history import Call, History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, stray_calls
-from wedgehog.harness.verdict import Verdict, fail, nothing, passed
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 
 @invariant("tool_call_pairing")

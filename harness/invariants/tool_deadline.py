@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wedgehog.harness.event import BeaconSeen, Event, FaultFired
-from wedgehog.harness.history import History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, together, too_late, tool_uses_of
-from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired
+from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """A tool's result is cut before it fills the context."""
 
-from wedgehog.harness.event import RequestArrived, ToolResult
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of
-from wedgehog.harness.verdict import Verdict, fail, nothing, passed
+from wedgehog.harness.record.event import RequestArrived, ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 TRUNCATION_MARK_CHARS = 100
 """What a mark that says "cut here" may add."""

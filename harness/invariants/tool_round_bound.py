@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.event import BeaconSeen
-from wedgehog.harness.history import History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, requests, together, tool_uses_of
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("tool_round_bound")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, together
-from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.verdict import Verdict, fail, passed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("truncation_noticed")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests, together
-from wedgehog.harness.outcome import outcome_of
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, passed
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, passed
 
 
 @invariant("turn_answered", asked=True)

@@ -1,11 +1,11 @@
 """A turn ends in time, one way or another."""
 
-from wedgehog.harness.event import HangSeen, SessionPlanted
-from wedgehog.harness.history import History, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together, too_late
-from wedgehog.harness.outcome import outcome_of, told_of, told_words
-from wedgehog.harness.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.event import HangSeen, SessionPlanted
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
+from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 AS_WRITTEN = 1e-6
 """Two equal durations of a story may differ by this share once both are divided by its time scale."""

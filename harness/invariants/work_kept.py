@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.event import BeaconSeen, Event, RequestArrived, ToolResult
-from wedgehog.harness.history import Call, History, ToolUse, Turn
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
-from wedgehog.harness.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.event import BeaconSeen, Event, RequestArrived, ToolResult
+from wedgehog.harness.record.history import Call, History, ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 SMALLEST_CAP_CHARS = 200
 """No agent cuts a result as short as that."""

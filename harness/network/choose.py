@@ -8,8 +8,8 @@ from typing import Literal
 
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.server import Located, NoServer, fetch, locate, start
-from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.server import Located, NoServer, fetch, locate, start
 
 Mode = Literal["auto", "toxiproxy", "embedded"]
 

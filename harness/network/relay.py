@@ -24,11 +24,11 @@ from wedgehog.harness.network.base import (
     Upstream,
     WholeLink,
 )
-from wedgehog.harness.network.door import AGAIN_S, Door, Expected, let
-from wedgehog.harness.network.passage import Leg, Passage
+from wedgehog.harness.network.connection_gate import AGAIN_S, Door, Expected, let
 from wedgehog.harness.network.pipe import Pipe
+from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.ports import HOST
+from wedgehog.harness.network.proxied_connection import Leg, Passage
 
 
 @dataclass(eq=False, slots=True)

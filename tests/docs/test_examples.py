@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.testing import Telling
 
 
 def test_the_example_invariant_lets_one_answer_pass(example):

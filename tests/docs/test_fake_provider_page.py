@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.fake_llm.admin import Admin
-from wedgehog.fake_llm.attempt import Attempt
+from wedgehog.fake_llm.admin.api import Admin
+from wedgehog.fake_llm.admin.logged_request import Attempt
+from wedgehog.fake_llm.admin.sessions import Sessions, Told
 from wedgehog.fake_llm.observer import Conn, RequestSeen
-from wedgehog.fake_llm.sessions import Sessions, Told
-from wedgehog.harness.serve import Provider
+from wedgehog.harness.commands.serve import Provider
 
 SEEN = RequestSeen(1, Conn(1, ("", 0)), "any", "/", "POST", "", None, b"", 0)
 

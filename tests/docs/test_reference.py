@@ -9,13 +9,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from wedgehog.fake_llm.when import ReplyLine, When
+from wedgehog.fake_llm.script.when import ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec, Http, Limits, Request, Timeout
-from wedgehog.harness.document import load
+from wedgehog.harness.commands.reference import blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
-from wedgehog.harness.reference import blocks, rendered, schema, table
-from wedgehog.harness.scenario import AtWords, FaultWords, PageWords, Scenario, TurnWords
+from wedgehog.harness.scenario.document import load
+from wedgehog.harness.scenario.model import AtWords, FaultWords, PageWords, Scenario, TurnWords
 from wedgehog.reports.rows import COLUMNS
 
 STOCK = Path(str(files("wedgehog.scenarios"))) / "incidents"
@@ -33,9 +33,9 @@ def name_of(path: Path) -> str:
 
 
 def test_the_committed_pages_and_schemas_are_fresh(docs: Path):
-    """`python -m wedgehog.harness.reference docs` would change nothing."""
+    """`python -m wedgehog.harness.commands.reference docs` would change nothing."""
     stale = [path.name for path, text in rendered(docs).items() if not path.is_file() or path.read_text() != text]
-    assert not stale, "run: python -m wedgehog.harness.reference docs"
+    assert not stale, "run: python -m wedgehog.harness.commands.reference docs"
 
 
 def test_every_generated_block_stands_on_a_page(docs: Path):
@@ -160,7 +160,7 @@ def test_the_command_prints_a_schema(kind: str):
 
     from typer.testing import CliRunner
 
-    from wedgehog.harness.cli import app
+    from wedgehog.harness.commands.cli import app
 
     result = CliRunner().invoke(app, ["schema", kind])
     assert result.exit_code == 0

@@ -15,7 +15,13 @@ pytest.importorskip("mcp")
 def played(docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The one row of the run's summary, and its events."""
     folder = docs / "examples" / "tools"
-    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(folder / "scenarios" / f"{story}.yaml")]
+    command = [
+        sys.executable,
+        "-m",
+        "wedgehog.harness.commands.cli",
+        "run",
+        str(folder / "scenarios" / f"{story}.yaml"),
+    ]
     done = subprocess.run(
         [*command, "--agent", str(folder / f"{way}.yaml"), "--network", "embedded", "--out", str(out)],
         capture_output=True,

@@ -22,7 +22,16 @@ def folder(docs: Path, tmp_path: Path) -> Path:
 
 def played(scenario: Path, agent: Path, out: Path, *more: str) -> tuple[int, dict[str, Any], str]:
     """Run the command; its exit code, the one row of its summary, and what it printed."""
-    command = [sys.executable, "-m", "wedgehog.harness.cli", "run", str(scenario), "--agent", str(agent), *more]
+    command = [
+        sys.executable,
+        "-m",
+        "wedgehog.harness.commands.cli",
+        "run",
+        str(scenario),
+        "--agent",
+        str(agent),
+        *more,
+    ]
     done = subprocess.run(
         [*command, "--network", "embedded", "--out", str(out)], capture_output=True, text=True, timeout=120, check=False
     )
@@ -73,10 +82,10 @@ def test_the_example_plugins_are_used_by_a_scenario_and_by_its_replay(docs: Path
     kept = json.loads((out / "latest" / row["run_dir"] / "verdicts.json").read_text())
     assert "one_answer_per_turn" in [verdict["name"] for verdict in kept["verdicts"]]
     for again in (["check", str(out / "latest"), *plugins], [*shlex.split(row["replay"])[1:], "--network=embedded"]):
-        command = [sys.executable, "-m", "wedgehog.harness.cli", *again]
+        command = [sys.executable, "-m", "wedgehog.harness.commands.cli", *again]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stderr
-    command = [sys.executable, "-m", "wedgehog.harness.cli", "check", str(out / "latest")]
+    command = [sys.executable, "-m", "wedgehog.harness.commands.cli", "check", str(out / "latest")]
     bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (bare.returncode, bare.stdout) == (2, "") and "no fault is called 'renamed_tool'" in bare.stderr
 

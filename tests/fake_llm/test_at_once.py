@@ -9,7 +9,7 @@ import pytest
 
 from wedgehog.fake_llm.connection import Connection
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.incoming import Incoming
+from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn, Fact, ReplyEnded
 from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.server import FakeLLM

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.image import Image, chunked
+from wedgehog.fake_llm.wire_reply import Image, chunked
 
 
 class InstantClock:

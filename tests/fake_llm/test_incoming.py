@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.fake_llm.incoming import LARGEST_BODY, Incoming, Reader
+from wedgehog.fake_llm.http_request import LARGEST_BODY, Incoming, Reader
 
 LENGTH = b"POST /v1/a%20b?x=1&y= HTTP/1.1\r\nHost: h\r\nX-Key: one\r\nx-key:two \r\nContent-Length: 5\r\n\r\nhello"
 CHUNKS = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n02\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"

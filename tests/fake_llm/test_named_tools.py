@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.roles import find_named
+from wedgehog.fake_llm.script.roles import find_named
 
 
 @pytest.mark.parametrize(

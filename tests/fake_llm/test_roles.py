@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.roles import fill, find_shell
+from wedgehog.fake_llm.script.roles import fill, find_shell
 
 
 def tool(name: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:

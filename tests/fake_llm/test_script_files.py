@@ -8,10 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
-from wedgehog.fake_llm.items import ReplyWords
 from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
-from wedgehog.fake_llm.script import Unscripted
-from wedgehog.fake_llm.when import ScriptFile, WhenScript
+from wedgehog.fake_llm.script.items import ReplyWords
+from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 
 
 def talk(*messages: Message, wire: str = "anthropic", model: str = "m5-mini") -> Conversation:

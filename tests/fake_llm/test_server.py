@@ -12,7 +12,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted, RequestSeen
 from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
 from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.script import Unscripted
+from wedgehog.fake_llm.script.protocol import Unscripted
 
 
 class Raises:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.position import MainShape, Positions
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.script import Unscripted
-from wedgehog.fake_llm.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
+from wedgehog.fake_llm.script.position import MainShape, Positions
+from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
 FETCH = ToolSpec("fetch", "", {"properties": {"url": {"type": "string"}}})

@@ -16,9 +16,9 @@ import psutil
 import pytest
 import yaml
 
-from wedgehog.harness.history import History, read
-from wedgehog.harness.network.server import locate
-from wedgehog.harness.outcome import outcome_of
+from wedgehog.harness.network.toxiproxy.server import locate
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.turn_outcome import outcome_of
 
 PATIENCE_S = 60.0
 AGENT = '''\
@@ -110,7 +110,7 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
         out, err = tmp_path / "runs", tmp_path / f"stderr-{len(started)}"
         with err.open("w") as said, (tmp_path / f"stdout-{len(started)}").open("w") as told:
             process = subprocess.Popen(
-                [sys.executable, "-m", "wedgehog.harness.cli", *words],
+                [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
                 cwd=tmp_path,
                 env={**environment, **more},
                 stdout=told,
@@ -137,7 +137,7 @@ def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subp
 
     def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "wedgehog.harness.cli", *words],
+            [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
             cwd=tmp_path,
             env={**environment, **more},
             capture_output=True,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import ChatAsked, FaultFired
-from wedgehog.harness.history import read
-from wedgehog.harness.network.hosts import why_no_hosts
+from wedgehog.harness.record.event import ChatAsked, FaultFired
+from wedgehog.harness.record.history import read
+from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
 
 
 @pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)

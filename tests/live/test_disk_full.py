@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import FaultFired, FaultHealed, SessionKept, SessionPlanted
-from wedgehog.harness.processes.disk import SmallDisk, why_no_disk
+from wedgehog.harness.record.event import FaultFired, FaultHealed, SessionKept, SessionPlanted
+from wedgehog.harness.sandbox.disk import SmallDisk, why_no_disk
 
 LONG = {"tool": "shell", "args": {"command": "head -c 9000 /dev/zero | tr '\\0' x"}}
 TURNS = [

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import HangSeen
-from wedgehog.harness.history import read
-from wedgehog.harness.processes.stacks import py_spy
+from wedgehog.harness.record.event import HangSeen
+from wedgehog.harness.record.history import read
+from wedgehog.harness.sandbox.stacks import py_spy
 
 WAITS = """\
 import json, os, socket, subprocess, sys, threading, urllib.request

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.event import FaultFired, HostRefused
-from wedgehog.harness.history import History, read
-from wedgehog.harness.processes.disk import why_no_disk
-from wedgehog.harness.processes.netns import why_no_network
+from wedgehog.harness.record.event import FaultFired, HostRefused
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.sandbox.disk import why_no_disk
+from wedgehog.harness.sandbox.namespaces import why_no_network
 
 HERE = Path(__file__).parent
 HOSTS = {"api.anthropic.com": "llm", "api.openai.com": "llm"}

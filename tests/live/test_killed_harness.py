@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from wedgehog.harness.history import read
-from wedgehog.harness.processes.disk import why_no_disk
+from wedgehog.harness.record.history import read
+from wedgehog.harness.sandbox.disk import why_no_disk
 
 TOOL = {"tool": "shell", "args": {"command": "setsid sleep 300 & sleep 300"}}
 WAITS = [{"text": "Done {nonce}"}, {"delay_s": 300}]

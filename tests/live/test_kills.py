@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import AgentKilled, AgentStarted, BeaconSeen, FaultFired, Frozen, SessionSaved, Thawed
+from wedgehog.harness.record.event import (
+    AgentKilled,
+    AgentStarted,
+    BeaconSeen,
+    FaultFired,
+    Frozen,
+    SessionSaved,
+    Thawed,
+)
 
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.event import (
+from wedgehog.harness.record.event import (
     AgentKilled,
     BeaconSeen,
     FaultFired,
@@ -27,8 +27,8 @@ from wedgehog.harness.event import (
     StimulusGiven,
     TurnEnded,
 )
-from wedgehog.harness.history import History, read
-from wedgehog.harness.selection import stock_folder
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.run.selection import stock_folder
 
 KILLS = int(os.environ.get("WEDGEHOG_KILLS", "10"))
 TRIES = 3

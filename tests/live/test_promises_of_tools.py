@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import BeaconSeen
+from wedgehog.harness.record.event import BeaconSeen
 
 ANSWER = {"text": "It went well. {nonce}"}
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}]]}

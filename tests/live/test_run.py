@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.history import read
-from wedgehog.harness.selection import stock_folder
+from wedgehog.harness.record.history import read
+from wedgehog.harness.run.selection import stock_folder
 from wedgehog.reports.rows import COLUMNS
 
 STORY = "continuation-fin-mid-body"
@@ -188,7 +188,7 @@ def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: 
     """`wedgehog run … | head -1` with pipefail: the run passed."""
     words = ["run", told("well"), "--agent", agent(), "--network=embedded"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "wedgehog.harness.cli", *words],
+        [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import AgentKilled, StimulusGiven, TurnEnded
+from wedgehog.harness.record.event import AgentKilled, StimulusGiven, TurnEnded
 
 TOOL = [{"tool": "shell", "args": {"command": "sleep 0.6"}}, {"text": "It went well. {nonce}"}]
 

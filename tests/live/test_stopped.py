@@ -8,8 +8,8 @@ from typing import Any
 import psutil
 import pytest
 
-from wedgehog.harness.history import read
-from wedgehog.harness.store import run_folders
+from wedgehog.harness.record.history import read
+from wedgehog.harness.record.store import run_folders
 from wedgehog.reports.campaign_folder import load
 
 WAITS: list[Any] = [[{"text": "Done {nonce}"}, {"delay_s": 300}]]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.timers.chain import Measured, findings, lines
-from wedgehog.harness.timers.take import How, NotMeasured, take
+from wedgehog.harness.commands.timers.chain import Measured, findings, lines
+from wedgehog.harness.commands.timers.take import How, NotMeasured, take
 
 HEAD = """\
 import json, os, sys, threading, time, urllib.request

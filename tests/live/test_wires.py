@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.history import read
+from wedgehog.harness.record.history import read
 
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama")
 POLYGLOT = Path(__file__).with_name("polyglot.py")

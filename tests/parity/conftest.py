@@ -13,8 +13,8 @@ import pytest
 
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.server import NoServer, fetch, locate, start
-from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.server import NoServer, fetch, locate, start
 
 
 @dataclass

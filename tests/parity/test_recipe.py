@@ -13,11 +13,11 @@ from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Address, Downstream, LinkBusy, NetworkError, Upstream, WholeLink
-from wedgehog.harness.network.kernel import KernelCounts
-from wedgehog.harness.network.server import start
-from wedgehog.harness.network.toxic_network import ToxiproxyNetwork
-from wedgehog.harness.network.toxiproxy import Api, BadToxic, Counted, ToxiproxyGone, ToxiproxyRefused
-from wedgehog.harness.ports import FIRST, LAST, free_port
+from wedgehog.harness.network.ports import FIRST, LAST, free_port
+from wedgehog.harness.network.tcp_diag import KernelCounts
+from wedgehog.harness.network.toxiproxy.api import Api, BadToxic, Counted, ToxiproxyGone, ToxiproxyRefused
+from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.server import start
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ async def test_a_proxy_finds_another_port_where_the_chosen_one_is_taken(networks
         taken, free = somebody.getsockname()[1], free_port()
         assert FIRST <= free <= LAST
         ports = iter([taken, free])
-        monkeypatch.setattr("wedgehog.harness.network.toxiproxy.free_port", lambda: next(ports))
+        monkeypatch.setattr("wedgehog.harness.network.toxiproxy.api.free_port", lambda: next(ports))
         async with networks("toxiproxy") as network:
             link = await network.open_link("llm", ("127.0.0.1", taken), False)
             assert link.address == ("127.0.0.1", free)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.position import Positions
+from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.clock import WallClock
-from wedgehog.harness.event import FaultFired, StoreAsked
-from wedgehog.harness.history import History
-from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.inject import Nemesis
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.run_tools import RunTools
-from wedgehog.harness.scenario import Scenario
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.event import FaultFired, StoreAsked
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.run_services import RunTools
+from wedgehog.harness.scenario.model import Scenario
 
 SILENCE_S = 0.5
 

@@ -6,11 +6,11 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wedgehog.harness.event import from_json
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.ledger import Tally, ledger_of
-from wedgehog.harness.strategies import BREAKS, broken, good_histories
+from wedgehog.harness.record.event import from_json
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.ledger import Tally, ledger_of
+from wedgehog.harness.testing import BREAKS, broken, good_histories
 
 any_history = st.one_of(good_histories(), st.sampled_from(sorted(BREAKS)).flatmap(broken).map(lambda it: it.history))
 few = settings(max_examples=40, deadline=None)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.strategies import BREAKS, Broken, answered_histories, broken, good_histories
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import BREAKS, Broken, answered_histories, broken, good_histories
 
 STOCK = [name for name, it in known().items() if not it.asked]
 GENEROUS = {

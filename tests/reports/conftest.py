@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness import event as e
-from wedgehog.harness.history import History
-from wedgehog.harness.store import CampaignStore, Judgement
-from wedgehog.harness.verdict import fail, inconclusive, nothing, passed
+from wedgehog.harness.record import event as e
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.store import CampaignStore, Judgement
+from wedgehog.harness.record.verdict import fail, inconclusive, nothing, passed
 
 NONCE = "heron-violet-4821"
 

@@ -5,12 +5,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from wedgehog.harness.event import Event, StimulusGiven, StoreAsked, TurnEnded
-from wedgehog.harness.history import History
+from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
+from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.database import database
-from wedgehog.reports.explain import facts
 from wedgehog.reports.latency import latency
+from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table
 
 from .conftest import Telling, judgement, plain_run

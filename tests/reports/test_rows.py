@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from wedgehog.harness import event as e
+from wedgehog.harness.record import event as e
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.rows import COLUMNS, table, write_csv
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from wedgehog.harness import event as e
+from wedgehog.harness.record import event as e
 from wedgehog.reports import write_all
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.rows import table

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.event import FaultFired
+from wedgehog.harness.record.event import FaultFired
 from wedgehog.reports import words as w
 from wedgehog.reports.call_words import strike
 from wedgehog.reports.plot import Bar, Mark, bars, growth

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from wedgehog.harness.verdict import fail
+from wedgehog.harness.record.verdict import fail
 from wedgehog.reports import write_all
 from wedgehog.reports.markdown import code, escaped
 from wedgehog.reports.markup import tag, text

@@ -5,8 +5,8 @@ import pytest
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply.status import Status
 from wedgehog.harness.invariants import find
-from wedgehog.harness.scenario import FaultWords, find_scenarios, load_scenario
-from wedgehog.harness.selection import Wanted, check_invariant, select, stock_folder
+from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
+from wedgehog.harness.scenario.model import FaultWords, find_scenarios, load_scenario
 
 FILES = [load_scenario(path, check_invariant) for path in find_scenarios(stock_folder() / "catalogue")]
 STARTERS = 20

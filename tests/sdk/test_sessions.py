@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.serve import Provider
+from wedgehog.harness.commands.serve import Provider
 
 anthropic = pytest.importorskip("anthropic")
 genai = pytest.importorskip("google.genai")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from wedgehog.harness.faults.aiming import ProcessFault
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Range
+from wedgehog.harness.faults.process_fault import ProcessFault
 
 
 @fault("disk_full", family="actor")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.faults.aiming import ProcessFault
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Positive
+from wedgehog.harness.faults.process_fault import ProcessFault
 
 
 @fault("freeze", family="actor")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Range
-from wedgehog.harness.faults.result import Result, ResultFault
+from wedgehog.harness.faults.result_fault import Result, ResultFault
 
 
 @fault("huge_result", family="actor")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.faults.aiming import ProcessFault, Whom
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.process_fault import ProcessFault, Whom
 
 SignalName = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGSEGV"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Seconds
-from wedgehog.harness.faults.result import Result, ResultFault
+from wedgehog.harness.faults.result_fault import Result, ResultFault
 
 
 @fault("late_result", family="actor")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.result import Result, ResultFault
+from wedgehog.harness.faults.result_fault import Result, ResultFault
 
 
 @fault("malformed_result", family="actor")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("duplicate_ids", family="reply")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Answer, Reply
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("empty_reply", family="reply")

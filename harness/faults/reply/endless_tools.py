@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 # Parameters by which shell tools take their command.
 COMMANDS = ("command", "cmd", "commands", "script")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from wedgehog.fake_llm.reply import Answer, ErrorEvent
-from wedgehog.harness.faults.answering import Context, ReplyFault, edited
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Range
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault, edited
 
 
 @fault("error_event", family="reply")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Range
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("max_tokens", family="reply")

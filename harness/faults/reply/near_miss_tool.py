@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from wedgehog.fake_llm.reply import Answer, Item, Reply, ToolCall
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("near_miss_tool", family="reply")

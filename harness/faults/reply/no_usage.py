@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from wedgehog.fake_llm.reply import Answer, NoUsage
-from wedgehog.harness.faults.answering import Context, ReplyFault, edited
 from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault, edited
 
 
 @fault("no_usage", family="reply")

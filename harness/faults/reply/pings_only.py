@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from wedgehog.fake_llm.reply import Answer, PingsOnly
-from wedgehog.harness.faults.answering import Context, ReplyFault, edited
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Positive
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault, edited
 
 
 @fault("pings_only", family="reply")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Answer
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("slow", family="reply")

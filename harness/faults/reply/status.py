@@ -7,9 +7,9 @@ from email.utils import format_datetime
 from typing import Annotated, Self
 
 from wedgehog.fake_llm.reply import Answer, Failure
-from wedgehog.harness.faults.answering import Context, ReplyFault
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import FaultError, Range, Seconds
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 DATE = "date:"
 

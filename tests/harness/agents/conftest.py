@@ -10,7 +10,7 @@ import yaml
 
 from wedgehog.harness.agents.base import Place
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
-from wedgehog.harness.clock import WallClock
+from wedgehog.harness.record.clock import WallClock
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, Blow, open_agent
-from wedgehog.harness.clock import WallClock
-from wedgehog.harness.tools.chat import ChatService
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.services.chat import ChatService
 
 AGENT = """
     import json, sys, time, urllib.request

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from wedgehog.harness.agents.base import AgentError, open_agent
-from wedgehog.harness.document import BadFile
-from wedgehog.harness.processes import carrying
+from wedgehog.harness.sandbox import carrying
+from wedgehog.harness.scenario.document import BadFile
 
 SERVICE = """
     import json, os, pathlib, select, sys, time

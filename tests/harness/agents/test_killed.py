@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.base import Blow, Session, open_agent
-from wedgehog.harness.processes.blow import deliver, tree
+from wedgehog.harness.sandbox.signals import deliver, tree
 
 COMMAND = """
     import pathlib, signal, sys, time

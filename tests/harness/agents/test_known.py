@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents import install as installing
-from wedgehog.harness.agents import runtime as places
+from wedgehog.harness.agents import runtime_install as places
 from wedgehog.harness.agents.base import Place
 from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known import UnknownRuntime, folder, known, named, programs, ready
-from wedgehog.harness.agents.runtime import MARK, agents_cache, node_package
+from wedgehog.harness.agents.known_runtimes import UnknownRuntime, folder, known, named, programs, ready
+from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
-from wedgehog.harness.clock import WallClock
-from wedgehog.harness.document import BadFile
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.scenario.document import BadFile
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.agents.sources import Source
-from wedgehog.harness.document import BadValue
+from wedgehog.harness.scenario.document import BadValue
 
 
 @pytest.mark.parametrize(

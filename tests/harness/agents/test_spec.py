@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec, renamed, schema, variants
-from wedgehog.harness.document import BadFile
+from wedgehog.harness.scenario.document import BadFile
 
 HEAD = "name: a\nwire: anthropic\n"
 SPECIMEN = f"""{HEAD}

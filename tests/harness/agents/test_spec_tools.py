@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.document import BadFile
+from wedgehog.harness.scenario.document import BadFile
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from wedgehog.fake_llm.reply import (
     ToolCall,
     Usage,
 )
-from wedgehog.harness.faults.answering import Context
 from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.reply_fault import Context
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 CONTEXT = Context(event=3, request_bytes=2048, now=NOW, step=4)

@@ -4,7 +4,7 @@ import pytest
 
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.parameters import FaultError
-from wedgehog.harness.faults.result import Result, ResultFault
+from wedgehog.harness.faults.result_fault import Result, ResultFault
 
 RESULT = Result("21 °C", delay_s=1.0)
 

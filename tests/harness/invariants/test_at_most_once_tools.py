@@ -2,9 +2,9 @@
 
 import pytest
 
-from wedgehog.harness.event import BeaconSeen
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.testing import Telling
 
 
 def _called() -> tuple[Telling, str]:

@@ -3,8 +3,8 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import result
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
 
 
 def _job(tools: int = 1) -> tuple[Telling, str, tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
 
 
 def _down(answer: str = "", *, exit_code: int = 0, carries_nonces: bool = True, kind: str = "user") -> History:

@@ -1,7 +1,7 @@
 """Half a command never runs."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.testing import Telling
 
 
 def test_a_cut_call_that_runs_fails():

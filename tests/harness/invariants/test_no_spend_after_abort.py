@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling_calls import TICK_S
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.call_builder import TICK_S
 
 
 def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = "") -> History:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
 
 
 def _stalls(count: int, *, delivered: int = 0, steps: int = 1) -> Telling:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from wedgehog.harness import invariants
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import InvariantError, accept, check, find, invariant, known, registry
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.verdict import Verdict, passed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.testing import Telling
 
 
 @pytest.fixture

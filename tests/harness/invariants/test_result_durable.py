@@ -2,10 +2,10 @@
 
 import pytest
 
-from wedgehog.harness.event import ToolResult
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import result
+from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
 
 LOST = result("1.1.1", is_error=True, printed=False)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling_calls import TICK_S
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.call_builder import TICK_S
 
 
 def _again_after(waited_s: float, asked_s: float, *, is_date: bool = False, lag_s: float = 0.0) -> History:

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.testing import Telling
 
 
 def _after_a_turn() -> Telling:

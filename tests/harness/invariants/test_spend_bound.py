@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.testing import Telling
 
 
 def _a_turn_of(input_tokens: int, model: str = "claude-sonnet-4-6") -> Telling:

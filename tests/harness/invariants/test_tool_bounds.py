@@ -2,10 +2,10 @@
 
 import pytest
 
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import result
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
 
 
 def _rounds(count: int) -> History:

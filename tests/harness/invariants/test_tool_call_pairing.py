@@ -1,8 +1,8 @@
 """Pairing is judged on what our validator refused on the wire."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import result
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
 
 
 def _a_tool_round(tell: Telling) -> None:

@@ -1,8 +1,8 @@
 """Half a reply is no answer."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import CUT_TEXT
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import CUT_TEXT
 
 
 def test_a_cut_text_as_answer_fails():

@@ -1,7 +1,7 @@
 """A message is answered in spite of the fault (where a scenario asks)."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
+from wedgehog.harness.testing import Telling
 
 
 def test_a_turn_that_is_lost_after_one_stall_fails_though_its_error_surfaced():

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from wedgehog.harness.event import ToolResult
-from wedgehog.harness.history import History
 from wedgehog.harness.invariants import check
-from wedgehog.harness.strategies import Telling
-from wedgehog.harness.strategies.telling import result
+from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
 
 FAST, SLOW = "1.1.1", "1.1.2"
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.network.ipc import Pipe, PipeServer
-from wedgehog.harness.shim.launch import ARGV
+from wedgehog.harness.stdio_proxy.launch import ARGV
+from wedgehog.harness.stdio_proxy.session import Pipe, PipeServer
 
 PATIENCE_S = 10.0
 

@@ -18,7 +18,7 @@ from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, Strike, WholeLink
-from wedgehog.harness.network.ipc import Pipe, Way
+from wedgehog.harness.stdio_proxy.session import Pipe, Way
 
 ROUNDS = 100
 AT = 1000
@@ -318,7 +318,7 @@ async def test_nothing_of_a_run_outlives_its_harness(networks: Any, tmp_path: An
     """A harness that is gone without a word takes pipes and tools with it."""
     code = """
 import asyncio, sys
-from wedgehog.harness.network.ipc import PipeServer
+from wedgehog.harness.stdio_proxy.session import PipeServer
 from wedgehog.harness.network.relay import EmbeddedNetwork
 class Watcher:
     async def opened(self, pipe): print(pipe.pid, pipe.child, flush=True)
@@ -330,7 +330,7 @@ async def main():
         await process.wait()
 asyncio.run(main())
 """
-    from wedgehog.harness.shim.launch import ARGV
+    from wedgehog.harness.stdio_proxy.launch import ARGV
 
     argv = [sys.executable, "-c", code, *ARGV, "--", "/bin/sleep", "600"]
     harness = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)

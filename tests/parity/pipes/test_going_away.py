@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.clock import WallClock
-from wedgehog.harness.event import FaultFired, PipeClosed, PipeOpened, Trouble
-from wedgehog.harness.history import History
-from wedgehog.harness.nemesis import Nemesis
+from wedgehog.harness.inject import Nemesis
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.network.ipc import PipeServer
-from wedgehog.harness.plan import FaultPlan
-from wedgehog.harness.scenario import FaultWords
-from wedgehog.harness.shim.launch import ARGV
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.event import FaultFired, PipeClosed, PipeOpened, Trouble
+from wedgehog.harness.record.history import History
+from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.stdio_proxy.launch import ARGV
+from wedgehog.harness.stdio_proxy.session import PipeServer
 
 PIPES = int(os.environ.get("WEDGEHOG_PIPES", "8"))
 AT_ONCE = 8

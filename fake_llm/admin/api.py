@@ -1,0 +1,221 @@
+"""The admin API: what a test may ask of a server that runs elsewhere, over HTTP, at a port of its own.
+
+It never stands on the port that agents talk to: no fault on a link can hit it, and no agent can reach it by the address
+that it was given. It listens on loopback alone, and answers no web page. `?session=NAME` narrows anything to a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+from wedgehog.fake_llm.admin.breakpoints import Gate
+from wedgehog.fake_llm.admin.sessions import Sessions, Story
+from wedgehog.fake_llm.connection import Connection
+from wedgehog.fake_llm.http_request import Incoming
+from wedgehog.fake_llm.observer import Conn
+from wedgehog.fake_llm.request import counted, json_object
+from wedgehog.fake_llm.wire_reply import whole
+
+PREFIX: Final = "/_wedgehog"
+HOST: Final = "127.0.0.1"
+
+_LARGEST_SCRIPT: Final = 2**20
+_LONGEST_WAIT_S: Final = 60.0
+_LOCAL: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
+_SESSION: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+Reads: TypeAlias = Callable[[str], Story]
+"""Reads a script's text; raises ValueError with one line that says where it is wrong."""
+
+
+class Refused(Exception):  # noqa: N818  it is told to whoever asked
+    """What was asked cannot be done; the text says why."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        """`status` is HTTP's."""
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to the admin API: `rest` is its path without prefix and name."""
+
+    rest: str
+    query: Mapping[str, str]
+    body: bytes
+
+    @property
+    def session(self) -> str | None:
+        """The session that is meant, None: all of them."""
+        name = self.query.get("session")
+        if name is not None and not _SESSION.fullmatch(name):
+            raise Refused(f"session: expected up to 64 letters, digits, '.', '_' or '-', found {name!r}")
+        return name
+
+
+Answers: TypeAlias = Callable[[Asked], Awaitable[object]]
+
+
+class Admin:
+    """Serves the admin API of a server's sessions; use it as an async context manager.
+
+    >>> async with FakeLLM(sessions, sessions) as llm, Admin(sessions, read) as admin:  # doctest: +SKIP
+    ...     print(admin.url)
+    """
+
+    def __init__(self, sessions: Sessions, read: Reads, port: int = 0) -> None:
+        """`read` makes a story of a script's text; port 0 takes a free one."""
+        self.port = port
+        self._sessions, self._read = sessions, read
+        self._connections: set[Connection] = set()
+        self._listener: asyncio.Server | None = None
+        self._answers: dict[tuple[str, str], Answers] = {
+            ("GET", "health"): self._health,
+            ("GET", "sessions"): self._list,
+            ("GET", "script"): self._script,
+            ("PUT", "script"): self._put,
+            ("GET", "ledger"): self._ledger,
+            ("GET", "gates"): self._gates,
+            ("POST", "gates"): self._hold,
+            ("DELETE", "gates"): self._let_go,
+            ("POST", "reset"): self._reset,
+        }
+
+    @property
+    def url(self) -> str:
+        """The address, with the prefix."""
+        return f"http://{HOST}:{self.port}{PREFIX}"
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(self._opened, self._answer, self._connections.discard), HOST, self.port
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop listening and drop every connection."""
+        if self._listener:
+            self._listener.close()
+        for connection in list(self._connections):
+            connection.transport.abort()
+        while any(connection.is_there for connection in self._connections):  # noqa: ASYNC110  nobody tells of it
+            await asyncio.sleep(0)
+
+    def _opened(self, connection: Connection) -> Conn:
+        self._connections.add(connection)
+        return Conn(len(self._connections), ("", 0))
+
+    async def _answer(self, connection: Connection, incoming: Incoming) -> None:
+        await connection.can_wait()
+        try:
+            told, status = await self._told(incoming), 200
+        except Refused as refused:
+            told, status = {"error": str(refused)}, refused.status
+        plain = isinstance(told, str)
+        body = (
+            told.encode() if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+        )
+        type_ = "text/yaml; charset=utf-8" if plain else "application/json"
+        image = whole(status, body, (), content_type=type_, closes=not incoming.head.keep_alive)
+        connection.write(image.head + image.body)
+        connection.by_us = image.closes
+
+    async def _told(self, incoming: Incoming) -> object:
+        if incoming.trouble:
+            trouble = incoming.trouble
+            raise Refused(trouble.message or HTTPStatus(trouble.status).phrase, trouble.status)
+        if "origin" in incoming.head.headers or not _LOCAL.fullmatch(incoming.head.headers.get("host", "localhost")):
+            raise Refused("the admin API is for programs on this machine, not for web pages", 403)
+        root, _, path = incoming.head.path.partition(f"{PREFIX}/")
+        name, _, rest = path.partition("/")
+        answer = self._answers.get((incoming.head.method, name)) if not root else None
+        if answer is None:
+            known = ", ".join(f"{method} {PREFIX}/{name}" for method, name in self._answers)
+            raise Refused(f"no such thing: {incoming.head.method} {incoming.head.path} (there are {known})", 404)
+        return await answer(Asked(rest, incoming.head.query, incoming.body))
+
+    # ---- what there is
+
+    async def _health(self, asked: Asked) -> object:
+        sessions = self._sessions
+        return {"ok": True, "sessions": len(sessions.all()), "calls_under_way": sessions.calls_under_way}
+
+    async def _list(self, asked: Asked) -> object:
+        return {"sessions": [session.as_json() for session in self._sessions.all(asked.session)]}
+
+    async def _script(self, asked: Asked) -> object:
+        return self._sessions.story(asked.session).text
+
+    async def _put(self, asked: Asked) -> object:
+        if len(asked.body) > _LARGEST_SCRIPT:
+            raise Refused(f"a script has {_LARGEST_SCRIPT} bytes at most", 413)
+        try:
+            # In a thread: a large script, or the first look at prices, would keep every stream waiting.
+            story = await asyncio.to_thread(self._read, asked.body.decode("utf-8-sig"))
+            self._sessions.put(story, asked.session)
+        except UnicodeDecodeError:
+            raise Refused("script: not UTF-8 text") from None
+        except ValueError as wrong:
+            raise Refused(str(wrong)) from None
+        return {"ok": True}
+
+    async def _ledger(self, asked: Asked) -> object:
+        return {"attempts": self._sessions.ledger(asked.session)}
+
+    async def _reset(self, asked: Asked) -> object:
+        self._sessions.reset(asked.session)
+        return {"ok": True}
+
+    # ---- gates
+
+    async def _gates(self, asked: Asked) -> object:
+        if asked.rest:
+            gate = self._gate(asked.rest)
+            await gate.reached(_wait_s(asked.query.get("wait_s", "0")))
+            return gate.as_json()
+        return {"gates": [gate.as_json() for gate in self._sessions.gates.all(asked.session)]}
+
+    async def _hold(self, asked: Asked) -> object:
+        at = json_object(asked.body or b"{}")
+        if at is None or len(at) > 1 or any(name not in ("event", "byte") for name in at):
+            raise Refused('a gate is {"event": k}, {"byte": n}, or {} for before the first byte')
+        for name, value in at.items():
+            if (counted(value) or 0) < 0 or counted(value) is None:
+                raise Refused(f"{name}: expected a whole number of at least 0, found {json.dumps(value)}")
+        return self._sessions.gates.hold(asked.session, **at).as_json()
+
+    async def _let_go(self, asked: Asked) -> object:
+        gates = [self._gate(asked.rest)] if asked.rest else self._sessions.gates.all(asked.session)
+        told: list[Any] = [gate.as_json() for gate in gates]
+        for gate in gates:
+            self._sessions.gates.open(gate)
+        return {"opened": told}
+
+    def _gate(self, number: str) -> Gate:
+        gate = self._sessions.gates.get(int(number)) if re.fullmatch("[0-9]{1,9}", number) else None
+        if gate is None:
+            raise Refused(f"there is no gate {number!r}", 404)
+        return gate
+
+
+def _wait_s(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_WAIT_S:
+        raise Refused(f"wait_s: expected 0 to {_LONGEST_WAIT_S:g} seconds, found {text!r}")
+    return seconds

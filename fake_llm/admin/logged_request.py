@@ -1,0 +1,170 @@
+"""One request as the ledger keeps it: what was asked, what became of it, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.observer import ConnectionClosed, Fact, Refused, ReplyEnded, ReplyStarted, RequestSeen
+from wedgehog.fake_llm.script.position import MainShape, purpose_of
+
+Ended: TypeAlias = Literal["complete", "hung_up", "cut"]
+
+_CLOSES: Final = frozenset({"cut", "down", "refuse"})
+"""Faults that end a connection: who is gone then did not hang up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """What was done to a reply, to its bytes from a body offset on where there is one.
+
+    `passed` tells how many bytes of the body got through so far, None where all that are written do; `proof` tells what
+    shows by now that it really struck.
+    """
+
+    fault: str
+    at: int | None = None
+    passed: Callable[[], int | None] = lambda: None
+    proof: Callable[[], str] = lambda: ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"name": self.fault, "byte": self.at, "proof": self.proof()}
+
+
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """What is kept of a conversation: enough to say what it was, a fraction of its size."""
+
+    model: str
+    tool_results: int
+    shape: MainShape
+    purpose: str
+    brings_results: bool
+
+    @classmethod
+    def of(cls, talk: Conversation) -> Self:
+        """Take it from a conversation."""
+        results = sum(len(message.tool_results) for message in talk.messages)
+        last = bool(talk.messages and talk.messages[-1].tool_results)
+        return cls(talk.model, results, MainShape.of(talk), purpose_of(talk), last)
+
+    def background(self, main: MainShape | None) -> str:
+        """Name what a call seems to be for that does not look like a main one, else return nothing."""
+        return "" if main is None or main.alike(self.shape) or self.brings_results else self.purpose
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A request and its reply. Turn, step and attempt are its position in its session, 0 where it asks no model.
+
+    `seen` is the request without its words, `gist` what is kept of those, None where no model was asked.
+    """
+
+    seen: RequestSeen
+    arrived: datetime
+    gist: Gist | None = None
+    turn: int = 0
+    step: int = 0
+    attempt: int = 0
+    retry_of: int | None = None
+    status: int = 200
+    accepted: bool = False
+    refused: Refused | None = None
+    stream: bool = False
+    input_tokens: int = 0
+    ended: ReplyEnded | None = None
+    ended_at: datetime | None = None
+    gone_at: datetime | None = None
+    edited: tuple[str, ...] = ()
+    struck: Struck | None = None
+    pending: Any = None
+    """What the story still has to do to this reply."""
+
+    def saw(self, fact: Fact, now: datetime) -> None:
+        """Note what became of it."""
+        match fact:
+            case Refused():
+                self.refused, self.status = fact, fact.status if fact.enforced else self.status
+            case ReplyStarted():
+                self.accepted, self.stream, self.edited = True, fact.stream, fact.edited
+                self.input_tokens = fact.input_tokens
+            case ReplyEnded():
+                self.ended, self.ended_at = fact, now
+            case ConnectionClosed(by_us=False):
+                self.gone_at = now
+            case _:
+                pass
+
+    @property
+    def outcome(self) -> Ended | None:
+        """How the reply ended, None while it is under way."""
+        short = self.struck is not None and self.ended is not None and self.bytes_delivered < self.ended.body_bytes
+        if self.ended is None or (short and self.gone_at is None):
+            return None
+        if (short or self.ended.how == "hung_up") and self.struck is not None and self.struck.fault in _CLOSES:
+            return "cut"
+        return "hung_up" if short else self.ended.how
+
+    @property
+    def bytes_delivered(self) -> int:
+        """Bytes of the body that went on to the client, as far as they are known to."""
+        written = self.ended.body_bytes if self.ended else 0
+        passed = self.struck.passed() if self.struck else None
+        return written if passed is None else max(0, min(written, passed))
+
+    @property
+    def tokens_delivered(self) -> int:
+        """Output tokens in those bytes."""
+        marks = self.ended.frames if self.ended and self.accepted else ()
+        return max((mark.tokens for mark in marks if mark.end <= self.bytes_delivered), default=0)
+
+    def as_json(self, main: MainShape | None) -> dict[str, Any]:
+        """Return it as plain data; `main` is what the session's main calls look like."""
+        seen, gist, refused, ended = self.seen, self.gist, self.refused, self.ended
+        return {
+            "call": seen.call,
+            "session": seen.session,
+            "arrived": self.arrived.isoformat(),
+            "wire": seen.wire,
+            "method": seen.method,
+            "path": seen.path,
+            "key": seen.key,
+            "user_agent": seen.user_agent,
+            "model": gist.model if gist else None,
+            "stream": self.stream,
+            "turn": self.turn,
+            "step": self.step,
+            "attempt": self.attempt,
+            "retry_of": self.retry_of,
+            "background": gist.background(main) if gist else "",
+            "request_bytes": seen.size,
+            "tool_results": gist.tool_results if gist else 0,
+            "accepted": self.accepted,
+            "status": self.status,
+            "error": _error(refused) if refused else None,
+            "input_tokens_billed": self.input_tokens,
+            "output_tokens_billed": ended.output_tokens if ended and self.accepted else 0,
+            "tokens_delivered": self.tokens_delivered,
+            "bytes_delivered": self.bytes_delivered,
+            "fault": self.struck.as_json() if self.struck else None,
+            "ended": self.outcome,
+            "ended_s": self._after(self.ended_at),
+            "hung_up_s": self._after(self.gone_at or self.ended_at) if self.outcome == "hung_up" else None,
+        }
+
+    def _after(self, moment: datetime | None) -> float | None:
+        return None if moment is None else round((moment - self.arrived).total_seconds(), 4)
+
+
+def _error(refused: Refused) -> dict[str, Any]:
+    return {
+        "kind": refused.kind,
+        "message": refused.message,
+        "pairing": refused.pairing,
+        "scripted": refused.scripted,
+        "enforced": refused.enforced,
+    }

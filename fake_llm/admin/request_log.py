@@ -1,0 +1,54 @@
+"""A session's ledger: the fake provider's facts, put together to one entry for each request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from wedgehog.fake_llm.admin.logged_request import Attempt, Gist
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.observer import RequestSeen
+from wedgehog.fake_llm.script.position import MainShape
+
+_MOST_KEPT: Final = 10_000
+
+
+class Books:
+    """All requests of a session in their order; the oldest go where there would be over 10,000."""
+
+    def __init__(self) -> None:
+        """Nothing was asked yet."""
+        self.attempts: dict[int, Attempt] = {}
+        self._asked: dict[int, list[int]] = {}
+        self._main: MainShape | None = None
+
+    def arrived(self, seen: RequestSeen, now: datetime) -> Attempt:
+        """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
+        attempt = self.attempts[seen.call] = Attempt(replace(seen, body=b"", conversation=None), now)
+        if seen.conversation is not None:
+            attempt.gist = Gist.of(seen.conversation)
+            self._place(attempt, seen.conversation)
+            self._look_at(attempt.gist.shape)
+        if len(self.attempts) > _MOST_KEPT:
+            del self.attempts[next(iter(self.attempts))]
+        return attempt
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return all entries as plain data."""
+        return [attempt.as_json(self._main) for attempt in self.attempts.values()]
+
+    def _place(self, attempt: Attempt, talk: Conversation) -> None:
+        same = self._asked.setdefault(hash((talk.wire, talk.model, talk.messages)), [])
+        attempt.retry_of = same[-1] if same else None
+        same.append(attempt.seen.call)
+        attempt.attempt = len(same)
+        users = [index for index, message in enumerate(talk.messages) if message.role == "user"]
+        since = talk.messages[users[-1] + 1 if users else 0 :]
+        attempt.turn = max(1, len(users))
+        attempt.step = 1 + sum(1 for message in since if message.tool_calls)
+
+    def _look_at(self, shape: MainShape) -> None:
+        """Take the calls with the most tools for the main ones."""
+        if shape.tools and (self._main is None or len(shape.tools) > len(self._main.tools)):
+            self._main = shape

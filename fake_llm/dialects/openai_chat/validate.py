@@ -1,0 +1,132 @@
+"""Which requests OpenAI's chat completions refuse, and its words for it.
+
+Tool messages may come in any order right after the assistant's message; nothing may stand between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.openai_common import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
+from wedgehog.fake_llm.request import Request, listed, mapped
+
+MOST_COPIES: Final = 128
+
+_ROLES: Final = ("system", "assistant", "user", "function", "tool", "developer")
+
+
+def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
+    """Say why the provider would not answer, or None."""
+    return next(_refusals(request, models), None)
+
+
+def no_model(name: str) -> Refusal:
+    """Say that there is no such model."""
+    unknown = f"The model `{name}` does not exist or you do not have access to it."
+    return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
+
+
+def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+    yield from unreadable(request)
+    document = request.document or {}
+    yield from _fields(document)
+    model = document.get("model")
+    if models is not None and model not in models:
+        yield no_model(str(model))
+    messages = [mapped(message) for message in listed(document.get("messages"))]
+    for index, message in enumerate(messages):
+        yield from _shape(index, message)
+    yield from _pairs(messages)
+
+
+def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
+    if not document.get("model"):
+        yield bad("you must provide a model parameter")
+    if "messages" not in document:
+        yield missing("messages")
+    if not isinstance(document["messages"], list):
+        yield bad("Invalid type for 'messages': expected an array of objects.", "messages", "invalid_type")
+    for name in ("messages", "tools"):
+        if document.get(name) == []:
+            yield empty(name)
+    yield from out_of_range(document.get("n"), "n", 1, MOST_COPIES)
+
+
+def _shape(index: int, message: dict[str, Any]) -> Iterator[Refusal]:
+    role, place = message.get("role"), f"messages[{index}]"
+    if role is None:
+        yield missing(f"{place}.role")
+    if role not in _ROLES:
+        yield not_among(role, _ROLES, f"{place}.role")
+    if message.get("tool_calls") == []:
+        yield empty(f"{place}.tool_calls")
+    for number, call in enumerate(listed(message.get("tool_calls"))):
+        yield from _call(f"{place}.tool_calls[{number}]", mapped(call))
+    speechless = role == "assistant" and (message.get("tool_calls") or message.get("function_call"))
+    if message.get("content") is None and not speechless and not message.get("refusal"):
+        text = "Invalid value for 'content': expected a string, got null."
+        yield bad(text, f"messages.[{index}].content")
+
+
+def _call(place: str, call: dict[str, Any]) -> Iterator[Refusal]:
+    for name in ("id", "type"):
+        if name not in call:
+            yield missing(f"{place}.{name}")
+    function = mapped(call.get("function"))
+    for name in ("name", "arguments"):
+        if call.get("type") == "function" and not isinstance(function.get(name), str):
+            yield missing(f"{place}.function.{name}")
+
+
+def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Walk through the history with the calls that still wait for their message."""
+    waiting: list[str] = []
+    called: list[str] = []
+    answered: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        if message.get("role") == "tool":
+            yield from _result(index, message, called, answered)
+            waiting = [id_ for id_ in waiting if id_ != message.get("tool_call_id")]
+            answered[str(message.get("tool_call_id"))] = index
+            continue
+        if waiting:
+            yield _unanswered(waiting, index)
+        called = [str(mapped(call).get("id")) for call in listed(message.get("tool_calls"))]
+        waiting, answered = called, {}
+        yield from _twice(index, called)
+    if waiting:
+        yield _unanswered(waiting, len(messages))
+
+
+def _result(index: int, message: dict[str, Any], called: list[str], answered: dict[str, int]) -> Iterator[Refusal]:
+    id_, place = message.get("tool_call_id"), f"messages.[{index}].tool_call_id"
+    if not called:
+        text = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+        yield unpaired(f"Invalid parameter: {text}", f"messages.[{index}].role")
+    if id_ is None:
+        text = "messages with role 'tool' must have a 'tool_call_id'."
+        yield unpaired(f"Missing parameter 'tool_call_id': {text}", place)
+    if id_ not in called:
+        yield unpaired(
+            f"Invalid parameter: 'tool_call_id' of '{id_}' not found in 'tool_calls' of previous message.", place
+        )
+    if str(id_) in answered:
+        text = f"'tool_call_id' of '{id_}', in messages[{answered[str(id_)]}] and messages[{index}]."
+        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place)
+
+
+def _twice(index: int, called: list[str]) -> Iterator[Refusal]:
+    for number, id_ in enumerate(called):
+        if id_ in called[:number]:
+            text = f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id_}' in 'tool_calls'."
+            yield unpaired(text, f"messages.[{index}].tool_calls")
+
+
+def _unanswered(waiting: list[str], index: int) -> Refusal:
+    return unpaired(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        f"The following tool_call_ids did not have response messages: {', '.join(waiting)}",
+        f"messages.[{index}].role",
+    )

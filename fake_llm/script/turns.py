@@ -1,0 +1,121 @@
+"""A script by position: turn and step say what the model answers, never a count of requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
+from wedgehog.fake_llm.script.position import Place, Positions
+from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.roles import SHELL, fill, find_named, find_shell
+
+Beacon = Callable[[str, str], str]
+"""(command, token) -> a command that leaves the token's trace around it."""
+
+
+@dataclass(frozen=True)
+class ScriptedTurn:
+    """One turn's replies, the first one for step 1, and the nonce that its answer must carry."""
+
+    replies: tuple[Reply, ...]
+    nonce: str
+
+
+@dataclass
+class TurnScript:
+    """Plays `turns` by position; background calls get a valid answer that is nobody's business.
+
+    `values` replaces `{name}` in the texts and arguments of the script ({nonce} is the turn's own).
+    """
+
+    positions: Positions
+    turns: Mapping[int, ScriptedTurn]
+    values: Mapping[str, str] = field(default_factory=dict)
+    beacon: Beacon = lambda command, token: command
+    nonce_per_call: bool = False
+    """Every reply gets a nonce of its own (see `nonce_of`), so that the answer tells which call it came from."""
+    _placed: dict[int, Place] = field(default_factory=dict)
+
+    def place(self, call: int, conversation: Conversation) -> Place:
+        """The place of request number `call`; asking again gives the same."""
+        if call not in self._placed:
+            self._placed[call] = self.positions.place(conversation)
+        return self._placed[call]
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        """What the model says at this request's place.
+
+        Raises:
+            Unscripted: a main call beyond the script; the text says where.
+        """
+        place = self.place(call, conversation)
+        if place.background or place.turn == 0:
+            return background_reply(conversation)
+        turn = self.turns.get(place.turn)
+        if turn is None or place.step > len(turn.replies):
+            written = 0 if turn is None else len(turn.replies)
+            raise Unscripted(f"turn {place.turn} step {place.step}: the script has {written} replies for this turn")
+        return self.direct(turn.replies[place.step - 1], call, conversation)
+
+    def nonce_of(self, call: int) -> str:
+        """The nonce that this request's reply holds; it begins with its turn's."""
+        nonce = self.turns[self._placed[call].turn].nonce
+        return f"{nonce}c{call}e" if self.nonce_per_call else nonce
+
+    def direct(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
+        """A scripted reply made ready for this request: names of its tools, ids, templates."""
+        place = self.place(call, conversation)
+        values = {**self.values, "nonce": self.nonce_of(call)}
+        count = 0
+        items: list[Item] = []
+        for item in reply.items:
+            if isinstance(item, ToolCall):
+                count += 1
+                items.append(self._tool_call(item, place, count, conversation, values))
+            else:
+                items.append(replace(item, text=expand(item.text, values)))
+        return replace(reply, items=tuple(items))
+
+    def _tool_call(
+        self, item: ToolCall, place: Place, count: int, conversation: Conversation, values: Mapping[str, str]
+    ) -> ToolCall:
+        token = self.positions.token(place.turn, place.step, count)
+        name, args = item.name, expand_all(item.args, values)
+        if item.name == SHELL:
+            tool = find_shell(conversation.tools)
+            if tool is None:
+                raise Unscripted("the script calls a shell and the agent advertises none")
+            name = tool.name
+            args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
+        elif named := find_named(conversation.tools, name):
+            name = named.name
+        return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """Replace `{name}` for each known name; other braces stay as they are."""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def expand_all(value: Any, values: Mapping[str, str]) -> Any:
+    """`expand` in every string of a JSON value."""
+    if isinstance(value, str):
+        return expand(value, values)
+    if isinstance(value, Mapping):
+        return {key: expand_all(inner, values) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [expand_all(inner, values) for inner in value]
+    return value
+
+
+def background_reply(conversation: Conversation) -> Reply:
+    """A valid answer for a title, a loop check, a summary: a schema is filled, else a few words."""
+    if conversation.schema is not None:
+        return Reply((Text(json.dumps(fill(conversation.schema))),))
+    return Reply((Text("A short note"),))

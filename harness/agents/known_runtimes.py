@@ -1,0 +1,84 @@
+"""The known runtimes: one spec file each, named on the command line as `codex` or `codex@0.169.0`."""
+
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from wedgehog.harness.agents.runtime_install import MARK, as_version, bin_of, installed, path_of
+from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
+from wedgehog.harness.scenario.document import BadValue
+
+
+class UnknownRuntime(ValueError):  # noqa: N818  it names what is unknown
+    """No runtime of that name, or one that is not installed; one line."""
+
+
+def folder() -> Path:
+    """The specs that ship with Wedgehog."""
+    return Path(str(files("wedgehog.harness.agents"))) / "runtimes"
+
+
+@cache
+def known() -> dict[str, AgentSpec]:
+    """Every known runtime at its default version, by name."""
+    return {path.stem: load_spec(path) for path in sorted(folder().glob("*.yaml"))}
+
+
+def named(name: str) -> AgentSpec:
+    """The runtime called `NAME` or `NAME@VERSION`: installed or not, any version that its registry may have.
+
+    Without a version: the file's own, or where only others are installed the newest of those.
+
+    Raises:
+        UnknownRuntime: nothing of that name is known, or what is behind the @ is no version.
+    """
+    family, at, version = name.partition("@")
+    specs = known()
+    if family not in specs:
+        near = get_close_matches(family, specs, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known runtimes: {', '.join(specs)}"
+        raise UnknownRuntime(f"no runtime is called {family!r}{hint}")
+    try:
+        return at_version(specs[family], as_version(version) if at else _usual(specs[family]))
+    except BadValue as wrong:
+        raise UnknownRuntime(f"{name}: {wrong}") from None
+
+
+def ready(name: str) -> AgentSpec:
+    """The same, where it is installed.
+
+    Raises:
+        UnknownRuntime: unknown, not installed, or not whole any more; the line says how to install it.
+    """
+    spec = named(name)
+    if spec.install is None or not (spec.install / MARK).is_file():
+        raise UnknownRuntime(f"{spec.name} is not installed: wedgehog agents install {spec.name}")
+    lost = next((file for file in programs(spec) if not file.exists()), None)
+    if lost is not None:
+        again = f"wedgehog agents install {spec.name} --again"
+        raise UnknownRuntime(f"{spec.name} is not whole, {lost} is missing: {again}")
+    return spec
+
+
+def programs(spec: AgentSpec) -> list[Path]:
+    """The files of its installation without which a runtime cannot start: what its command line names, its own Node."""
+    runtime, place = spec.runtime, spec.install
+    if runtime is None or place is None:
+        return []
+    folders = {"{bin}/": bin_of(place, runtime), "{install}/": place}
+    named_there = [
+        folder / word.removeprefix(name)
+        for word in spec.command or ()
+        for name, folder in folders.items()
+        if word.startswith(name)
+    ]
+    return [*named_there, *(path_of(place, runtime)[0] / "node" for _ in filter(None, [runtime.node]))]
+
+
+def _usual(spec: AgentSpec) -> str:
+    assert spec.runtime is not None  # noqa: S101  a test holds every file to it
+    have = installed(spec.installed_as)
+    if spec.runtime.version in have or not have:
+        return spec.runtime.version
+    return max(have, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])

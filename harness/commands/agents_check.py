@@ -1,0 +1,178 @@
+"""Whether a spec fits its agent: a text turn, a tool turn and a resume without any fault, and what they showed."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wedgehog.harness.agents.known_runtimes import known
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.templates import written_in
+from wedgehog.harness.network.choose import Mode
+from wedgehog.harness.record.event import HostRefused
+from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.control import ControlFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked for; what is optional only makes scenarios not apply."""
+
+    ok: bool
+    says: str
+    optional: bool = False
+
+    @property
+    def sign(self) -> str:
+        """How a thing that is not there is marked."""
+        return "n/a " if self.optional else "MISS"
+
+
+class _Silent:
+    """Nobody watches a run of seconds."""
+
+    def begins(self, what: str) -> None:
+        """Nothing."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Nothing."""
+
+
+async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[Finding]:
+    """Play the agent's control run and tell what it showed. Errors: as a campaign's."""
+    with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
+        campaign = Campaign([], Options(Path(out), network), _Silent(), lambda line: None)
+        facts = await campaign.control_of(agent)
+        history = read(campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl")
+    return list(findings(agent, facts, history))
+
+
+def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[Finding]:
+    """What a control run showed, one line each, in words that the spec's author can act on."""
+    if not facts.passed:
+        yield Finding(False, _failed(agent, facts, history))
+        yield from _refused_hosts(history, facts.says)
+        return
+    call = _answering(history.turns[0])
+    stream = "streamed" if call.arrived.stream else "not streamed"
+    yield Finding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
+    yield Finding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
+    yield from list(_lost_words(agent, history)) or _later(facts, history)
+    background = [call for turn in history.turns for call in turn.calls if not call.main]
+    if background or facts.background:
+        yield Finding(True, "it makes calls beside the conversation; they are answered and counted apart")
+    yield from _refused_hosts(history)
+    for refusal in sorted(facts.refusals):
+        yield Finding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
+
+
+def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
+    """Why the first message was not answered; a known runtime's installation is suspected before the file for it."""
+    if agent.installed_as not in known() or not agent.runtime or history.calls:
+        return facts.says
+    says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
+    again = f"wedgehog agents install {agent.installed_as}@{agent.version} --again"
+    return f"{says}. If its installation is broken: {again}"
+
+
+def _answering(turn: Turn) -> Call:
+    """The call whose words came out as the answer: each reply ends with a nonce of its own."""
+    paid = [call for call in turn.calls if call.paid]
+    answer = plain(turn.end.answer) if turn.end else ""
+    return next((call for call in paid if (nonce := _last_word(call)) and nonce in answer), paid[0])
+
+
+def _last_word(call: Call) -> str:
+    return plain("".join((call.ended.text_delivered if call.ended else "").split()[-1:]))
+
+
+def _tools(facts: ControlFacts, history: History) -> Iterator[Finding]:
+    names = ", ".join(sorted(facts.tools)) or "none"
+    if not facts.shell:
+        says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
+        yield Finding(False, says, optional=True)
+        return
+    uses = [use for use in history.tool_uses if use.turn > 1]
+    well = any(use.done and use.results for use in uses)
+    yield Finding(well, _shell_words(uses, f"(tools: {names})"))
+
+
+def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
+    """How far a shell command came: its own traces tell whether it was run, the requests what was sent back."""
+    best = max(uses, key=lambda use: (bool(use.results) + bool(use.done), bool(use.started)), default=None)
+    if best is None or not (best.results or best.started):
+        return f"a shell tool is advertised {tools}, but its command was not run, and no request carried a result"
+    if not best.results:
+        return f"the shell command was run {tools}, but no request carried its result"
+    if best.done:
+        return f"a shell command was run and its result sent back {tools}"
+    if best.started:
+        return f"a result came back before the shell command had ended {tools}"
+    if any(result.printed for asked in best.results for result in asked.results if result.token == best.token):
+        return (
+            f"a shell command was run {tools} and its result came back, but it left no trace in the run's folder: "
+            "is it run in a sandbox or on another machine? Checks of what was run see nothing of it"
+        )
+    return (
+        f"a result came back without the shell command having been run {tools}: does the agent ask for permission? "
+        "Give it the option or the setting with which it runs commands without asking"
+    )
+
+
+def _lost_words(agent: AgentSpec, history: History) -> Iterator[Finding]:
+    """Messages after which there were requests, and none that holds their words, by what should be written."""
+    seen = {number for call in history.calls for number in call.arrived.turns_seen}
+    lost: dict[str, list[str]] = {}
+    for turn in history.turns:
+        asked = any(turn.stimulus and call.arrived.id > turn.stimulus.id for call in history.calls)
+        if asked and turn.number not in seen:
+            lost.setdefault(_where_words_go(agent, first=turn.number == 1), []).append(str(turn.number))
+    for where, turns in lost.items():
+        what = f"message {turns[0]}" if len(turns) == 1 else f"messages {', '.join(turns)}"
+        holds = "its words" if len(turns) == 1 else "their words"
+        yield Finding(False, f"{what} did not reach the model: no request holds {holds}; {where}")
+
+
+def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
+    if agent.kind == "callable":
+        return "does the function pass its first argument on to the model?"
+    if agent.kind == "chat":
+        return "does the agent pass what it polls on to the model?"
+    line = "command" if first or agent.resume is None else "resume"
+    http = agent.http and (agent.http.url, agent.http.headers, agent.http.body)
+    key, place = ("http", "the `body` of `http`") if http else (line, f"`{line}`")
+    if any(name == "message" for _, name in written_in(http or getattr(agent, line))):
+        return f"`{key}` has {{message}}: does the agent pass it on to the model as it is?"
+    return f"write {{message}} in {place} where the user's words go"
+
+
+def _later(facts: ControlFacts, history: History) -> Iterator[Finding]:
+    """What came of the second message; where words were lost it says nothing about the agent."""
+    yield from _tools(facts, history)
+    yield Finding(
+        facts.resumes,
+        "the next message continued the session"
+        if facts.resumes
+        else "the session was not continued: the second message's request does not hold the first; is `resume:` right?",
+        optional=True,
+    )
+    yield from _recovery(history)
+
+
+def _refused_hosts(history: History, told: str = "") -> Iterator[Finding]:
+    """Hosts that it asked for and did not get, but for those that are told already."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in told]
+    if refused:
+        says = f"it asked for hosts that it did not get: {', '.join(refused)}; what it needs goes under `hosts:`"
+        yield Finding(False, says, optional=True)
+
+
+def _recovery(history: History) -> Iterator[Finding]:
+    for turn in history.turns[1:]:
+        outcome = outcome_of(turn, history)
+        if outcome.kind != "answered":
+            yield Finding(False, f"message {turn.number} was not answered ({outcome.kind}: {outcome.how})")

@@ -1,0 +1,296 @@
+"""The command `wedgehog`: a thin shell. Words for people go to stderr, tables to stdout."""
+
+import asyncio
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from wedgehog.harness.commands.cli_agents import agents
+from wedgehog.harness.commands.console import INTERRUPTED, NetworkMode, Stdout, answered, err, one_of, user_mistakes
+from wedgehog.harness.network.ports import HOST
+
+app = typer.Typer(
+    name="wedgehog",
+    help="Finds out what an LLM agent does when its model, its tools or its network misbehave.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(agents, name="agents")
+
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="PLUGIN",
+        help="A Python file or module with faults or invariants of your own; it is run. Repeatable.",
+    ),
+]
+
+
+@app.command()
+def run(
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Scenario files, folders or stock names (default: the starters of the catalogue for the agents that "
+            "are named, else the core of the incidents)."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            metavar="SPEC",
+            help="Agent spec (YAML) or known runtime; repeatable. Default: the incident's own.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
+    ] = "auto",
+    repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 6,
+    words: Annotated[
+        list[str] | None,
+        typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Not only the core, and the whole fix x scenario matrix.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Draws the words of each run.")] = 0,
+    plugin: Plugins = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout, for programs.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
+) -> None:
+    """Play scenarios against agents, judge, report.
+
+    Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
+    """
+    from wedgehog.harness.commands.progress import open_progress
+    from wedgehog.harness.run.campaign import Campaign, Options, exit_code
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.selection import Wanted, select
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
+        options = Options(out, network, jobs, seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ()))
+        with open_progress(len(entries), err) as progress:
+            campaign = Campaign(entries, options, progress, progress.say)
+            interrupted = _play(campaign.play())
+        _report(campaign.store.folder, as_json=as_json, verbose=verbose)
+    raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
+
+
+def _play(work: Coroutine[Any, Any, object], stopped: str = "interrupted; reporting what was finished") -> bool:
+    """Run to the end, or until Ctrl-C or SIGTERM, cleaning up either way; whether it was interrupted."""
+
+    async def guarded() -> bool:
+        task = asyncio.create_task(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            err.print(f"wedgehog: {stopped}")
+            return True
+        return False
+
+    return asyncio.run(guarded())
+
+
+def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
+    from wedgehog.reports import write_all
+    from wedgehog.reports.terminal import print_report
+
+    write_all(folder)
+    if as_json:
+        from wedgehog.reports.campaign_folder import load
+        from wedgehog.reports.rows import table
+
+        Stdout().data(table(load(folder)).to_json(orient="records", indent=1))
+    else:
+        print_report(folder, Stdout(), verbose=verbose)
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
+    plugin: Plugins = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
+) -> None:
+    """Redo the verdicts from stored histories, and the reports with them."""
+    from wedgehog.harness.record.store import run_folders
+    from wedgehog.harness.run.campaign import UNCLEAR, exit_code
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.stored import judge_all
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        folder = folder.resolve()
+        found = list(run_folders(folder))
+        if not found:
+            raise ValueError(f"{folder}: no finished run in here")
+        judgements, unread = judge_all(found)
+        if not judgements:
+            raise ValueError("\n".join(unread))
+        for line in unread:
+            err.print(f"wedgehog: {line}", markup=False)
+        _report(_campaign_of(folder), as_json=False, verbose=verbose)
+    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
+
+
+def _campaign_of(folder: Path) -> Path:
+    return next((place for place in (folder, *folder.parents) if (place / "campaign.json").is_file()), folder)
+
+
+@app.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
+    out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
+    ] = "auto",
+    plugin: Plugins = None,
+) -> None:
+    """Play one stored run again: the same scenario, agent and seed."""
+    from wedgehog.harness.commands.progress import open_progress
+    from wedgehog.harness.run.campaign import Campaign, Options, exit_code
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.selection import Entry, check_invariant
+    from wedgehog.harness.run.stored import read_inputs, stored_agent
+    from wedgehog.harness.scenario.model import load_scenario
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        inputs = read_inputs(folder)
+        original = Path(str(inputs["scenario_path"]))
+        file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
+        entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()))
+        with open_progress(1, err) as progress:
+            campaign = Campaign([entry], options, progress, progress.say)
+            interrupted = _play(campaign.play())
+        _report(campaign.store.folder, as_json=False, verbose=True)
+    raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
+
+
+@app.command()
+def scenarios(
+    place: Annotated[str | None, typer.Argument(help="A file, folder or stock name.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    plugin: Plugins = None,
+) -> None:
+    """List scenarios with their why."""
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.selection import place_of, stock_folder
+    from wedgehog.harness.scenario.model import find_scenarios, load_scenario
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        root = place_of(place) if place else stock_folder()
+        found = [load_scenario(path) for path in find_scenarios(root)]
+    if as_json:
+        keys = ("name", "why", "seen")
+        rows = [{"family": f.family, "core": f.core} | f.scenario.model_dump(include=set(keys)) for f in found]
+        Stdout().data(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    console = Stdout()
+    for file in found:
+        console.print(f"{file.family}/{file.scenario.name}{' (core)' if file.core else ''}", style="bold", markup=False)
+        console.print(f"    {file.scenario.why}", markup=False)
+        if file.scenario.seen:
+            console.print(f"    seen: {file.scenario.seen}", style="dim", markup=False)
+
+
+@app.command()
+def serve(
+    script: Annotated[Path, typer.Option(help="The script file: what the fake model says.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")] = HOST,
+    lenient: Annotated[bool, typer.Option(help="Record a broken history, but answer it.")] = False,
+    admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 takes a free one.")] = 0,
+    balance_usd: Annotated[float | None, typer.Option(min=0, help="What each session may spend, in dollars.")] = None,
+    balance_tokens: Annotated[int | None, typer.Option(min=0, help="Likewise, in tokens.")] = None,
+) -> None:
+    """The fake LLM provider on its own."""
+    from wedgehog.harness.commands.serve import prepaid
+    from wedgehog.harness.commands.serve import serve as serve_script
+
+    with user_mistakes():
+        balance = prepaid(balance_usd, balance_tokens)
+        say = partial(err.print, markup=False)
+        work = serve_script(script, host, port, strict=not lenient, say=say, admin_port=admin_port, balance=balance)
+        _play(work, "stopped")
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="Where the spec goes.")] = Path("agent.yaml"),
+    name: Annotated[str, typer.Option(help="What the agent is called.")] = "",
+    wire: Annotated[str, typer.Option(help="The wire format that it speaks.")] = "",
+    command: Annotated[str, typer.Option(help="Its command line, with {message} where the message goes.")] = "",
+    resume: Annotated[str | None, typer.Option(help="For the next message on the same session.")] = None,
+) -> None:
+    """Write a first agent spec; what no option says is asked."""
+    from wedgehog.harness.commands.init import WIRES, Answers, spec_text, wrong_command, wrong_name, wrong_resume
+
+    with user_mistakes():
+        if file.exists():
+            raise ValueError(f"{file}: exists already; it is not overwritten")
+        name = answered("What is the agent called?", name, wrong_name, "my-agent")
+        wire = answered(f"Which wire format does it speak ({', '.join(WIRES)})?", wire, one_of(WIRES), "openai-chat")
+        command = answered("Its command line, with {message} where the message goes:", command, wrong_command)
+        if resume is None and sys.stdin.isatty():
+            resume = answered("And for the next message on the same session (empty: the same)?", "", wrong_resume, "")
+        elif resume and (said := wrong_resume(resume)):
+            raise ValueError(said)
+        file.write_text(spec_text(Answers(name, wire, command, (resume or "").strip()), str(file)), encoding="utf-8")
+    err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
+
+
+@app.command()
+def doctor() -> None:
+    """Say where everything is, and what is missing."""
+    from wedgehog.harness.commands.doctor import findings
+
+    console = Stdout()
+    found = list(findings())
+    for finding in found:
+        sign = "ok  " if finding.ok else "MISS"
+        console.print(f"{sign} {finding.what}: {finding.says}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in found) else 1)
+
+
+@app.command("schema")
+def schema_of(
+    kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="Which file.")],
+    plugin: Plugins = None,
+) -> None:
+    """Print the JSON Schema of a file that people write, for editors."""
+    from wedgehog.harness.commands.reference import schema
+    from wedgehog.harness.run.plugins import load_plugins
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+    Stdout().data(json.dumps(schema(kind), indent=2))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The entry point of the command."""
+    app(args=list(argv) if argv is not None else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""`wedgehog agents`: what can be driven, installing it, and seeing whether a spec fits."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from wedgehog.harness.commands.console import BAD_USAGE, NetworkMode, Stdout, err, user_mistakes
+
+agents = typer.Typer(
+    help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known runtime, as `wedgehog agents` lists it.")]
+
+
+@agents.callback()
+def listed(context: typer.Context) -> None:
+    """List the known runtimes and the stock specimens, or do what a subcommand says."""
+    if context.invoked_subcommand is None:
+        with user_mistakes():
+            _runtimes(Stdout())
+        _specs(sorted(_incidents().glob("*/agents/*.yaml")))
+
+
+@agents.command("list")
+def list_(folder: Annotated[Path, typer.Argument(help="A folder of agent specs.")]) -> None:
+    """List the specs of a folder, with their variants and fixes."""
+    with user_mistakes():
+        found = sorted(folder.glob("*.yaml"))
+        if not found:
+            raise ValueError(f"{folder}: no agent spec (*.yaml) in here")
+        _specs(found)
+
+
+@agents.command()
+def install(
+    names: Annotated[list[str], typer.Argument(metavar="NAME[@VERSION]...", help="Known runtimes.")],
+    again: Annotated[bool, typer.Option(help="Also where it is installed already.")] = False,
+) -> None:
+    """Install known runtimes, each version in a folder of its own in the cache; they run offline afterwards."""
+    from wedgehog.harness.agents.install import InstallError
+    from wedgehog.harness.agents.install import install as put
+    from wedgehog.harness.agents.known_runtimes import named
+
+    with user_mistakes():
+        for spec in [named(name) for name in names]:
+            try:
+                put(spec, lambda line: err.print(line, markup=False), again=again)
+            except InstallError as wrong:
+                err.print(f"wedgehog: {wrong}", markup=False)
+                raise typer.Exit(BAD_USAGE) from None
+
+
+@agents.command()
+def remove(name: Named) -> None:
+    """Delete one installed version."""
+    from wedgehog.harness.agents.install import remove as delete
+    from wedgehog.harness.agents.known_runtimes import named
+
+    with user_mistakes():
+        spec = named(name)
+        if not delete(spec.installed_as, spec.version):
+            raise ValueError(f"{spec.name} is not installed")
+        err.print(f"removed {spec.name}", markup=False)
+
+
+@agents.command()
+def check(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
+    ] = "embedded",
+    keep: Annotated[Path | None, typer.Option(help="Keep the runs' folders here.")] = None,
+) -> None:
+    """Play a text turn, a tool turn and a resume without any fault, and say what is missing. Exit code 1 if it is."""
+    from wedgehog.harness.commands.agents_check import check as look
+    from wedgehog.harness.run.selection import named_agent
+
+    with user_mistakes():
+        agent = named_agent(spec)
+        findings = asyncio.run(look(agent, network, keep))
+    console = Stdout()
+    for finding in findings:
+        console.print(f"{'ok  ' if finding.ok else finding.sign} {finding.says}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 1)
+
+
+@agents.command()
+def timers(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
+    look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is watched.")] = 60,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 3,
+    network: Annotated[
+        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
+    ] = "embedded",
+    keep: Annotated[Path | None, typer.Option(help="Keep the runs' folders here.")] = None,
+) -> None:
+    """Hold an agent up in eleven ways and print which timers it has, what is inside of what, and what has no effect."""
+    from wedgehog.harness.commands.timers.chain import findings, lines
+    from wedgehog.harness.commands.timers.take import How, take
+    from wedgehog.harness.run.selection import named_agent
+
+    with user_mistakes():
+        agent = named_agent(spec)
+        how = How(look_out, network, jobs, keep)
+        measured = asyncio.run(take(agent, how, lambda line: err.print(line, markup=False)))
+    console = Stdout()
+    console.print(f"{agent.name}: its timers as they are, each watched for {look_out:g} s", markup=False)
+    for line in lines(measured):
+        console.print(line, markup=False, soft_wrap=True)
+    for finding in findings(measured):
+        console.print(f"! {finding}", markup=False, soft_wrap=True)
+
+
+def _incidents() -> Path:
+    from wedgehog.harness.run.selection import stock_folder
+
+    return stock_folder() / "incidents"
+
+
+def _runtimes(console: Stdout) -> None:
+    from wedgehog.harness.agents.known_runtimes import known
+    from wedgehog.harness.agents.runtime_install import installed
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("runtime", "version", "licence", "wire", "installed"):
+        table.add_column(heading, overflow="fold")
+    for name, spec in known().items():
+        assert spec.runtime is not None  # noqa: S101  a test holds every file to it
+        have = ", ".join(installed(spec.installed_as)) or "no"
+        table.add_row(name, spec.runtime.version, spec.runtime.licence, spec.wire, have)
+    console.print(table)
+    console.print("wedgehog agents install NAME[@VERSION]", style="dim", markup=False)
+
+
+def _specs(paths: list[Path]) -> None:
+    from wedgehog.harness.agents.spec import load_spec, variants
+
+    console = Stdout()
+    with user_mistakes():
+        for path in paths:
+            spec = load_spec(path)
+            names = ", ".join(agent.name for agent in variants(spec))
+            console.print(f"{path}: {spec.name} ({spec.wire}, {spec.kind})", style="bold", markup=False)
+            console.print(f"    {names}", markup=False)
+            for fix, why in spec.fixes.items():
+                console.print(f"    fix {fix}{' (in the fixed set)' if fix in spec.fixed else ''}: {why}", markup=False)

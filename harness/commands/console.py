@@ -1,0 +1,90 @@
+"""What the commands share: where words for people go, and how a user's mistake ends."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from typing import Literal
+
+import typer
+from rich.console import Console
+
+from wedgehog.harness.scenario.document import BadFile
+
+BAD_USAGE, INTERRUPTED = 2, 130
+NetworkMode = Literal["auto", "toxiproxy", "embedded"]
+
+
+class Stdout(Console):
+    """Tables. Who stops reading them (`| head`) changes nothing of what was decided, nor of the exit code."""
+
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
+        """Other people's words get no colours."""
+        super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
+
+    def data(self, text: str) -> None:
+        """Lines for programs, as they are."""
+        self.out(text, highlight=False)
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+err = Stdout(stderr=True, soft_wrap=True)
+"""Words for people; nor does it matter who stops reading these."""
+
+
+@contextlib.contextmanager
+def user_mistakes() -> Iterator[None]:
+    """A user's mistake is one line and exit code 2, never a traceback."""
+    from wedgehog.harness.network.base import NetworkError
+    from wedgehog.harness.run.plugins import PluginError
+    from wedgehog.harness.run.selection import BadUsage
+
+    try:
+        yield
+    except (BadFile, BadUsage, NetworkError, PluginError) as wrong:
+        fail(str(wrong))
+    except OSError as wrong:
+        fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else wrong.strerror or str(wrong))
+    except ValueError as wrong:
+        fail(str(wrong))
+
+
+def fail(line: str) -> None:
+    """Say it in one line and end."""
+    err.print(f"wedgehog: {line}", markup=False)
+    raise typer.Exit(BAD_USAGE)
+
+
+def answered(question: str, given: str, wrong: Callable[[str], str], default: str | None = None) -> str:
+    """What an option gave, else what the user types; asked again until nothing is `wrong` with it.
+
+    Raises:
+        ValueError: the option's value is wrong.
+    """
+    if given:
+        if said := wrong(given.strip()):
+            raise ValueError(said)
+        return given
+    while True:
+        text = str(typer.prompt(question, default=default, err=True, prompt_suffix=" "))
+        said = wrong(text)
+        if not said:
+            return text
+        err.print(said, markup=False)
+
+
+def one_of(words: Iterable[str]) -> Callable[[str], str]:
+    """Says what is wrong with a word that is none of these."""
+    known = list(words)
+
+    def wrong(text: str) -> str:
+        if text in known:
+            return ""
+        near = get_close_matches(text, known, n=1)
+        return f"{text!r} is none of {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+    return wrong

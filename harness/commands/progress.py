@@ -1,0 +1,55 @@
+"""How far a campaign is: one live line on a terminal, a line per finished run elsewhere."""
+
+import contextlib
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.status import Status
+
+from wedgehog.harness.record.store import Judgement
+
+
+class LineProgress:
+    """Prints to a console; with a live status where it is a terminal."""
+
+    def __init__(self, runs: int, console: Console, status: Status | None) -> None:
+        """`runs` are to be made."""
+        self._runs, self._console, self._status = runs, console, status
+        self._done = 0
+        self._now: list[str] = []
+
+    def say(self, line: str) -> None:
+        """One line for people."""
+        self._console.print(f"wedgehog: {line}", markup=False)
+
+    def begins(self, what: str) -> None:
+        """Show it among what is under way."""
+        self._now.append(what)
+        self._show()
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Count it, and print its line."""
+        self._now.remove(what)
+        if judgement is not None:
+            self._done += 1
+            expected = (
+                "" if judgement.as_expected is None else " as expected" if judgement.as_expected else " UNEXPECTED"
+            )
+            verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
+            self._console.print(f"[{self._done}/{self._runs}] {what}: {verdict}", markup=False)
+        self._show()
+
+    def _show(self) -> None:
+        if self._status is not None:
+            under_way = ", ".join(self._now[:3]) + (" …" if len(self._now) > 3 else "")
+            self._status.update(f"{self._done} of {self._runs} done; {under_way}"[: self._console.width - 4])
+
+
+@contextlib.contextmanager
+def open_progress(runs: int, console: Console) -> Iterator[LineProgress]:
+    """A progress for `runs` runs."""
+    if console.is_terminal:
+        with console.status("starting") as status:
+            yield LineProgress(runs, console, status)
+    else:
+        yield LineProgress(runs, console, None)

@@ -1,0 +1,258 @@
+"""The fake provider on its own: `wedgehog serve`, and the same inside a test.
+
+agent ─▶ relay (wire faults) ─▶ fake provider ◀─ sessions ◀─ admin API ◀─ test
+"""
+
+import asyncio
+import errno
+import json
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from wedgehog.fake_llm.admin.api import Admin
+from wedgehog.fake_llm.admin.balance import BalanceWords
+from wedgehog.fake_llm.admin.sessions import Sessions
+from wedgehog.fake_llm.server import FakeLLM
+from wedgehog.harness.commands.script_session import Harmed, ScriptStory
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.ledger import price
+from wedgehog.harness.scenario.document import BadFile, Document, load, read
+
+T = TypeVar("T")
+PUT = Path("script")
+"""What a script is called in errors that came without a file."""
+
+
+class Provider:
+    """A fake provider with a script, for tests: in a thread of its own, or (`async with`) on the running event loop.
+
+    >>> with Provider({"replies": [{"reply": {"text": "Hi there!"}}]}) as llm:  # doctest: +SKIP
+    ...     client = OpenAI(base_url=f"{llm.url}/v1", api_key="any")
+
+    `script` is a file's path, a YAML text, or plain data. `models` are those that exist (None: any). `balance` replaces
+    the script's. Reading the script may raise BadFile, listening OSError; both are one line.
+    """
+
+    def __init__(
+        self,
+        script: Path | str | Mapping[str, Any],
+        *,
+        strict: bool = True,
+        models: Sequence[str] | None = None,
+        balance: BalanceWords | None = None,
+        host: str = HOST,
+        port: int = 0,
+        admin_port: int = 0,
+    ) -> None:
+        """Port 0 takes a free one."""
+        self._harmed = Harmed(WallClock())
+        self._balance = balance
+        self._sessions = Sessions(self._story(script), price=_price)
+        self._strict, self._models = strict, models
+        self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
+        self._stack = AsyncExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: _Thread | None = None
+        self.url = ""
+        """The address that agents get, without a path."""
+
+    @property
+    def admin_url(self) -> str:
+        """The address of the admin API, with its prefix."""
+        return self._admin.url
+
+    def session_url(self, name: str) -> str:
+        """The address of one session, without a path: what is asked there has everything for itself."""
+        return f"{self.url}/s/{name}"
+
+    # ---- what a test asks
+
+    def put(self, script: Path | str | Mapping[str, Any], session: str | None = None) -> None:
+        """Play another script from the next request on, in all sessions or in one."""
+        story = self._story(script)
+        self._there(lambda: self._sessions.put(story, session))
+
+    def ledger(self, session: str | None = None) -> list[dict[str, Any]]:
+        """An entry for each request, as the admin API tells it."""
+        return self._there(lambda: self._sessions.ledger(session))
+
+    def balance(self, session: str) -> dict[str, Any] | None:
+        """What is left of a session's prepaid balance, None where it has none."""
+        left = self._there(lambda: self._sessions.session(session).balance)
+        return left.as_json() if left else None
+
+    def hold(self, session: str | None = None, *, event: int | None = None, byte: int | None = None) -> int:
+        """Set up a gate at which replies are held: behind an event or a byte, else before the first; its number."""
+        return self._there(lambda: self._sessions.gates.hold(session, event=event, byte=byte).number)
+
+    def held(self, gate: int) -> list[int]:
+        """The calls that are held at a gate now."""
+        found = self._sessions.gates.get(gate)
+        return self._there(lambda: list(found.held) if found else [])
+
+    def release(self, gate: int) -> None:
+        """Open a gate for good."""
+        found = self._sessions.gates.get(gate)
+        if found:
+            self._there(lambda: self._sessions.gates.open(found))
+
+    def reset(self, session: str | None = None) -> None:
+        """Forget ledgers and positions, open the gates, make balances whole; scripts stay."""
+        self._there(lambda: self._sessions.reset(session))
+
+    # ---- where it runs
+
+    async def __aenter__(self) -> Self:
+        """Listen, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        async with AsyncExitStack() as stack:
+            stack.callback(self._harmed.close)
+            llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models)
+            await stack.enter_async_context(llm)
+            network = await stack.enter_async_context(EmbeddedNetwork())
+            opening = network.open_link("llm", (llm.host, llm.port), True, listen=self._listen)
+            link = await _listening(opening, self._listen)
+            await _listening(stack.enter_async_context(self._admin), (HOST, self._admin.port))
+            self._harmed.link = link
+            self.url = f"http://{link.address[0]}:{link.address[1]}"
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close everything."""
+        await self._stack.aclose()
+        self._loop = None
+
+    def __enter__(self) -> Self:
+        """Listen, in a thread of its own."""
+        self._thread = _Thread()
+        try:
+            return self._thread.do(self.__aenter__())
+        except BaseException:
+            self._thread.end()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close everything, the thread too."""
+        assert self._thread, "it was entered"  # noqa: S101
+        try:
+            self._thread.do(self.__aexit__(kind, error, trace))
+        finally:
+            self._thread.end()
+
+    def _there(self, act: Callable[[], T]) -> T:
+        """Do something where the server runs."""
+        if self._thread is None or self._loop is None:
+            return act()
+
+        async def acting() -> T:
+            return act()
+
+        return self._thread.do(acting())
+
+    def _read(self, text: str) -> ScriptStory:
+        """Read a text that came over HTTP; what is wrong is a ValueError."""
+        try:
+            return self._story(text)
+        except BadFile as bad:
+            raise ValueError(str(bad)) from None
+
+    def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptStory:
+        document, text = _document(script)
+        story = ScriptStory(document, text, self._harmed)
+        story.balance = self._balance or story.balance
+        try:
+            if story.balance:
+                story.balance.balance(_price)
+        except ValueError as wrong:
+            raise document.error(("balance",), str(wrong)) from None
+        return story
+
+
+class _Thread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wedgehog", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it there, and wait for what it gives."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def end(self) -> None:
+        """Stop the loop, and wait for the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _document(script: Path | str | Mapping[str, Any]) -> tuple[Document, str]:
+    if isinstance(script, Path):
+        return load(script), script.read_text(encoding="utf-8-sig")
+    text = script if isinstance(script, str) else json.dumps(script, ensure_ascii=False, indent=1)
+    return read(text, PUT), text
+
+
+def _price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:
+    """What the pinned price table says, for today."""
+    try:
+        return price(model, input_tokens, output_tokens, datetime.now(UTC))
+    except LookupError:
+        return None
+
+
+async def _listening(opening: Any, address: tuple[str, int]) -> Any:
+    try:
+        return await opening
+    except OSError as wrong:
+        hint = " (--port 0 takes a free one)" if wrong.errno == errno.EADDRINUSE else ""
+        said = f"can't listen at {address[0]}:{address[1]}: {wrong.strerror}{hint}"
+        raise OSError(wrong.errno, said) from None
+
+
+def prepaid(usd: float | None, tokens: int | None) -> BalanceWords | None:
+    """The balance that two options say; None where neither does.
+
+    Raises:
+        ValueError: both do.
+    """
+    if usd is not None and tokens is not None:
+        raise ValueError("a balance is in dollars or in tokens, not in both")
+    return None if usd is None and tokens is None else BalanceWords(usd=usd, tokens=tokens)
+
+
+async def serve(
+    path: Path,
+    host: str,
+    port: int,
+    *,
+    strict: bool,
+    say: Callable[[str], None],
+    admin_port: int = 0,
+    balance: BalanceWords | None = None,
+) -> None:
+    """Serve until cancelled, at `host`:`port` (0: a free port).
+
+    Raises:
+        BadFile: the script can't be read as one.
+        OSError: nobody can listen there; its `strerror` names the address and says why.
+    """
+    provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port)
+    async with provider as llm:
+        say(f"wedgehog: the fake model answers at {llm.url} (Ctrl-C ends it)")
+        say(f"wedgehog: what it saw, gates and the script: {llm.admin_url}")
+        await asyncio.Event().wait()

@@ -1,0 +1,122 @@
+"""How long an agent waits for a connection that is never made: a port of ours that takes no call any more.
+
+Its queue is full, so the system answers no further call for a connection and does not refuse it either; who calls is
+read from the system's table of connections. Linux only.
+"""
+
+import asyncio
+import contextlib
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from wedgehog.harness.agents.base import Outcome, Session
+from wedgehog.harness.commands.timers.probe import CONNECT
+from wedgehog.harness.commands.timers.taken import Attempt, Taken
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.turn_outcome import OutcomeKind
+
+TABLE = Path("/proc/net/tcp")
+CALLING = "02"
+"""SYN_SENT: called, and not answered."""
+TICK_S = 0.02
+FILLERS = 3
+
+
+class BlackHole:
+    """A loopback port that neither takes nor refuses a connection, while the context is open."""
+
+    def __enter__(self) -> "BlackHole":
+        """Listen, and fill the queue."""
+        self._sockets = [socket.socket()]
+        self._sockets[0].bind((HOST, 0))
+        self._sockets[0].listen(0)
+        self.port = int(self._sockets[0].getsockname()[1])
+        for _ in range(FILLERS):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex((HOST, self.port))
+            self._sockets.append(filler)
+        self._own = {one.getsockname()[1] for one in self._sockets}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of everything."""
+        for one in self._sockets:
+            one.close()
+
+    def callers(self) -> set[int]:
+        """The ports from which somebody calls just now."""
+        lines = TABLE.read_text(encoding="ascii").splitlines()[1:]
+        return set(_calling(lines, self.port)) - self._own
+
+
+def _calling(lines: list[str], port: int) -> Iterator[int]:
+    for line in lines:
+        _, local, remote, state, *_ = line.split()
+        if state == CALLING and int(remote.partition(":")[2], 16) == port:
+            yield int(local.partition(":")[2], 16)
+
+
+def why_not() -> str:
+    """Why it cannot be done on this system; empty where it can."""
+    return "" if sys.platform == "linux" and TABLE.exists() else "only Linux shows who calls"
+
+
+@dataclass
+class Calls:
+    """Who called, and for how long."""
+
+    began_s: dict[int, float] = field(default_factory=dict)
+    seen_s: dict[int, float] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+    def look(self, hole: BlackHole, now_s: float) -> None:
+        """Note who calls now."""
+        self.open = hole.callers()
+        for port in self.open:
+            self.began_s.setdefault(port, now_s)
+            self.seen_s[port] = now_s
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """One for each caller, in order."""
+        ports = sorted(self.began_s, key=self.began_s.__getitem__)
+        return tuple(Attempt(self.began_s[it], None if it in self.open else self.seen_s[it]) for it in ports)
+
+
+async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: float, look_out_s: float) -> Taken:
+    """Say something, and watch who calls until the agent has ended or the look-out time is over."""
+    calls, begin_s = Calls(), clock.now()
+    saying = asyncio.create_task(session.say("What is a hedgehog?", first=True))
+    try:
+        while not saying.done():
+            calls.look(hole, clock.now())
+            first_s = min(calls.began_s.values(), default=None)
+            if clock.now() > (begin_s + start_s if first_s is None else first_s + look_out_s):
+                break
+            await asyncio.wait({saying}, timeout=TICK_S)
+        over_s = clock.now() if saying.done() else None
+        calls.look(hole, clock.now()) if over_s is None else calls.open.clear()
+        if over_s is None:
+            await session.end_turn(1.0)
+        outcome = await saying
+    finally:
+        saying.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await saying
+    return _taken(calls.attempts(), over_s, outcome)
+
+
+def _taken(attempts: tuple[Attempt, ...], over_s: float | None, outcome: Outcome) -> Taken:
+    if not attempts:
+        return Taken(CONNECT, skipped="it never called the model's address")
+    said = "\n".join((outcome.answer, outcome.error, outcome.stdout, outcome.stderr, outcome.raised or ""))
+    ended = over_s is not None
+    kind: OutcomeKind = "silent" if not ended else "surfaced" if said.strip() else "hidden"
+    return Taken(CONNECT, attempts, over_s - attempts[0].began_s if over_s is not None else None, kind, said)

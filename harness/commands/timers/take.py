@@ -1,0 +1,150 @@
+"""Takes an agent's timers: plays every probe, and all of them again with each knob turned."""
+
+import math
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wedgehog.harness.agents.base import AgentError, Place, open_agent
+from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
+from wedgehog.harness.commands.timers.chain import Measured
+from wedgehog.harness.commands.timers.connect import BlackHole, watched, why_not
+from wedgehog.harness.commands.timers.probe import CONNECT, PROBES, Probe
+from wedgehog.harness.commands.timers.taken import Taken, taken
+from wedgehog.harness.commands.timers.turned import Turned
+from wedgehog.harness.network.choose import Mode
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.history import read
+from wedgehog.harness.record.store import Judgement, safe_name
+from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.runner import CANARY
+from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.sandbox import Warden, carrying, end_all
+from wedgehog.harness.scenario.model import load_scenario
+
+SMALL_S = 3.0
+"""What a knob is turned to, where it stands at more than twice that; else it is doubled."""
+LEAST_S = 1.0
+"""It is turned up by so much at least: less would drown in noise."""
+OVERHEAD_S = 15.0
+"""What a run is expected to take besides: two starts of the agent."""
+
+Say = Callable[[str], None]
+
+
+class NotMeasured(ValueError):  # noqa: N818  it says what was not done
+    """The agent does not run as its spec says; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How it is gone about."""
+
+    look_out_s: float = 60.0
+    network: Mode = "embedded"
+    jobs: int = 3
+    keep: Path | None = None
+
+
+class _Progress:
+    """A line for each probe that is over."""
+
+    def __init__(self, runs: int, say: Say) -> None:
+        self._runs, self._say, self._done = runs, say, 0
+
+    def begins(self, what: str) -> None:
+        """Nothing to say yet."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Count it."""
+        if judgement is not None:
+            self._done += 1
+            self._say(f"[{self._done}/{self._runs}] {what.removeprefix('timer-')}")
+
+
+async def take(agent: AgentSpec, how: How, say: Say) -> Measured:
+    """Measure; progress goes to `say`. Errors: NotMeasured; else as a campaign's."""
+    variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
+    agents = (agent, *(it for _, _, it in variants))
+    runs = len(PROBES) * len(agents)
+    rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # (the controls; the calls for a connection, one by one)
+    minutes = math.ceil(rounds * (how.look_out_s + OVERHEAD_S) / 60)
+    watch = f"{runs} runs, {how.jobs} at a time, watched for {how.look_out_s:g} s each"
+    say(f"{watch}: about {minutes} min if nothing ends by itself")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = how.keep or Path(scratch)
+        out.mkdir(parents=True, exist_ok=True)
+        takens = await _played([(bare(it), probe) for it in agents for probe in PROBES], out, how, say)
+        connects = [await _connect(it, out, how) for it in agents]
+    played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
+    # The endless reply first, then what can be held up, in the order in which a request goes.
+    own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
+    turns = [Turned(knob, s, them) for (knob, s, _), them in zip(variants, others, strict=True)]
+    return Measured(agent, how.look_out_s, own, tuple(turns))
+
+
+def knobs(agent: AgentSpec) -> list[tuple[Timeout, float]]:
+    """The timers that the spec can set, each with what it is turned to."""
+    return [(it, _other_s(it, agent.timeouts)) for it in agent.timeouts if it.name in agent.settable]
+
+
+def _other_s(knob: Timeout, timers: Sequence[Timeout]) -> float:
+    """Another value, and one that can be seen: it does not exceed the timer around it."""
+    if knob.s > 2 * SMALL_S:
+        return SMALL_S
+    more_s = max(2 * knob.s, knob.s + LEAST_S)
+    hidden = any(outer.name == knob.inside and outer.s <= more_s for outer in timers)
+    return knob.s / 2 if hidden else more_s
+
+
+def turned(agent: AgentSpec, knob: Timeout, s: float) -> AgentSpec:
+    """The agent with one timer set to `s` seconds."""
+    timers = tuple(it.model_copy(update={"s": s}) if it.name == knob.name else it for it in agent.timeouts)
+    return renamed(agent.model_copy(update={"timeouts": timers}), f"{agent.name}+{knob.name}-{s:g}")
+
+
+def bare(agent: AgentSpec) -> AgentSpec:
+    """The agent without its promises, so that it is watched for the whole time."""
+    return agent.model_copy(update={"limits": Limits(), "recover_s": 0.0})
+
+
+async def _played(jobs: Sequence[tuple[AgentSpec, Probe]], out: Path, how: How, say: Say) -> list[Taken]:
+    folder = out / "probes"
+    folder.mkdir(exist_ok=True)
+    files = {probe.name: load_scenario(probe.write(folder, how.look_out_s)) for _, probe in jobs}
+    entries = [Entry(files[probe.name], agent) for agent, probe in jobs]
+    campaign = Campaign(entries, Options(out, how.network, how.jobs), _Progress(len(jobs), say), say)
+    judged = {(it.scenario, it.agent): it for it in await campaign.play()}
+    return [_read(probe, judged[probe.scenario, agent.name], campaign.store.folder) for agent, probe in jobs]
+
+
+def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
+    if judged.skipped:
+        return Taken(probe, skipped=judged.skipped)
+    if judged.says.startswith("its control run failed"):
+        raise NotMeasured(judged.says)
+    return taken(probe, read(folder / judged.scenario / safe_name(judged.agent) / "history.jsonl"))
+
+
+async def _connect(agent: AgentSpec, out: Path, how: How) -> Taken:
+    """The probe that needs no provider."""
+    why = why_not() or ("an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else "")
+    if why:
+        return Taken(CONNECT, skipped=why)
+    mark, clock = f"wedgehog-{secrets.token_hex(4)}", WallClock()
+    with tempfile.TemporaryDirectory(prefix=f"{mark}-") as folder, Warden(mark, Path(folder)), BlackHole() as hole:
+        url = f"http://127.0.0.1:{hole.port}"
+        place = Place(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
+        try:
+            async with open_agent(agent, place) as session:
+                return await watched(session, hole, clock, agent.start_s, how.look_out_s)
+        except AgentError as wrong:
+            return Taken(CONNECT, skipped=str(wrong))
+        finally:
+            end_all(lambda: carrying(mark), threading.Event().wait)
+
+
+__all__ = ["How", "Measured", "NotMeasured", "take"]

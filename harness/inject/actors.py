@@ -1,0 +1,134 @@
+"""Harm to processes, and what people do: when a call, a beacon, a session file or a timer says so."""
+
+import asyncio
+from typing import Literal
+
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
+from wedgehog.harness.faults.actor.disk_full import DiskFull
+from wedgehog.harness.faults.actor.freeze import Freeze
+from wedgehog.harness.faults.actor.kill import Kill
+from wedgehog.harness.faults.actor.speak import Speak
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.inject.disk_filler import Filling
+from wedgehog.harness.inject.fault_state import Demand, State
+from wedgehog.harness.inject.freezer import Freezing
+from wedgehog.harness.inject.heal import Healing
+from wedgehog.harness.inject.killer import Killing
+from wedgehog.harness.inject.resolve_offset import spot
+from wedgehog.harness.inject.state import SETTLE_S, Board
+from wedgehog.harness.record.event import ReplyEnded
+
+LINGER_S = 0.005
+"""For the last bytes of a reply to cross the loopback, and for its reader to do next to nothing."""
+HANG_UP_S = 0.5
+"""For the end of a process to reach us as the end of its connection; an heir of the connection may keep it open."""
+LOOK_EVERY_S = 0.002
+"""How often session files are looked at while a fault waits for them to be written."""
+
+
+class ActorFaults:
+    """Does what can be done to processes, and asks for what only the runner can do."""
+
+    def __init__(self, board: Board, healing: Healing) -> None:
+        """Nothing is asked for yet."""
+        self._board = board
+        self.filling = Filling(board, healing)
+        self.killing = Killing(board)
+        self.freezing = Freezing(board, self.killing)
+        self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
+        self.messages: asyncio.Queue[int] = asyncio.Queue()
+        """Turns whose message is to be given now, beside the one under way."""
+        self._lingering: dict[int, list[State]] = {}
+        self._tools: dict[str, None] = {}
+        """Scripted commands that run, oldest first."""
+
+    # ---- triggers
+
+    def at_reply(self, point: Point) -> list[tuple[State, int]]:
+        """The faults on processes that strike at this reply, each with its byte; those that wait begin to wait."""
+        found = []
+        for state in self._board.hit(point.call, ProcessFault):
+            at = state.planned.trigger
+            if at.session is not None:
+                self._board.spawn(self._once_written(state))
+            elif at.phase == "linger":
+                self._lingering.setdefault(point.call, []).append(state)
+            elif (where := spot(at, point)) is not None:
+                found.append((state, where))
+        return found
+
+    async def at_stop(self, state: State, at: int) -> None:
+        """A reply stands at the fault's spot. Who is hit ends the very connection at which we stand, and us with it.
+
+        That comes through the network a moment later: a reply that went on meanwhile would seem to have arrived.
+        """
+        await asyncio.shield(self._board.spawn(self._delivered_and_struck(state, at)))
+        if isinstance(state.planned.fault, Kill) and self.killing.dead:
+            await self._board.clock.sleep(HANG_UP_S)
+
+    async def _delivered_and_struck(self, state: State, at: int) -> None:
+        if at > BEFORE_HEAD:
+            await self._board.clock.sleep(SETTLE_S)
+        await self.strike(state)
+
+    def reply_ended(self, call: int) -> None:
+        """A reply has been written: strike behind its last byte, unless nobody took it."""
+        for state in self._lingering.pop(call, ()):
+            if any(end.call == call and end.how == "complete" for end in self._board.history.of(ReplyEnded)):
+                self._board.spawn(self._lingered(state))
+
+    async def _lingered(self, state: State) -> None:
+        await self._board.clock.sleep(LINGER_S)
+        await self.strike(state)
+
+    async def _once_written(self, state: State) -> None:
+        before = self.killing.sessions.look()
+        while self.killing.sessions.look() == before:
+            await self._board.unless_healed(state, LOOK_EVERY_S)
+            if state.healed.is_set():
+                return
+        await self.strike(state)
+
+    def beacon(self, token: str, phase: Literal["started", "done"]) -> None:
+        """A scripted command has begun, or is over."""
+        self._tools.pop(token, None)
+        if phase == "started":
+            self._tools[token] = None
+
+    # ---- deeds
+
+    async def strike(self, state: State) -> None:
+        """A call, a timer, a beacon or a file set it off; its own delay comes first."""
+        if state.planned.trigger.after_s:
+            await self._board.unless_healed(state, state.planned.trigger.after_s)
+        if not state.healed.is_set():
+            await self.act(state)
+
+    async def act(self, state: State) -> None:
+        """Do it now."""
+        fault = state.planned.fault
+        if fault.name in ("abort", "give_up"):
+            self._board.fired(state, "the runner did it")
+            demand: Demand = "abort" if fault.name == "abort" else "give_up"
+            await self.demands.put((demand, state.planned.trigger.after_s))
+        elif isinstance(fault, Kill):
+            await self.killing.kill(state, fault, self._tool_of(state))
+        elif isinstance(fault, Speak):
+            await self.messages.put(fault.turn)
+        elif isinstance(fault, DiskFull):
+            await self.filling.fill(state, fault)
+        elif isinstance(fault, Freeze):
+            await self.freezing.freeze(state, fault, self._tool_of(state))
+
+    def _tool_of(self, state: State) -> str:
+        """The tool call that a trigger names; else the youngest that runs."""
+        at = state.planned.trigger
+        if at.tool is not None:
+            return f"{at.turn}.{at.step}.{at.tool}"
+        return next(reversed(self._tools), "")
+
+    def forget(self) -> None:
+        """No turn is under way: nobody is left to obey."""
+        for queue in (self.demands, self.messages):
+            while not queue.empty():
+                queue.get_nowait()

@@ -1,0 +1,95 @@
+"""Kills: a signal to whom the fault means, with proof that it was delivered and, for SIGKILL, that they are gone."""
+
+import signal
+from collections.abc import Callable, Sequence
+
+import psutil
+
+from wedgehog.harness.faults.actor.kill import Kill
+from wedgehog.harness.inject.fault_state import State
+from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.targets import Hit, KillServer, Nobody, Sessions, Victims
+from wedgehog.harness.record.event import AgentKilled, FaultUnproven, Note
+from wedgehog.harness.sandbox.signals import bury, deliver, gone
+
+DEAD_AT_ONCE_S = 0.1
+"""Who is gone this soon after a signal that it could have handled, has not handled it."""
+GONE_WITHIN_S = 5.0
+"""For what got SIGKILL to be gone: else the fault is unproven."""
+
+
+class Killing:
+    """Aims and kills."""
+
+    def __init__(self, board: Board) -> None:
+        """There is nobody to kill yet."""
+        self._board = board
+        self.victims: Victims = Nobody()
+        self.sessions: Sessions = Nobody()
+        self.kill_server: KillServer | None = None
+        self.server_killed: Callable[[State], None] = lambda state: None
+        """Told when a server was hit: it comes back when the fault is healed."""
+        self.grace_s = 5.0
+        """For who can handle a signal to end by it."""
+        self.dead = False
+        """Whether the last signal has ended the agent's own process, as far as can be told."""
+        self.dying_until_s = 0.0
+        """Until then nobody's slowness counts: a signal to end was delivered."""
+
+    async def kill(self, state: State, fault: Kill, token: str) -> None:
+        """Do it now. Whoever heals waits until it is done: nothing is started again in the middle of it."""
+        async with state.port:
+            hit = await self._hit(state, fault, token)
+            if hit is None:
+                self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
+                return
+            torn = self.sessions.save(state.planned.trigger.turn, tear=fault.tear) if self._ends_a_turn(fault) else True
+            if not hit.proof or not torn:
+                self._unproven(state)
+                return
+            self._board.fired(state, hit.proof)
+
+    async def _hit(self, state: State, fault: Kill, token: str) -> Hit | None:
+        number = signal.Signals[fault.signal]
+        if fault.whom == "server":
+            hit = await self.kill_server(number) if self.kill_server is not None else None
+            if hit is not None:
+                self._tell(state, fault, hit.pids)
+                self.server_killed(state)
+            return hit
+        leaders = self.victims.leaders
+        processes = deliver(lambda: self.victims.find(fault.whom, token), number)
+        if not processes:
+            return None
+        # Told in one go with the deed, before anything that comes of it.
+        self._tell(state, fault, [process.pid for process in processes])
+        if self._ends_a_turn(fault):
+            self.dying_until_s = self._board.clock.now() + self.grace_s
+            self.victims.struck(number, self.grace_s)
+        hit = Hit(tuple(process.pid for process in processes), await self._proof(processes, number, leaders))
+        agents_own = [process for process in processes if process.pid in leaders]
+        self.dead = bool(agents_own) and not await gone(agents_own, self._board.clock.sleep, DEAD_AT_ONCE_S)
+        return hit
+
+    async def _proof(self, processes: Sequence[psutil.Process], number: signal.Signals, leaders: frozenset[int]) -> str:
+        """How it is known; empty where it is not."""
+        names = ", ".join(str(process.pid) for process in processes)
+        if number != signal.SIGKILL:
+            return f"{number.name} was delivered to {names}"
+        since_s = self._board.clock.now()
+        left = await gone(processes, self._board.clock.sleep, GONE_WITHIN_S)
+        bury(processes, but=leaders)
+        took_s = self._board.clock.now() - since_s
+        return "" if left else f"SIGKILL was delivered to {names}; all were gone after {took_s * 1000:.0f} ms"
+
+    def _ends_a_turn(self, fault: Kill) -> bool:
+        return fault.whom in ("tree", "leader")
+
+    def _tell(self, state: State, fault: Kill, pids: Sequence[int]) -> None:
+        turn = state.planned.trigger.turn
+        self._board.history.add(AgentKilled(turn=turn, signal=fault.signal, whom=fault.whom, pids=tuple(pids)))
+
+    def _unproven(self, state: State) -> None:
+        name, turn = state.planned.fault.name, state.planned.trigger.turn
+        call = max((call for call, facts in self._board.calls.items() if facts.place.turn == turn), default=0)
+        self._board.history.add(FaultUnproven(fault=state.index, name=name, call=call))

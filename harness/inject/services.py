@@ -1,0 +1,164 @@
+"""Harm to our own tools: results of the tool host, the bytes that carry them, replies of the database."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.result_fault import Result, ResultFault
+from wedgehog.harness.faults.wire.down import Down
+from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.refuse import Refuse
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.inject.arm import WireStrikes
+from wedgehog.harness.inject.fault_state import Armed, State
+from wedgehog.harness.inject.heal import Healing
+from wedgehog.harness.inject.state import Board
+from wedgehog.harness.network.base import Address, Downstream, NetworkError, Proof
+from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE
+
+Spot = tuple[Address, int]
+"""A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
+
+
+class ToolFaults:
+    """Asked by the tool host and the database before they answer."""
+
+    def __init__(self, board: Board, healing: Healing, wire: WireStrikes) -> None:
+        """Nobody has asked yet."""
+        self._board, self._healing, self._wire = board, healing, wire
+        self._at: dict[Address, tuple[State, Armed]] = {}
+        """What was struck on which connection of the chat service."""
+        self.turn = 0
+        """The one that began last."""
+        self.restart_server: Callable[[], Awaitable[None]] | None = None
+        """How a tool server that was killed comes back."""
+
+    def at_its_place(self, state: State) -> bool:
+        """Whether a fault strikes where the host or the database asks for it, and not by the beacon as such."""
+        fault, link = state.planned.fault, state.planned.link
+        return isinstance(fault, ResultFault) or (link in (HOST, STORE) and about_bytes(fault))
+
+    def at_its_server(self, state: State) -> bool:
+        """Whether a fault strikes the tool host's server or its link, on which a result may be under way."""
+        fault, link = state.planned.fault, state.planned.link
+        return link in (HOST, PIPE) or (isinstance(fault, ProcessFault) and getattr(fault, "whom", "") == "server")
+
+    # ---- results
+
+    def asked(self, token: str, result: Result) -> tuple[Result, Sequence[State]]:
+        """The result of the call turn.step.call as the plan leaves it, and the faults that strike as it is written."""
+        later = []
+        for state in self._named(token):
+            fault = state.planned.fault
+            if isinstance(fault, ResultFault) and state.meets_one_more():
+                result = fault.on_result(result)
+                if fault.strikes_at_once:
+                    self._board.fired(state, fault.proof)
+                else:
+                    later.append(state)
+        return result, later
+
+    def written(self, faults: Sequence[State]) -> None:
+        """The response that these faults changed has been written."""
+        for state in faults:
+            if isinstance(state.planned.fault, ResultFault):
+                self._board.fired(state, state.planned.fault.proof)
+
+    # ---- bytes
+
+    async def at(self, token: str, spot: Spot | None) -> None:
+        """A call's result stands before its first byte: strike what is due there."""
+        for state in self._named(token):
+            if state.planned.link == HOST and about_bytes(state.planned.fault) and state.meets_one_more():
+                await self._strike(state, spot)
+
+    async def at_query(self, turn: int, spot: Spot) -> None:
+        """The database's reply to the turn's next query stands before its first byte."""
+        for state in self._board.of_turn(turn):
+            at = state.planned.trigger
+            if state.planned.link != STORE or at.query is None or state.healed.is_set():
+                continue
+            if state.meets_one_more(at.query):
+                await self._strike(state, spot)
+
+    async def at_chat(self, what: str, spot: Spot) -> None:
+        """The chat service's response to such a request stands before its first byte.
+
+        With the poll that brings the message, what strikes the agent's next request is armed too.
+        """
+        for state in self._board.of_turn(self.turn):
+            at = state.planned.trigger
+            if state.planned.link != CHAT or at.chat is None or state.healed.is_set():
+                continue
+            if at.phase == "request":
+                if what == "poll" and not state.strikes:
+                    await self._wire.before_request(state)
+            elif at.chat == what and state.meets_one_more():
+                await self._strike(state, spot)
+                if state.strikes:
+                    self._at[spot[0]] = (state, state.strikes[-1])
+
+    def left_chat(self, conn: Address) -> None:
+        """This connection of the chat service is gone."""
+        if conn in self._at:
+            self._healing.nobody_waits(*self._at.pop(conn))
+
+    async def _strike(self, state: State, spot: Spot | None) -> None:
+        fault, trigger = state.planned.fault, state.planned.trigger
+        if trigger.after_s:
+            await self._board.unless_healed(state, trigger.after_s)
+        if not isinstance(fault, WireFault) or state.healed.is_set():
+            return
+        if isinstance(fault, Stall) and fault.for_s != "forever":
+            self._board.fired(state, "its answer was held back")
+            await self._board.unless_healed(state, float(fault.for_s))
+        elif not about_bytes(fault):
+            await self._wire.whole_link(state, fault)
+        elif spot is not None:
+            conn, written = spot
+            await self._wire.strike_at(state, fault, Downstream(conn, written + (trigger.byte or 0)))
+
+    # ---- the server
+
+    def server_killed(self, state: State) -> None:
+        """It is back when the fault is healed."""
+        if self.restart_server is not None:
+            self._healing.back_later(state, _Gone(self._board, self.restart_server))
+
+    # ---- who is meant
+
+    def _named(self, token: str) -> list[State]:
+        turn, step, tool = map(int, token.split("."))
+        return [state for state in self._board.of_turn(turn) if _names(state, step, tool)]
+
+
+def about_bytes(fault: object) -> bool:
+    """Whether a fault strikes one connection at a byte."""
+    return isinstance(fault, WireFault) and not isinstance(fault, Refuse | Down | Latency)
+
+
+def _names(state: State, step: int, tool: int) -> bool:
+    at = state.planned.trigger
+    if state.healed.is_set():
+        return False
+    return (at.step, at.tool) == (step, tool) or (state.sticky and at.tool is not None)
+
+
+@dataclass
+class _Gone:
+    """A killed server, as a strike: healing it brings the server back."""
+
+    board: Board
+    restart: Callable[[], Awaitable[None]]
+
+    async def fired(self, timeout_s: float) -> Proof | None:
+        """Whoever killed it has the proof."""
+        return None
+
+    async def heal(self) -> None:
+        """Start it again."""
+        try:
+            await self.restart()
+        except Exception as wrong:  # whatever it died of, the next turn would be played without a tool host
+            self.board.break_(NetworkError(str(wrong)))

@@ -1,0 +1,153 @@
+"""The board on which the nemesis plays: what is planned, which call stands where, what has fired, who is at work."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from wedgehog.fake_llm.script.position import Place
+from wedgehog.harness.faults.base import Fault
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.wire.down import Down
+from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.refuse import Refuse
+from wedgehog.harness.inject.fault_state import CallFacts, Cut, State, Struck
+from wedgehog.harness.network.base import NetworkError
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import FaultFired, Trouble
+from wedgehog.harness.record.history import History
+from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
+
+SETTLE_S = 0.02
+"""For a reply's last bytes to cross the loopback before its link is closed."""
+
+
+class Board:
+    """Shared by those who strike and who heal."""
+
+    def __init__(self, plan: FaultPlan, history: History, clock: Clock, messages: Sequence[PlannedFault] = ()) -> None:
+        """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
+        everything = enumerate((*plan.faults, *messages))
+        self.states = [State(index, planned) for index, planned in everything if not planned.on_pipe]
+        self.history, self.clock = history, clock
+        self.calls: dict[int, CallFacts] = {}
+        self.struck: dict[int, Struck] = {}
+        self.open_calls: set[int] = set()
+        self.delivered: Callable[[int, Cut | None], None] = lambda call, cut: None
+        self.broken = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # ---- places
+
+    def of_turn(self, turn: int) -> list[State]:
+        """Faults whose trigger lies in this turn."""
+        return [state for state in self.states if state.planned.trigger.turn == turn]
+
+    def at_main_call(self, call: int, steps_on: int = 0) -> list[State]:
+        """Faults whose trigger names the step of this call of the conversation, or the one so many `steps_on`."""
+        facts = self.calls.get(call)
+        if facts is None or facts.place.background:
+            return []
+        step = facts.place.step + steps_on
+        return [state for state in self.of_turn(facts.place.turn) if state.planned.trigger.step == step]
+
+    def hit(self, call: int, family: type[Fault], *, conn: int = 0, count: bool = True) -> list[State]:
+        """The faults of one family that this call meets; `count` on its first asking only."""
+        facts = self.calls.get(call)
+        return [] if facts is None else [s for s in self.states if self._meets(s, facts, family, conn, count)]
+
+    def _meets(self, state: State, facts: CallFacts, family: type[Fault], conn: int, count: bool) -> bool:
+        planned = state.planned
+        if not isinstance(planned.fault, family) or planned.trigger.tool is not None or state.healed.is_set():
+            return False
+        on_calls = planned.link == "llm" or isinstance(planned.fault, ProcessFault)
+        if not on_calls or timed(state) or planned.trigger.before_request:
+            return False
+        return state.sticky or conn in state.conns or self._matches(state, facts, count)
+
+    def _matches(self, state: State, facts: CallFacts, count: bool) -> bool:
+        at, place = state.planned.trigger, facts.place
+        if place.turn != at.turn or (at.on == "main") is bool(place.background):
+            return False
+        if at.model_name not in (None, facts.model):
+            return False
+        if at.on == "main" and place.step != at.step:
+            # Endless tool calls go on in every later step of the turn.
+            return state.planned.fault.name == "endless_tools" and place.step >= at.step
+        state.matched += count
+        return state.means(state.matched)
+
+    # ---- what happened
+
+    def fired(self, state: State, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
+        """A fault struck, and this is the proof."""
+        at = state.planned.trigger
+        # What strikes the next request strikes whichever that is, a title's perhaps.
+        named = None if at.before_request else at
+        place: Place | Trigger | None = named if call is None else self.calls[call].place
+        state.fired += 1
+        self.history.add(
+            FaultFired(
+                fault=state.index,
+                name=state.planned.fault.name,
+                link=state.planned.link,
+                turn=place.turn if place else at.turn,
+                step=place.step if place else None,
+                attempt=place.attempt if place else None,
+                call=call,
+                proof=proof,
+                bytes=let_through,
+            )
+        )
+
+    def break_(self, wrong: NetworkError) -> None:
+        """The network failed us: the run is an error."""
+        if not self.broken.is_set():
+            self.broken.set()
+            if not self.history.sealed:
+                self.history.add(Trouble(what=f"the network failed: {wrong}"))
+
+    # ---- work
+
+    async def unless_healed(self, state: State, seconds: float) -> None:
+        """Let `seconds` pass, or less if the fault is healed before."""
+        waits = [asyncio.ensure_future(self.clock.sleep(seconds)), asyncio.ensure_future(state.healed.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Let it be done beside us; a network that fails in it breaks the run."""
+        task = asyncio.create_task(self.guarded(work))
+        self.keep(task)
+        task.add_done_callback(lambda _: work.close())  # where it was cancelled before it had begun
+        return task
+
+    def keep(self, task: "asyncio.Task[Any]") -> None:
+        """Whoever ends the run ends this task too."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it; a network that fails in it breaks the run."""
+        try:
+            await work
+        except NetworkError as wrong:
+            self.break_(wrong)
+
+    async def end_tasks(self) -> None:
+        """End whoever is still at work."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def timed(state: State) -> bool:
+    """Whether the turn's start sets it off, and no call."""
+    at, fault = state.planned.trigger, state.planned.fault
+    on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1
+    alone = not on_call and at.session is None and at.after_s is not None
+    if isinstance(fault, ProcessFault | Refuse | Down | Latency):
+        return alone
+    return fault.family == "actor"

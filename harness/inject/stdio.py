@@ -1,0 +1,242 @@
+"""Harm to pipes: each `wedgehog-pipe` that opens meets the faults of its name, exactly at their byte.
+
+Bytes count from the moment at which a fault is armed: the pipe's start, or the turn's where the pipe was open before,
+or the beacon of its trigger. It is armed while the pipe stands, hence not a byte too late.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.inject.fault_state import Armed, State
+from wedgehog.harness.inject.heal import Healing
+from wedgehog.harness.inject.state import Board
+from wedgehog.harness.network.base import Downstream, NetworkError, Proof, Spot, WholeLink
+from wedgehog.harness.record.event import FaultArmed, Note, PipeClosed, PipeOpened
+from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.stdio_proxy.session import Direction, Ended, Pipe, Stop
+
+Phase = Literal["started", "done"]
+
+CLOSING_S = 10.0
+"""For a pipe whose connections have gone to say that it has ended: its word may be late on a busy machine."""
+PROOF_S = 0.2
+"""A pipe that ends at once is faster than the network's count: for so long it is waited for."""
+
+
+class PipeFaults:
+    """Hears of pipes (a `PipeWatcher`), of turns and of beacons, and strikes."""
+
+    def __init__(self, plan: FaultPlan, board: Board, healing: Healing) -> None:
+        """No pipe is open."""
+        faults = enumerate(plan.faults)
+        self._states = [State(index, planned) for index, planned in faults if planned.on_pipe]
+        self._board, self._healing = board, healing
+        self._open: list[Pipe] = []
+        self._armed: dict[Direction, list[tuple[State, Armed]]] = {}
+        self._turn = 0
+
+    def resets(self, link: str) -> bool:
+        """Whether an RST may be struck on this link."""
+        faults = (state.planned.fault for state in self._states if state.planned.link == link)
+        return any(isinstance(fault, Cut) and fault.then == "rst" for fault in faults)
+
+    # ---- turns and beacons
+
+    async def before_turn(self, turn: int) -> None:
+        """Arm the turn's faults on the pipes that are open; those to come will meet them."""
+        self._turn = turn
+        for state in self._of_turn():
+            name, link = state.planned.fault.name, state.planned.link
+            self._board.history.add(FaultArmed(fault=state.index, name=name, link=link))
+            if state.planned.trigger.tool is None:
+                for pipe in self._held_by_agent(state):
+                    await self._board.guarded(self._meet(state, pipe))
+
+    async def after_turn(self) -> None:
+        """Heal all that this turn's faults left."""
+        for state in self._of_turn():
+            await self._healing.heal(state)
+
+    async def close(self) -> None:
+        """Heal everything."""
+        for state in self._states:
+            await self._healing.heal(state)
+
+    def hears(self, token: str, phase: Phase) -> list[State]:
+        """The faults that this beacon sets off."""
+        turn, step, tool = map(int, token.split("."))
+        triggers = ((state, state.planned.trigger) for state in self._states if not state.matched)
+        return [it for it, at in triggers if (at.turn, at.step, at.tool, at.when) == (turn, step, tool, phase)]
+
+    async def at_tool(self, token: str, phase: Phase) -> None:
+        """A tool has left its beacon: what it sets off is armed when this returns, on the youngest pipe of its name."""
+        for state in self.hears(token, phase):
+            state.matched += 1
+            for pipe in self._held_by_agent(state)[-1:]:
+                await self._begin(state, pipe)
+
+    def _held_by_agent(self, state: State) -> list[Pipe]:
+        """Open pipes of its name; one that nobody reads any more was left behind by an agent that has ended."""
+        return [pipe for pipe in self._open if _on(state, pipe) and not pipe.abandoned]
+
+    def _of_turn(self) -> list[State]:
+        return [state for state in self._states if state.planned.trigger.turn == self._turn]
+
+    # ---- pipes
+
+    async def opened(self, pipe: Pipe) -> None:
+        """It stands before its first byte: arm what it must meet."""
+        if not self._board.history.sealed:
+            self._board.history.add(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
+        self._open.append(pipe)
+        for direction in pipe.ways.values():
+            direction.ended.add_done_callback(lambda done, it=direction: self._link_ended(pipe, it, done.result()))  # type: ignore[misc]
+        for state in self._of_turn():
+            if _on(state, pipe) and state.planned.trigger.tool is None:
+                await self._meet(state, pipe)
+
+    async def closed(self, pipe: Pipe) -> None:
+        """It has ended; what struck it has proved itself by now, or never will."""
+        if pipe in self._open:
+            self._open.remove(pipe)
+        await asyncio.sleep(0)  # how its links ended may have been heard in the same breath: that comes first
+        for direction in pipe.ways.values():
+            for state, armed in self._armed.pop(direction, ()):
+                await self._board.guarded(self._last_look(state, armed, direction))
+        if not self._board.history.sealed:
+            out, into = (pipe.ways[way].passed for way in ("out", "in"))
+            self._board.history.add(
+                PipeClosed(name=pipe.name, pid=pipe.pid, exit_code=pipe.status, stdout_bytes=out, stdin_bytes=into)
+            )
+
+    def trouble(self, what: str) -> None:
+        """The pipe broke, and nothing of the plan did it."""
+        self._board.break_(NetworkError(what))
+
+    # ---- strikes
+
+    async def _meet(self, state: State, pipe: Pipe) -> None:
+        """A pipe counts as an attempt: the first ones may be spared, and only so many are struck."""
+        if not state.healed.is_set() and state.meets_one_more():
+            await self._begin(state, pipe)
+
+    async def _begin(self, state: State, pipe: Pipe) -> None:
+        if state.planned.trigger.after_s:
+            self._board.spawn(self._later(state, pipe, state.planned.trigger.after_s))
+        else:
+            await self._strike(state, pipe)
+
+    async def _later(self, state: State, pipe: Pipe, after_s: float) -> None:
+        await self._board.unless_healed(state, after_s)
+        await self._strike(state, pipe)
+
+    async def _strike(self, state: State, pipe: Pipe) -> None:
+        """While it stands, arm; what begins as soon as it is armed waits for its byte."""
+        direction = pipe.ways["in" if state.planned.trigger.phase == "request" else "out"]
+        async with direction.held() as base:
+            if base is None or state.healed.is_set():
+                return
+            if direction.ended.done():
+                self._nobody(state)
+                return
+            at = base + (state.planned.trigger.byte or 0)
+            if _must_stand(state):
+                stop = direction.stop(at)
+                work = self._unless_over(state, pipe, direction, lambda: self._at_its_byte(state, direction, stop))
+                self._board.spawn(work)
+            else:
+                await self._unless_over(state, pipe, direction, lambda: self._arm(state, direction, at))
+
+    async def _unless_over(
+        self, state: State, pipe: Pipe, direction: Direction, arm: Callable[[], Awaitable[None]]
+    ) -> None:
+        """A pipe that ends while it is being struck cannot be struck, and nothing is wrong with the network."""
+        try:
+            await arm()
+        except NetworkError:
+            closed = asyncio.ensure_future(pipe.closed.wait())
+            ends: set[asyncio.Future[Any]] = {closed, direction.ended}
+            over, _ = await asyncio.wait(ends, timeout=CLOSING_S, return_when=asyncio.FIRST_COMPLETED)
+            closed.cancel()
+            if not over:
+                raise
+            self._nobody(state)
+
+    def _nobody(self, state: State) -> None:
+        if not self._board.history.sealed:
+            self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
+
+    async def _at_its_byte(self, state: State, direction: Direction, stop: Stop) -> None:
+        try:
+            await self._reached(stop, state)
+            at = stop.reached.result() if stop.reached.done() else None
+            if at is None or state.healed.is_set():
+                return
+            fault = state.planned.fault
+            if isinstance(fault, Stall) and fault.for_s != "forever":
+                self._board.fired(state, "the pipe was held", let_through=at)
+                await self._board.unless_healed(state, float(fault.for_s))
+            else:
+                await self._arm(state, direction, at)
+        finally:
+            direction.go(stop)
+
+    async def _reached(self, stop: Stop, state: State) -> None:
+        """Wait for the byte, or until the fault is healed before."""
+        waits: list[asyncio.Future[Any]] = [stop.reached, asyncio.ensure_future(state.healed.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waits[1].cancel()
+
+    async def _arm(self, state: State, direction: Direction, at: int) -> None:
+        fault = state.planned.fault
+        if not isinstance(fault, WireFault):
+            return
+        where: Spot = WholeLink() if isinstance(fault, Latency) else Downstream(direction.conn, at)
+        armed = Armed(await direction.link.strike(fault, where), at=at)
+        state.strikes.append(armed)
+        self._armed.setdefault(direction, []).append((state, armed))
+        self._board.spawn(self._healing.prove(state, armed))
+
+    # ---- proof
+
+    def _link_ended(self, pipe: Pipe, direction: Direction, ended: Ended) -> None:
+        """The agent's end of a link was closed: by a fault that was to do so at that byte, or by nobody of ours."""
+        strikes = self._armed.get(direction, [])
+        for state, armed in strikes:
+            fault = state.planned.fault
+            if isinstance(fault, Cut) and (fault.then, armed.at) == (ended.how, ended.received):
+                how = f"wedgehog-pipe got {ended.received} bytes, then {ended.how.upper()}"
+                self._healing.proved(state, armed, Proof(ended.received, how))
+                return
+        if not any(isinstance(state.planned.fault, Stall) and state.healed.is_set() for state, _ in strikes):
+            where = f"{pipe.name} ({direction.way}) ended after {ended.received} bytes with {ended.how.upper()}"
+            self.trouble(f"the link of the pipe {where}, and no fault did it")
+
+    async def _last_look(self, state: State, armed: Armed, direction: Direction) -> None:
+        """The pipe is over, and its links are about to close: what has struck says so now, or never."""
+        at, passed = armed.at or 0, direction.passed
+        if not armed.proved and not isinstance(state.planned.fault, Stall | Cut) and passed is not None and passed > at:
+            # What slows loses nothing: bytes that crossed under it have met it.
+            self._healing.proved(state, armed, Proof(at, f"{passed - at} bytes crossed the pipe under it"))
+        if not armed.proved and (passed is None or passed >= at):
+            self._healing.proved(state, armed, await armed.strike.fired(PROOF_S))
+        await armed.strike.heal()
+
+
+def _on(state: State, pipe: Pipe) -> bool:
+    return state.planned.link == f"ipc:{pipe.name}"
+
+
+def _must_stand(state: State) -> bool:
+    """Whether the harm begins as soon as it is armed, so that the pipe must stand at the byte itself."""
+    fault = state.planned.fault
+    return isinstance(fault, WireFault) and (
+        fault.armed == "at_spot" or (isinstance(fault, Stall) and fault.for_s != "forever")
+    )

@@ -1,0 +1,1 @@
+"""Links through Toxiproxy: the server, its API, exact faults and their proof."""

@@ -1,0 +1,274 @@
+"""Getting a Toxiproxy server of the pinned version, and owning one that we start.
+
+Looked for in this order: `$WEDGEHOG_TOXIPROXY`, `toxiproxy-server` on PATH, our cache; then fetched into the cache: the
+official release binary, else `go install` where there is a Go toolchain (Go's checksum database vouches for that one).
+
+The release binary's SHA-256 is pinned for the four common platforms; the values are those that several unrelated public
+projects pin for the same files. For other platforms the release's own `checksums.txt` is read over https, which
+protects against a torn download, not against a changed release. Downloading has been tried against a local server only.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+import requests
+
+from wedgehog.harness.network.base import Address, NetworkError
+from wedgehog.harness.network.ports import HOST, free_port
+from wedgehog.harness.network.toxiproxy.api import Api, ToxiproxyGone
+
+VERSION = "2.12.0"
+BUILT_BY_GO = "git"  # what a server made by `go install` says of its version
+RELEASE = f"https://github.com/Shopify/toxiproxy/releases/download/v{VERSION}"
+MODULE = f"github.com/Shopify/toxiproxy/v2/cmd/server@v{VERSION}"
+SHA256 = {
+    "toxiproxy-server-linux-amd64": "556d891134a3c582dc1e1a3f7335fd55142e5965769855a00b944e13e48302fc",
+    "toxiproxy-server-linux-arm64": "53e770c1c3035b5a9f1bc629fce537db1f95f62b26f4ebe6e756afd701cf077c",
+    "toxiproxy-server-darwin-amd64": "9625bba4bd96117eedae49f982aba4c2f462b268dd406c9ff18186f9b1ef8afe",
+    "toxiproxy-server-darwin-arm64": "aa299966b52f16a8594f1cd0d1e9049dc2e8fe2c04a90c19860e2719b2b95d15",
+}
+MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+Say = Callable[[str], None]
+
+
+class NoServer(NetworkError):  # noqa: N818  the name is a sentence
+    """Toxiproxy was asked for and can't be had; the message says what was tried and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a server was found: `how` says by which way, `tried` what did not lead to one, in order."""
+
+    path: Path | None
+    how: str
+    version: str | None
+    tried: tuple[str, ...]
+
+
+def locate(env: Mapping[str, str] | None = None) -> Located:
+    """Find a server of the pinned version on this machine without fetching anything."""
+    env = os.environ if env is None else env
+    tried: list[str] = []
+    for how, path in _places(env):
+        if path is None:
+            tried.append(f"{how}: nothing there")
+            continue
+        version = version_of(path)
+        if version in (VERSION, BUILT_BY_GO):
+            return Located(path, how, version, tuple(tried))
+        tried.append(f"{how}: {path} {_unfit(version)}")
+    return Located(None, "not found", None, tuple(tried))
+
+
+def _places(env: Mapping[str, str]) -> list[tuple[str, Path | None]]:
+    named = env.get("WEDGEHOG_TOXIPROXY")
+    on_path = shutil.which("toxiproxy-server", path=env.get("PATH"))
+    cached = cache_path()
+    return [
+        ("$WEDGEHOG_TOXIPROXY", Path(named) if named else None),
+        ("PATH", Path(on_path) if on_path else None),
+        ("cache", cached if cached.exists() else None),
+    ]
+
+
+def _unfit(version: str | None) -> str:
+    return f"is version {version}, not {VERSION}" if version else "does not run"
+
+
+def cache_path() -> Path:
+    """Where a fetched server is kept."""
+    name = "toxiproxy-server.exe" if sys.platform == "win32" else "toxiproxy-server"
+    return Path(platformdirs.user_cache_dir("wedgehog")) / "toxiproxy" / VERSION / name
+
+
+def version_of(path: Path) -> str | None:
+    """The version a binary reports, `git` for one that Go built; None if it does not run."""
+    try:
+        done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"version (\S+)", done.stdout)
+    return found.group(1) if found and done.returncode == 0 else None
+
+
+def fetch(say: Say, env: Mapping[str, str] | None = None, deadline_s: float = 180.0) -> Located:
+    """Get a server into the cache: the release binary, else one built by Go. Raises NoServer."""
+    env = os.environ if env is None else env
+    if env.get("WEDGEHOG_OFFLINE") == "1":
+        raise NoServer("WEDGEHOG_OFFLINE=1 forbids to fetch Toxiproxy")
+    tried: list[str] = []
+    for how, way in (("release", download), ("go install", build)):
+        try:
+            path = way(say, deadline_s)
+        except (NoServer, OSError, subprocess.SubprocessError) as error:
+            tried.append(f"{how}: {_brief(error)}")
+        else:
+            return Located(path, how, version_of(path), tuple(tried))
+    raise NoServer("Toxiproxy could not be fetched: " + "; ".join(tried))
+
+
+def _brief(error: Exception) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+
+
+def asset() -> str:
+    """The release's file for this platform."""
+    machine = platform.machine().lower()
+    suffix = ".exe" if sys.platform == "win32" else ""
+    return f"toxiproxy-server-{platform.system().lower()}-{MACHINES.get(machine, machine)}{suffix}"
+
+
+def download(say: Say, deadline_s: float, release: str = RELEASE) -> Path:
+    """The release binary, its checksum verified, renamed into the cache in one step."""
+    name, target = asset(), cache_path()
+    say(f"fetching {name} {VERSION} from {release}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        part = Path(folder) / name
+        digest = _stream(f"{release}/{name}", part, say, deadline_s)
+        expected = SHA256.get(name) or _published(release, name)
+        if digest != expected:
+            raise NoServer(f"{name} has checksum {digest}, expected {expected}")
+        _install(part, target)
+    return target
+
+
+def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
+    """Write a URL's body to a file; its SHA-256. A timer closes it at the deadline, however slowly it drips."""
+    digest, got, shown = hashlib.sha256(), 0, 0
+    with requests.get(url, stream=True, timeout=(10, 30)) as answer:
+        if answer.status_code != requests.codes.ok:
+            raise NoServer(f"{url} answered {answer.status_code}")
+        over = threading.Event()
+
+        def give_up() -> None:
+            over.set()
+            answer.close()
+
+        alarm = threading.Timer(deadline_s, give_up)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            with into.open("wb") as file:
+                for chunk in answer.iter_content(1 << 16):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    got += len(chunk)
+                    if got - shown >= 1 << 21:
+                        shown = got
+                        say(f"fetched {got >> 20} MB")
+        finally:
+            alarm.cancel()
+    if over.is_set():
+        raise NoServer(f"{url} took longer than {deadline_s:g} s")
+    return digest.hexdigest()
+
+
+def _published(release: str, name: str) -> str:
+    """The checksum that the release itself states for a file."""
+    text = requests.get(f"{release}/checksums.txt", timeout=(10, 30)).text
+    rows = (line.split() for line in text.splitlines())
+    found = next((row[0] for row in rows if row[1:] == [name]), None)
+    if found is None:
+        raise NoServer(f"the release has no {name}")
+    return found
+
+
+def build(say: Say, deadline_s: float) -> Path:
+    """The server built by `go install`, whose module checksums Go verifies."""
+    go = shutil.which("go")
+    if go is None:
+        raise NoServer("no Go toolchain on PATH")
+    say(f"building Toxiproxy {VERSION} with {go}")
+    target = cache_path()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        env = {**os.environ, "GOBIN": folder}
+        done = subprocess.run(
+            [go, "install", MODULE], env=env, capture_output=True, text=True, timeout=deadline_s, check=False
+        )
+        if done.returncode != 0:
+            raise NoServer((done.stderr.strip().splitlines() or ["go install failed"])[-1])
+        _install(Path(folder) / ("server.exe" if sys.platform == "win32" else "server"), target)
+    return target
+
+
+def _install(file: Path, target: Path) -> None:
+    file.chmod(0o755)
+    version = version_of(file)
+    if version not in (VERSION, BUILT_BY_GO):
+        raise NoServer(f"what was fetched {_unfit(version)}")
+    file.replace(target)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server that is ours."""
+
+    address: Address
+    pid: int
+
+
+@contextlib.asynccontextmanager
+async def start(
+    binary: Path, *, port: int = 0, env: Mapping[str, str] | None = None, log: Path | None = None
+) -> AsyncIterator[Server]:
+    """Run a server on loopback until the block is left; `env` is added to its otherwise bare environment.
+
+    Give `WEDGEHOG_RUN` in `env`, by which a run's left-over processes are found. Raises NoServer if it doesn't answer.
+    """
+    bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
+    chosen = port or free_port()
+    args = [str(binary), "-host", HOST, "-port", str(chosen), "-proxy-metrics"]
+    with (log or Path(os.devnull)).open("ab") as sink:
+        process = await asyncio.create_subprocess_exec(
+            *args,
+            env={**bare, **(env or {})},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+    try:
+        await _answers((HOST, chosen), process)
+        yield Server((HOST, chosen), process.pid)
+    finally:
+        await asyncio.shield(_end(process))
+
+
+async def _answers(address: Address, process: asyncio.subprocess.Process, timeout_s: float = 10.0) -> None:
+    api = Api(address, timeout_s=1.0)
+    for _ in range(round(timeout_s / 0.02)):
+        if process.returncode is not None:
+            raise NoServer(f"the Toxiproxy server ended at once with status {process.returncode}")
+        with contextlib.suppress(ToxiproxyGone):
+            await api.version()
+            return
+        await asyncio.sleep(0.02)
+    raise NoServer(f"the Toxiproxy server did not answer within {timeout_s:g} s")
+
+
+async def _end(process: asyncio.subprocess.Process, grace_s: float = 2.0) -> None:
+    """Ask it to end, then make it."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), grace_s)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

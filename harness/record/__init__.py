@@ -1,0 +1,1 @@
+"""What happened: events, one history, what follows from it, and where it is stored."""

@@ -1,0 +1,478 @@
+"""The append-only record of one run, and the views in which checks read it.
+
+A check asks `history.turns`, `turn.steps`, `step.calls`; it parses no JSON and knows no provider. `calls_of`,
+`turns_of` build the views once, when the history is sealed.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import (
+    AbortSent,
+    AgentKilled,
+    BeaconSeen,
+    CallUnscripted,
+    DeadlineHit,
+    Event,
+    FaultFired,
+    Frozen,
+    GaveUp,
+    HungUp,
+    LagSeen,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    RunStarted,
+    StartMissed,
+    StimulusGiven,
+    Thawed,
+    ToolCallOffered,
+    Trouble,
+    TurnEnded,
+    from_json,
+)
+
+E = TypeVar("E", bound=Event)
+
+LAG_TOO_LONG_S = 5.0
+"""Above this lag of our own, time-based invariants cannot be judged."""
+ONLY_SLOWS = ("latency", "drip")
+"""Faults under which a request still arrives."""
+
+
+class Sink(Protocol):
+    """Where events go as they happen."""
+
+    def write(self, event: Event) -> None:
+        """Keep one event."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request for the model and all that became of it."""
+
+    arrived: RequestArrived
+    refused: RequestRefused | None = None
+    started: ReplyStarted | None = None
+    ended: ReplyEnded | None = None
+    hung_up: HungUp | None = None
+    unscripted: CallUnscripted | None = None
+    faults: tuple[FaultFired, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """The call's number in the run, from 1."""
+        return self.arrived.call
+
+    @property
+    def at_s(self) -> float:
+        """When the request arrived."""
+        return self.arrived.at_s
+
+    @property
+    def main(self) -> bool:
+        """Whether it belongs to the conversation (and is no title, loop check or summary)."""
+        return not self.arrived.background
+
+    @property
+    def paid(self) -> bool:
+        """The provider accepted it, whatever the client then received."""
+        return self.started is not None
+
+    @property
+    def tokens_delivered(self) -> int:
+        """Output tokens that crossed the link."""
+        return self.ended.tokens_delivered if self.ended else 0
+
+    @property
+    def output_tokens(self) -> int:
+        """Output tokens generated, hence billed."""
+        return self.ended.output_tokens if self.ended else 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Input tokens billed: all of an accepted request's, none of a refused one's."""
+        return self.started.input_tokens if self.started else 0
+
+    @property
+    def progressed(self) -> bool:
+        """A text block or tool call arrived whole."""
+        return self.ended is not None and self.ended.blocks_delivered > 0
+
+    @property
+    def whole(self) -> bool:
+        """The reply was delivered as the model meant it, to its end."""
+        return self.ended is not None and self.ended.how == "complete" and self.hung_up is None
+
+    @property
+    def ok(self) -> bool:
+        """Accepted, delivered whole, and not stopped at max_tokens."""
+        return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
+
+    @property
+    def failed_at_s(self) -> float | None:
+        """When the agent could know of the failure: refusal, cut or its own hang-up; None for a whole reply."""
+        if self.refused:
+            return self.refused.at_s
+        if self.hung_up:
+            return self.hung_up.at_s
+        if self.ended and self.ended.how != "complete":
+            return self.ended.at_s
+        return None
+
+    @property
+    def same_request(self) -> tuple[str, str]:
+        """Equal for repeats of one request: body and key."""
+        return (self.arrived.body_hash, self.arrived.key)
+
+    @property
+    def evidence(self) -> tuple[Event, ...]:
+        """All events of this call."""
+        parts = (self.arrived, self.refused, self.started, self.ended, self.hung_up, self.unscripted)
+        return tuple(part for part in parts if part is not None) + self.faults
+
+
+@dataclass(frozen=True)
+class Step:
+    """The main calls that carry the results of the same tool rounds: attempts at one continuation."""
+
+    turn: int
+    number: int
+    calls: tuple[Call, ...]
+
+    @property
+    def paid_calls(self) -> tuple[Call, ...]:
+        """Those the provider accepted."""
+        return tuple(call for call in self.calls if call.paid)
+
+    def __str__(self) -> str:
+        """`1.2`: turn 1, step 2."""
+        return f"{self.turn}.{self.number}"
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """One tool call the model made, and what the agent did with it."""
+
+    offered: ToolCallOffered
+    reply: ReplyEnded
+    turn: int
+    step: int
+    started: tuple[BeaconSeen, ...] = ()
+    done: tuple[BeaconSeen, ...] = ()
+    results: tuple[RequestArrived, ...] = ()
+    """Requests that carried its result, in order."""
+
+    @property
+    def token(self) -> str:
+        """turn.step.call"""
+        return self.offered.token
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A stimulus and all that follows until it is answered, failed, stopped or over its deadline.
+
+    Turn 0 holds the calls that came while no stimulus was under way; its `stimulus` and `end` are None.
+    """
+
+    number: int
+    stimulus: StimulusGiven | None
+    end: TurnEnded | None
+    calls: tuple[Call, ...] = ()
+    tool_uses: tuple[ToolUse, ...] = ()
+    aborted: AbortSent | None = None
+    gave_up: GaveUp | None = None
+    deadline: DeadlineHit | None = None
+    start_missed: StartMissed | None = None
+    kept_away: tuple[FaultFired, ...] = ()
+    """Faults of the model's link that struck no known request: a refused connection, a stalled upload."""
+    start_up_s: float = 0.0
+    killed: AgentKilled | None = None
+    """The kill by which the turn ended; one that its agent survived ended nothing."""
+
+    @cached_property
+    def main_calls(self) -> tuple[Call, ...]:
+        """Calls of the conversation, without background ones."""
+        return tuple(call for call in self.calls if call.main)
+
+    @cached_property
+    def paid_calls(self) -> tuple[Call, ...]:
+        """Main calls that the provider accepted."""
+        return tuple(call for call in self.main_calls if call.paid)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Main calls by step, in order."""
+        numbers = sorted({call.arrived.step for call in self.main_calls})
+        return tuple(
+            Step(self.number, n, tuple(call for call in self.main_calls if call.arrived.step == n)) for n in numbers
+        )
+
+    @property
+    def recovery(self) -> bool:
+        """Whether this turn is the message sent after healing."""
+        return self.stimulus is not None and self.stimulus.stimulus == "recovery"
+
+    @property
+    def start_s(self) -> float:
+        """The agent's first request; where none came, or a fault kept it away, the message plus the usual start-up."""
+        due_s = (self.stimulus.at_s if self.stimulus else 0.0) + self.start_up_s
+        if not self.calls:
+            return due_s
+        first = self.calls[0].arrived
+        kept_away = bool(self.kept_away) and self.kept_away[0].id < first.id
+        return min(due_s, first.at_s) if kept_away else first.at_s
+
+    @property
+    def stopped(self) -> AbortSent | GaveUp | None:
+        """The user's abort or the front end's giving up, if any."""
+        return self.aborted or self.gave_up
+
+    @property
+    def duration_s(self) -> float | None:
+        """From the first request until the turn was over."""
+        return None if self.end is None else max(0.0, self.end.at_s - self.start_s)
+
+    @property
+    def exit_s(self) -> float:
+        """From its last reply until it was over; 0 without a reply."""
+        last = max((call.ended.at_s for call in self.main_calls if call.ended is not None), default=None)
+        return 0.0 if last is None or self.end is None else max(0.0, self.end.at_s - last)
+
+    def __str__(self) -> str:
+        """`turn 2`, or `the recovery message`."""
+        return "the recovery message" if self.recovery else f"turn {self.number}"
+
+
+class History:
+    """Facts of one run in the order in which they happened."""
+
+    def __init__(self, clock: Clock | None = None, sink: Sink | None = None, events: Iterable[Event] = ()) -> None:
+        """An empty record (or a finished one, with `events`); `sink` gets each event at once."""
+        self._clock = clock
+        self._sink = sink
+        self.events: list[Event] = list(events)
+        self.sealed = False
+
+    def add(self, event: E) -> E:
+        """Append one fact; its id and, unless given, its time are set here.
+
+        Raises:
+            RuntimeError: the history is sealed.
+        """
+        if self.sealed:
+            raise RuntimeError("the history is sealed")
+        at_s = event.at_s if event.at_s >= 0 or self._clock is None else self._clock.now()
+        placed = replace(event, id=len(self.events), at_s=at_s)
+        self.events.append(placed)
+        if self._sink is not None:
+            self._sink.write(placed)
+        return placed
+
+    def seal(self) -> "History":
+        """End the record; views may be read from here on."""
+        self.sealed = True
+        return self
+
+    def of(self, kind: type[E]) -> Iterator[E]:
+        """All events of one kind, in order."""
+        return (event for event in self.events if isinstance(event, kind))
+
+    def first(self, kind: type[E]) -> E | None:
+        """The first event of one kind."""
+        return next(self.of(kind), None)
+
+    @property
+    def run(self) -> RunStarted:
+        """The frame of this run (a bare one where none was recorded)."""
+        return self.first(RunStarted) or RunStarted(
+            scenario="", agent="", network="", time_scale=1.0, started="1970-01-01T00:00:00+00:00"
+        )
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """Every request for the model, in order of arrival."""
+        return _calls(self)
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The scenario's turns and the recovery's, in order."""
+        return tuple(turn for turn in _turns(self) if turn.number > 0)
+
+    @cached_property
+    def stray(self) -> Turn:
+        """Calls that came while no stimulus was under way, as one more turn (number 0)."""
+        return next(turn for turn in _turns(self) if turn.number == 0)
+
+    @cached_property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """Every tool call of every main reply, in order."""
+        return _tool_uses(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the record was kept until the run had ended, by itself or in a trouble of ours."""
+        return any(isinstance(event, LagSeen | Trouble) for event in self.events)
+
+    @property
+    def missing(self) -> int | None:
+        """The number of the first event that the record lacks, which numbers them all."""
+        return next((number for number, event in enumerate(self.events) if event.id != number), None)
+
+    @property
+    def lag_s(self) -> float:
+        """The worst lag of our own."""
+        return max((event.worst_s for event in self.of(LagSeen)), default=0.0)
+
+    @property
+    def too_slow_to_judge_time(self) -> bool:
+        """Whether our own lag forbids a verdict on times."""
+        return self.lag_s > LAG_TOO_LONG_S
+
+    def beside(self, turn: Turn) -> tuple[Turn, ...]:
+        """The turns that were under way while this one was, for some of its time."""
+        return tuple(other for other in self.turns if other.number != turn.number and _overlap(turn, other))
+
+    def frozen_s(self, since_s: float, until_s: float) -> float:
+        """How long the agent itself stood still between two times: no time of its own."""
+        return sum(max(0.0, min(end, until_s) - max(begin, since_s)) for begin, end in self._freezes)
+
+    @cached_property
+    def _freezes(self) -> tuple[tuple[float, float], ...]:
+        """Beginning and end of each, in order; one that nobody saw end lasted as long as it was meant to."""
+        thaws = [event for event in self.of(Thawed) if event.whom != "tool"]
+        return tuple(
+            (it.at_s, next((thaw.at_s for thaw in thaws if thaw.id > it.id), it.at_s + it.for_s))
+            for it in self.of(Frozen)
+            if it.whom != "tool"
+        )
+
+    def stretched(self, bound_s: float) -> float:
+        """A time bound with what the harness itself may have cost: 1 s and the worst lag."""
+        return bound_s + 1.0 + self.lag_s
+
+
+def _by_call(events: Iterable[Any]) -> dict[int, Any]:
+    return {event.call: event for event in events}
+
+
+def _calls(history: History) -> tuple[Call, ...]:
+    refused, started = _by_call(history.of(RequestRefused)), _by_call(history.of(ReplyStarted))
+    ended, hung_up = _by_call(history.of(ReplyEnded)), _by_call(history.of(HungUp))
+    unscripted = _by_call(history.of(CallUnscripted))
+    faults: dict[int, list[FaultFired]] = {}
+    for fired in history.of(FaultFired):
+        if fired.call is not None:
+            faults.setdefault(fired.call, []).append(fired)
+    return tuple(
+        Call(
+            arrived,
+            refused.get(arrived.call),
+            started.get(arrived.call),
+            ended.get(arrived.call),
+            hung_up.get(arrived.call),
+            unscripted.get(arrived.call),
+            tuple(faults.get(arrived.call, ())),
+        )
+        for arrived in history.of(RequestArrived)
+    )
+
+
+def _tool_uses(history: History) -> tuple[ToolUse, ...]:
+    beacons = list(history.of(BeaconSeen))
+    carried: dict[str, list[RequestArrived]] = {}
+    for arrived in history.of(RequestArrived):
+        for token in {result.token for result in arrived.results if result.token}:
+            carried.setdefault(token, []).append(arrived)
+    return tuple(
+        ToolUse(
+            offered,
+            call.ended,
+            call.arrived.turn,
+            call.arrived.step,
+            tuple(b for b in beacons if b.token == offered.token and b.phase == "started"),
+            tuple(b for b in beacons if b.token == offered.token and b.phase == "done"),
+            tuple(carried.get(offered.token, ())),
+        )
+        for call in history.calls
+        if call.ended and call.main
+        for offered in call.ended.tool_calls
+    )
+
+
+def _kept_away(fault: FaultFired) -> bool:
+    return fault.link == "llm" and fault.call is None and fault.name not in ONLY_SLOWS
+
+
+def _turns(history: History) -> tuple[Turn, ...]:
+    def one(kind: type[E], matches: Callable[[Any], bool]) -> E | None:
+        return next((event for event in history.of(kind) if matches(event)), None)
+
+    stimuli: dict[int, StimulusGiven | None] = {0: None} | {s.turn: s for s in history.of(StimulusGiven)}
+    turns = []
+    for number, stimulus in sorted(stimuli.items()):
+
+        def mine(event: Any, number: int = number) -> bool:
+            return bool(event.turn == number)
+
+        end = one(TurnEnded, mine)
+        turns.append(
+            Turn(
+                number,
+                stimulus,
+                end,
+                tuple(call for call in history.calls if call.arrived.turn == number),
+                tuple(use for use in history.tool_uses if use.turn == number),
+                one(AbortSent, mine),
+                one(GaveUp, mine),
+                one(DeadlineHit, mine),
+                one(StartMissed, mine),
+                tuple(f for f in history.of(FaultFired) if mine(f) and _kept_away(f)),
+                history.run.start_up_s,
+                _killed(history, stimulus, end),
+            )
+        )
+    return tuple(turns)
+
+
+def _overlap(one: Turn, other: Turn) -> bool:
+    if one.stimulus is None or other.stimulus is None:
+        return False
+    first, second = sorted((one, other), key=lambda turn: turn.stimulus.id if turn.stimulus else 0)
+    return first.end is None or (second.stimulus is not None and second.stimulus.id < first.end.id)
+
+
+def _killed(history: History, stimulus: StimulusGiven | None, end: TurnEnded | None) -> AgentKilled | None:
+    """The last kill of the agent itself between a turn's two ends, where that is how it ended."""
+    if stimulus is None or end is None or end.ended != "killed":
+        return None
+    kills = [kill for kill in history.of(AgentKilled) if stimulus.id < kill.id < end.id]
+    return next((kill for kill in reversed(kills) if kill.whom in ("tree", "leader")), None)
+
+
+def read(path: Path) -> History:
+    """A stored history (JSONL). A torn last line, as a kill leaves it, is left out.
+
+    Raises:
+        ValueError: a line that is no event, with its number.
+    """
+    events: list[Event] = []
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            events.append(from_json(json.loads(line.decode("utf-8"))))
+        except ValueError as wrong:
+            if number == len(lines):
+                break
+            raise ValueError(f"{path}:{number}: {wrong}") from None
+    return History(events=events).seal()

@@ -1,0 +1,216 @@
+"""The run folder: everything needed to judge and report again, elsewhere.
+
+    runs/<time>-<id>/                campaign.json summary.csv junit.xml report.html bodies/<hash>
+        <scenario>/<agent>/          scenario.yaml history.jsonl verdicts.json agent.log session/…
+
+Each event is written and flushed as it happens, so that a kill at any time loses at most the one being written.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.verdict import Status, Verdict
+
+ESCAPED = "backslashreplace"
+"""An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
+
+
+MOST_COMPARED = 4
+"""As many of a run's last bodies of one size are read again to find a repeat."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All that was decided about one run; `verdicts.json` is this, as data."""
+
+    scenario: str
+    agent: str
+    network: str
+    verdict: Status
+    violated: tuple[str, ...] = ()
+    expected: str = ""
+    """As written: "pass", "fail: a;b", or empty where the scenario expects nothing of this agent."""
+    as_expected: bool | None = None
+    """None where nothing is expected."""
+    says: str = ""
+    """The one sentence that tells a person why."""
+    skipped: str = ""
+    """Why the scenario does not apply to this agent; such a run never counts as anything."""
+    known: str = ""
+    """The reason the agent's spec gives for a failure it knows of."""
+    matrix_only: bool = False
+    """A cell of the fix matrix without an expectation: shown, never counted."""
+    repeat: int = 1
+    world: str = "live"
+    faults_planned: int = 0
+    verdicts: tuple[Verdict, ...] = ()
+    replay: str = ""
+    remarks: tuple[str, ...] = field(default=())
+    report_number: str = ""
+    """What the incident's report measured, in its own words; shown beside the measured time."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Judgement":
+        """What `as_json` wrote."""
+        return _JUDGEMENT.validate_python(data)
+
+
+_JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
+
+
+class RunStore:
+    """One run's folder, while it is written."""
+
+    def __init__(self, folder: Path, bodies: Path) -> None:
+        """Make the folder; `bodies` keeps request and reply bodies by hash, each once."""
+        folder.mkdir(parents=True, exist_ok=True)
+        bodies.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._bodies = bodies
+        self._by_size: dict[int, list[str]] = {}
+        self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
+
+    def write(self, event: Event) -> None:
+        """Append one event and hand it to the system at once."""
+        self._history.write(json.dumps(event.as_json(), ensure_ascii=False) + "\n")
+        self._history.flush()
+
+    def keep_body(self, body: bytes) -> str:
+        """Keep a body once; its hash (16 hex digits) is its name.
+
+        JSON in another order of its keys is the same body: a client that keeps them in a hash map sends a retry so.
+        """
+        name = hashlib.sha256(body).hexdigest()[:16]
+        alike = self._by_size.setdefault(len(body), [])
+        if name in alike:
+            return name
+        same = next((it for it in alike[-MOST_COMPARED:] if _same_json((self._bodies / it).read_bytes(), body)), None)
+        if same is not None:
+            return same
+        alike.append(name)
+        path = self._bodies / name
+        if not path.exists():
+            path.write_bytes(body)
+        return name
+
+    def keep_text(self, name: str, text: str) -> None:
+        """Write a small file beside the history."""
+        (self.folder / name).write_text(text, encoding="utf-8", errors=ESCAPED)
+
+    def close(self, judgement: Judgement | None = None) -> None:
+        """End the record; the judgement, if any, appears whole or not at all."""
+        self._history.close()
+        if judgement is not None:
+            write_judgement(self.folder, judgement)
+
+
+def _same_json(one: bytes, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return False
+
+
+def write_judgement(folder: Path, judgement: Judgement) -> None:
+    """Write verdicts.json in one piece."""
+    write_whole(folder / "verdicts.json", json.dumps(judgement.as_json(), indent=1, ensure_ascii=False) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the new one, never half of it."""
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_text(text, encoding="utf-8", errors=ESCAPED)
+    draft.replace(path)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One finished run, read back."""
+
+    folder: Path
+    judgement: Judgement
+    history: History
+
+    @property
+    def session_files(self) -> tuple[Path, ...]:
+        """The agent's session files, as copied at the end."""
+        kept = self.folder / "session"
+        return tuple(sorted(path for path in kept.rglob("*") if path.is_file())) if kept.is_dir() else ()
+
+
+def read_run(folder: Path) -> StoredRun:
+    """One run's folder.
+
+    Raises:
+        ValueError: it is no run folder, or what it holds can't be read; one sentence.
+    """
+    for name in ("history.jsonl", "verdicts.json"):
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder}: no run folder ({name} is missing)")
+    try:
+        judgement = Judgement.from_json(json.loads((folder / "verdicts.json").read_text(encoding="utf-8")))
+    except (TypeError, KeyError, ValueError) as wrong:
+        words = " ".join(str(wrong).split())
+        raise ValueError(f"{folder / 'verdicts.json'}: not as expected: {words}") from None
+    return StoredRun(folder, judgement, read(folder / "history.jsonl"))
+
+
+def run_folders(campaign: Path) -> Iterator[Path]:
+    """The folders of finished runs below a campaign's folder (or the folder itself), in order of their names.
+
+    An agent may leave files of these names in its own folders: only the outermost are runs.
+    """
+    outermost: list[Path] = []
+    for folder in sorted({path.parent for path in campaign.rglob("verdicts.json")}, key=lambda path: path.parts):
+        if not outermost or not folder.is_relative_to(outermost[-1]):
+            outermost.append(folder)
+    return iter(outermost)
+
+
+class CampaignStore:
+    """A campaign's folder: `runs/<time>-<id>`; `runs/latest` points to the newest."""
+
+    def __init__(self, out: Path, started: datetime, run_id: str) -> None:
+        """Make `out/<time>-<id>`; the time is UTC, so that names sort over midnight and daylight saving alike."""
+        self.folder = out / f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{run_id}"
+        self.folder.mkdir(parents=True)
+        _point(out / "latest", self.folder)
+
+    def run(self, scenario: str, agent: str, repeat: int = 1) -> RunStore:
+        """The folder of one run; repeats after the first carry their number."""
+        name = agent if repeat == 1 else f"{agent}.{repeat}"
+        return RunStore(self.folder / safe_name(scenario) / safe_name(name), self.folder / "bodies")
+
+    def describe(self, facts: dict[str, Any]) -> None:
+        """Write campaign.json."""
+        write_whole(self.folder / "campaign.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+
+def safe_name(name: str) -> str:
+    """A name that is one folder everywhere."""
+    return "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name).strip(".") or "_"
+
+
+def _point(link: Path, target: Path) -> None:
+    """`runs/latest`; where links are not to be had it stays away."""
+    draft = link.with_name(f".latest.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        draft.symlink_to(target.name)
+        draft.replace(link)
+    except OSError:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,242 @@
+"""Agents x scenarios x repeats: every agent's control run first, then its runs, as many at once as are asked for."""
+
+import asyncio
+import contextlib
+import platform
+import secrets
+import shlex
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.network.choose import Mode, choose_network
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.ledger import price_table_date
+from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
+from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
+from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.plugins import plugin_words
+from wedgehog.harness.run.runner import Job, run
+from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.run.stored import keep_inputs
+from wedgehog.harness.sandbox import RUN_VARIABLE, Warden, carrying, end_all
+from wedgehog.harness.scenario.model import expected_words
+
+UNCLEAR = 3
+"""The exit code where no run failed, and of one nobody knows how it is."""
+
+
+class Progress(Protocol):
+    """Who hears how far the campaign is."""
+
+    def begins(self, what: str) -> None:
+        """A control or a run begins."""
+        ...
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """It is over (None: a control, or stopped before its end)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a campaign is run."""
+
+    out: Path
+    network: Mode = "auto"
+    jobs: int = 4
+    seed: int = 0
+    command_line: str = ""
+    plugins: tuple[str, ...] = ()
+    """What `--plugin` named: a replay needs them too."""
+
+
+class Campaign:
+    """One campaign: opens the network, plays every entry, writes every judgement."""
+
+    def __init__(
+        self, entries: Sequence[Entry], options: Options, progress: Progress, say: Callable[[str], None]
+    ) -> None:
+        """`say` gets single lines for people (which network, what was fetched)."""
+        self.entries, self.options, self.progress, self.say = entries, options, progress, say
+        self.mark = f"wedgehog-{secrets.token_hex(4)}"
+        self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
+        self.judgements: list[Judgement] = []
+        self._folder: Path | None = None
+        self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
+        self._free = asyncio.Semaphore(max(1, options.jobs))
+
+    async def play(self) -> list[Judgement]:
+        """Play everything; whatever was finished is in the store, also after a cancellation.
+
+        Raises:
+            NoServer: Toxiproxy was insisted on and can't be had.
+        """
+        async with self._open() as network:
+            runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
+            try:
+                await asyncio.gather(*runs)
+            finally:
+                await _end(runs + list(self._controls.values()))
+        return self.judgements
+
+    async def control_of(self, agent: AgentSpec) -> ControlFacts:
+        """Play one agent's control run alone. Errors as `play`."""
+        async with self._open() as network:
+            return await self._control(agent, network)
+
+    @contextlib.asynccontextmanager
+    async def _open(self) -> AsyncIterator[Network]:
+        """The network, and a warden over everything that is started meanwhile."""
+        with _scratch(self.mark) as self._folder, Warden(self.mark, self._folder):
+            try:
+                env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
+                log = self.store.folder / "toxiproxy.log"
+                async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+                    self._describe(network)
+                    yield network
+            finally:
+                # Nothing of ours may outlive the warden, however we were stopped.
+                end_all(lambda: carrying(self.mark), threading.Event().wait)
+
+    async def _entry(self, entry: Entry, network: Network) -> None:
+        control = await asyncio.shield(self._control(entry.agent, network))
+        async with self._free:
+            store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
+            what = f"{entry.file.scenario.name} x {entry.agent.name}"
+            judgement = None
+            self.progress.begins(what)
+            try:
+                judgement = await self._judged(entry, control, network, store)
+            finally:
+                store.close(judgement)
+                self.progress.ended(what, judgement)
+            self.judgements.append(judgement)
+
+    async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
+        scenario, agent = entry.scenario, entry.agent
+        seed = self.options.seed + entry.repeat - 1
+        keep_inputs(store, entry, control, seed)
+        skipped = why_not_here(agent) or (why_skipped(scenario, agent, control) if control.passed else "")
+        if not control.passed or skipped:
+            judgement = _unplayed(entry, control, skipped, network.name)
+        else:
+            mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
+            job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, self._folder)
+            history, _ = await run(job, network, store, WallClock())
+            # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
+            judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
+        return replace(
+            judgement,
+            repeat=entry.repeat,
+            matrix_only=entry.matrix_only,
+            replay=shlex.join(["wedgehog", "replay", str(store.folder), *plugin_words(self.options.plugins)]),
+        )
+
+    def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
+        key = (agent.path, agent.name)
+        if key not in self._controls:
+            self._controls[key] = asyncio.create_task(self._play_control(agent, network))
+        return self._controls[key]
+
+    async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
+        if why := why_not_here(agent):
+            return ControlFacts(False, why)
+        async with self._free:
+            what = f"control x {agent.name}"
+            self.progress.begins(what)
+            store = self.store.run("control", f"{agent.family}-{agent.name}")
+            try:
+                mark = f"{self.mark}/control-{secrets.token_hex(3)}"
+                job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name, scratch=self._folder)
+                _, facts = await run(job, network, store, WallClock())
+            finally:
+                store.close()
+                self.progress.ended(what, None)
+            assert facts is not None  # noqa: S101  a control run always has facts
+            return facts
+
+    def _describe(self, network: Network) -> None:
+        self.store.describe(
+            {
+                "wedgehog": version("wedgehog") if _installed() else "source",
+                "python": platform.python_version(),
+                "machine": f"{platform.system()} {platform.machine()}",
+                "network": network.name,
+                "seed": self.options.seed,
+                "command_line": self.options.command_line or shlex.join(sys.argv),
+                "started": WallClock().wall().isoformat(timespec="seconds"),
+                "prices": str(price_table_date()),
+                "families": {entry.file.scenario.name: entry.file.family for entry in self.entries},
+                "whys": {entry.file.scenario.name: entry.file.scenario.why for entry in self.entries},
+                "tags": {entry.file.scenario.name: entry.file.scenario.tags for entry in self.entries},
+            }
+        )
+
+
+@contextlib.contextmanager
+def _scratch(mark: str) -> Iterator[Path]:
+    """The folder below which the agents live while they run; it goes with us, also where we are killed (the warden)."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{mark}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _installed() -> bool:
+    try:
+        version("wedgehog")
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
+    scenario, agent = entry.scenario, entry.agent
+    expect = scenario.expect.get(agent.name)
+    return Judgement(
+        scenario=scenario.name,
+        agent=agent.name,
+        network=network,
+        verdict="nothing" if skipped else "error",
+        expected=expected_words(expect),
+        as_expected=None if skipped or expect is None else False,
+        says=f"skipped: {skipped}" if skipped else f"its control run failed: {control.says}",
+        skipped=skipped,
+        faults_planned=len(scenario.faults),
+    )
+
+
+def exit_code(judgements: Sequence[Judgement]) -> int:
+    """1 if any run failed; else 3 if any is an error or inconclusive; else 0. Known failures and cells don't count."""
+    known = [j for j in judgements if j.known and j.verdict == "fail"]
+    counted = [j for j in judgements if j not in known and not (j.matrix_only or j.skipped)]
+    states = [_counts_as(judgement) for judgement in counted]
+    return 1 if "fail" in states else UNCLEAR if "unclear" in states else 0
+
+
+def _counts_as(judgement: Judgement) -> str:
+    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
+        return "pass"
+    return "unclear" if judgement.verdict in ("error", "inconclusive") else "fail"
+
+
+def _long_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Scenarios tagged `slow` begin first, so that nobody waits for one of them alone at the end."""
+    return sorted(entries, key=lambda entry: "slow" not in entry.scenario.tags)
+
+
+async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:
+    for task in tasks:
+        if not task.cancelling():  # a second cancellation would cut its cleaning up short
+            task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

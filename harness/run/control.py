@@ -1,0 +1,241 @@
+"""The control run: what an agent does without any fault, before any verdict on it.
+
+Its text message must be answered; what else it shows (a tool round, streaming, a resume) decides which scenarios
+apply to it.
+"""
+
+import contextlib
+import signal
+from dataclasses import dataclass, replace
+
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, outcome_of
+from wedgehog.harness.sandbox.disk import why_no_disk
+from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
+from wedgehog.harness.scenario.host_tools import HostTool
+from wedgehog.harness.scenario.links import HOST, PIPE
+from wedgehog.harness.scenario.model import Scenario
+
+TEXT = "Hello! Please answer with the words of the model."
+TOOL = "Please run the command."
+CONTROL_TOOL = "wedgehog_hello"
+"""What our tool host offers where the scenario has no tools for it: in the control run, in stories of other things."""
+CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
+LAST_CHARS = 300
+"""As much of what the agent said last is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFacts:
+    """What the control run showed."""
+
+    passed: bool
+    says: str = ""
+    start_up_s: float = 0.0
+    shape: MainShape | None = None
+    tools: frozenset[str] = frozenset()
+    """Names of the tools that the main call advertises."""
+    shell: bool = False
+    """Whether one of them, whatever its name, takes a shell command."""
+    streams: bool = False
+    resumes: bool = False
+    background: bool = False
+    """Whether it makes calls beside the conversation: titles, loop checks."""
+    refusals: frozenset[str] = frozenset()
+    """Messages of refusals (not for pairing) that the agent gets without any fault too."""
+    usual: frozenset[str] = frozenset()
+    """Lines that sound like an error, which it prints without any fault too."""
+    exit_s: float = 0.0
+    """From the last reply to the end of the turn, at most."""
+
+
+def control_scenario() -> Scenario:
+    """A text message, then a tool round on the same session (only text where the agent has no shell)."""
+    return Scenario.model_validate(
+        {
+            "name": "control",
+            "why": "What the agent does without any fault.",
+            "turns": [
+                {"user": TEXT, "model": [{"text": "All is well. {nonce}"}]},
+                {
+                    "user": TOOL,
+                    "model": [{"tool": SHELL, "args": {"command": "echo hello"}}, {"text": "It said hello. {nonce}"}],
+                },
+            ],
+        }
+    )
+
+
+def read_control(
+    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None, wire: str = ""
+) -> ControlFacts:
+    """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer.
+
+    `wire` is what the spec says that the agent speaks.
+    """
+    turn = history.turns[0] if history.turns else None
+    if turn is None or turn.stimulus is None:
+        return ControlFacts(False, _why(history))
+    start_up = turn.calls[0].at_s - turn.stimulus.at_s if turn.calls else 0.0
+    if answered_by is None:
+        return ControlFacts(False, _why(history), start_up)
+    shape = shapes[answered_by]
+    call = next(call for call in history.calls if call.number == answered_by)
+    if wire and call.arrived.wire != wire:
+        said = f"the spec says wire {wire}, and the agent called {call.arrived.wire} ({call.arrived.path})"
+        return ControlFacts(False, said, start_up)
+    shell = shells.get(answered_by, False)
+    later = [call for turn in history.turns[1:] for call in turn.main_calls]
+    systems = {shapes[call.number].system for call in later if call.number in shapes}
+    if systems and shape.system not in systems:
+        shape = replace(shape, system="")
+    resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
+    said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
+    return ControlFacts(
+        passed=True,
+        start_up_s=start_up,
+        shape=shape,
+        tools=shape.tools,
+        shell=shell,
+        streams=call.arrived.stream,
+        resumes=resumes,
+        background=any(not shape.alike(other) for other in shapes.values()),
+        refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
+        usual=causes(said, history.run.error_patterns),
+        exit_s=max(turn.exit_s for turn in history.turns),
+    )
+
+
+def _why(history: History) -> str:
+    """What is missing, in words that its user can act on."""
+    trouble = history.first(Trouble)
+    if trouble:
+        return trouble.what
+    calls = history.calls
+    if history.first(StartMissed) or not calls:
+        return _silent(history)
+    refused = next((call.refused for call in calls if call.refused), None)
+    if refused:
+        return (
+            f"the provider refused its request without any fault: {refused.status} {refused.message}{_words(history)}"
+        )
+    unscripted = history.first(CallUnscripted)
+    if unscripted:
+        return f"a request did not fit: {unscripted.why}"
+    turn = history.turns[0]
+    outcome = outcome_of(turn, history)
+    return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
+
+
+def _silent(history: History) -> str:
+    """No request came: how the agent ended instead; where it ended well, perhaps it asked somebody else."""
+    missed, ended = history.first(StartMissed), history.first(TurnEnded)
+    if missed is not None:
+        within = f" within {missed.bound_s:g} s"
+        return f"no request for the model arrived{within}{_elsewhere(history)}{_words(history)}"
+    how = _ending(ended) if ended is not None else ""
+    if ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400):
+        asked = _elsewhere(history) if history.first(HostRefused) else "."
+        return f"no request for the model arrived{how}{asked}{_words(history) or ' It said nothing.'}"
+    return f"no request for the model arrived{how}{_elsewhere(history)}{_words(history)}"
+
+
+def _elsewhere(history: History) -> str:
+    """Where it asked instead, as far as we know."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused)]
+    return f", but it asked for {', '.join(refused)}." if refused else ": does the agent use {llm_url}?"
+
+
+def _ending(ended: TurnEnded) -> str:
+    code = ended.exit_code
+    if ended.raised:
+        return ", and talking to the agent failed"
+    if code is None:
+        return f", and the service replied with HTTP {ended.status}" if ended.status is not None else ""
+    if code < 0:
+        return f", and the agent was ended by {_signal(-code)}"
+    return f", and the agent ended with exit code {code}"
+
+
+def _signal(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def _words(history: History) -> str:
+    """The agent's last words, without the trace of an exception; where we stopped it, the exception is ours too."""
+    ended, stopped = history.first(TurnEnded), history.first(StartMissed) is not None
+    if ended is None:
+        return ""
+    spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
+    if stopped and ended.raised:
+        spoken = [ended.stderr, ended.stdout]
+    told = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
+    text = next(filter(None, (" ".join(words.split()) for words in told)), "")
+    last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
+    return f" Its last words: {last}" if last else ""
+
+
+def _runs_already(spec: AgentSpec) -> bool:
+    return spec.http is not None and spec.http.start is None
+
+
+def _has(control: ControlFacts, name: str) -> bool:
+    return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
+
+
+def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
+    """What the scenario wants of our own tools, and whether it is missing."""
+    harmed = {words.link for words in scenario.faults if parse_fault(words.do).family == "wire"}
+    return {
+        "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
+        "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
+        and not _has(control, CONTROL_TOOL),
+        "the fault strikes MCP over HTTP, and the agent uses stdio": HOST in harmed and spec.tools != "http",
+        "the fault strikes MCP over stdio, and the agent uses HTTP": PIPE in harmed and spec.tools != "stdio",
+        "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
+        and not spec.uses_store,
+    }
+
+
+def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
+    """What the agent's main calls look like in this scenario, whose tool host has other tools than the control's."""
+    mine = next((tool for tool in control.tools if tool.endswith(CONTROL_TOOL)), None)
+    if control.shape is None or mine is None:
+        return control.shape
+    named = {mine.removesuffix(CONTROL_TOOL) + tool for tool in scenario.tools or CONTROL_TOOLS}
+    return replace(control.shape, tools=control.shape.tools - {mine} | named, optional=tuple(sorted(named)))
+
+
+def why_not_here(spec: AgentSpec) -> str:
+    """Why this agent cannot be run on this system at all; empty where it can."""
+    return why_no_hosts() if spec.hosts else ""
+
+
+def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
+    """Why a scenario does not apply to this agent; empty where it does."""
+    missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
+    reasons = {
+        **_why_without_host(scenario, spec, control),
+        f"the agent advertises no tool {', '.join(missing)}": bool(missing),
+        "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
+        "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
+        "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
+        "a chat has no way to stop a turn": scenario.stops_turns and spec.kind == "chat",
+        "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
+        "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
+        and spec.kind in ("callable", "chat"),
+        "the agent does not get its messages from a chat service (chat)": scenario.harms_chat and spec.kind != "chat",
+        "the agent's service is not ours to end (http: base)": scenario.needs_processes and _runs_already(spec),
+        "the agent makes no background calls": scenario.needs_background and not control.background,
+        "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
+    }
+    if scenario.fills_disk and (why := why_no_disk()):
+        return why
+    return next((reason for reason, applies in reasons.items() if applies), "")

@@ -1,0 +1,243 @@
+"""What an agent was waiting for when its turn was over its time: looked at before anything is ended.
+
+    look = Forensics(mark, leaders, links, history, folder, clock)
+    await look.at(turn=2)          # hang-2.json in the run's folder, and an event that says it in one sentence
+
+It takes three seconds at most, touches nothing but a Node that was started to report on a signal, and never fails:
+what could not be seen is left out, and the file says why.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from wedgehog.harness.network.base import Address
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import AgentKilled, BeaconSeen, HangSeen
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.sandbox.peers import Peer, peers_of
+from wedgehog.harness.sandbox.process_info import Portrait, environment, portraits, tree_of
+from wedgehog.harness.sandbox.stacks import (
+    NodeReport,
+    Stacks,
+    node_stacks,
+    python_stacks,
+    reports_on,
+    telling_thread,
+)
+
+WITHIN_S = 3.0
+STACKS_S = 1.5
+MOST_STACKS = 4
+"""Processes whose stacks are asked for, the leader first."""
+BUSY_SHARE = 0.5
+"""From this share of its life on the processor a process is at work, and waits for nobody."""
+
+
+@dataclass(slots=True)
+class Sight:
+    """All that was seen; what could not be seen stays empty."""
+
+    processes: list[Portrait] = field(default_factory=list)
+    peers: list[Peer] = field(default_factory=list)
+    stacks: list[Stacks] = field(default_factory=list)
+    node_reports: dict[str, Any] = field(default_factory=dict)
+    node_asks: dict[int, NodeReport] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """What went wrong in looking."""
+
+
+@dataclass(frozen=True)
+class Forensics:
+    """Looks at the agent of one run."""
+
+    mark: str
+    """What its processes carry."""
+    leaders: Callable[[], Iterable[int]]
+    links: Mapping[str, Address]
+    history: History
+    folder: Path
+    clock: Clock
+    hosts: Mapping[Address, str] = field(default_factory=dict)
+    """The links by their addresses in a network of the agent's own."""
+
+    async def at(self, turn: int) -> None:
+        """Look, and record what was seen."""
+        sight = Sight()
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                await self._look(sight)
+        except TimeoutError:
+            sight.missing.append(f"looking took longer than {WITHIN_S:g} s")
+        except Exception as wrong:  # a look that fails must not fail the run
+            sight.missing.append(f"{type(wrong).__name__}: {wrong}")
+        if self.history.sealed:
+            return
+        says = sentence(self.history, sight, turn, self.clock.now())
+        file = f"hang-{turn}.json"
+        with suppress(OSError):
+            text = json.dumps(self._record(sight, turn, says), indent=1, ensure_ascii=False, default=str)
+            (self.folder / file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        self.history.add(HangSeen(turn=turn, says=says, file=file))
+
+    async def _look(self, sight: Sight) -> None:
+        await _in_a_thread_of_its_own(lambda: self._from_outside(sight))
+        await self._inside(sight)
+
+    def _from_outside(self, sight: Sight) -> None:
+        found = [one for one in tree_of(self.mark, self.leaders()) if one.status() != psutil.STATUS_ZOMBIE]
+        sight.processes = portraits(found, self.clock.wall().timestamp())
+        sight.peers = peers_of(found, self.links, self.hosts)
+        asks = {one.pid: reports_on(one, environment(process)) for one, process in _pairs(sight.processes, found)}
+        sight.node_asks = {pid: ask for pid, ask in asks.items() if ask is not None}
+
+    async def _inside(self, sight: Sight) -> None:
+        python = [one.pid for one in sight.processes if one.is_python][:MOST_STACKS]
+        node = list(sight.node_asks.items())[:MOST_STACKS]
+        stacks = asyncio.gather(*(python_stacks(pid, STACKS_S) for pid in python))
+        reports = asyncio.gather(*(node_stacks(pid, ask, STACKS_S, os.kill, self.clock.sleep) for pid, ask in node))
+        sight.stacks = list(await stacks)
+        for stack, report in await reports:
+            sight.stacks.append(stack)
+            if report:
+                sight.node_reports[str(stack.pid)] = report
+
+    def _record(self, sight: Sight, turn: int, says: str) -> dict[str, Any]:
+        last = self.history.events[-1].as_json() if self.history.events else None
+        seen = {name: value for name, value in asdict(sight).items() if name != "node_asks"}
+        return {"turn": turn, "at_s": round(self.clock.now(), 3), "says": says, "last_event": last, **seen}
+
+
+def _pairs(seen: Iterable[Portrait], found: Iterable[psutil.Process]) -> Iterable[tuple[Portrait, psutil.Process]]:
+    by_pid = {process.pid: process for process in found}
+    return ((one, by_pid[one.pid]) for one in seen)
+
+
+async def _in_a_thread_of_its_own(work: Callable[[], None]) -> None:
+    """The shared pool may be full of work that waits for what hangs."""
+    with_one = ThreadPoolExecutor(1, "wedgehog-look")
+    try:
+        await asyncio.get_running_loop().run_in_executor(with_one, work)
+    finally:
+        with_one.shutdown(wait=False, cancel_futures=True)
+
+
+# ---- in one sentence
+
+
+def sentence(history: History, sight: Sight, turn: int, now_s: float) -> str:
+    """What it waited for, as far as it can be told: an open call, a tool, a connection, or nothing that we know of.
+
+    "it waited for the reply to call 2 on llm, open since 61 s; thread MainThread in agent.py:41 recv"
+    """
+    so_far = History(events=history.events).seal()
+    what = (
+        _call(so_far, sight, turn, now_s)
+        or _tool(so_far, now_s)
+        or _busy(sight)
+        or _connection(sight)
+        or _on_its_way(so_far, sight, turn)
+        or _child(sight)
+        or _nothing(so_far, sight, turn)
+    )
+    where = next((at for it in sight.stacks if (at := telling_thread(it.threads)) is not None), None)
+    return what if where is None else f"{what}; {where}"
+
+
+def _call(history: History, sight: Sight, turn: int, now_s: float) -> str:
+    waiting = [call for call in history.calls if _is_open(call)]
+    if sight.processes and not any(peer.link == "llm" for peer in sight.peers):
+        return ""  # it has left those calls behind
+    mine = [call for call in waiting if call.arrived.turn == turn and call.main] or waiting
+    if not mine:
+        return ""
+    last, more = mine[-1], len(waiting) - 1
+    others = f" (and {more} more)" if more else ""
+    return f"it waited for the reply to call {last.number}{others} on llm, open since {_seconds(now_s - last.at_s)}"
+
+
+def _is_open(call: Call) -> bool:
+    """A reply that is known to have stalled has ended in the history, and goes on for who waits for it."""
+    over = call.ended is not None and call.ended.how != "stalled"
+    return not over and call.refused is None and call.hung_up is None
+
+
+def _tool(history: History, now_s: float) -> str:
+    beacons = list(history.of(BeaconSeen))
+    done = {beacon.token for beacon in beacons if beacon.phase == "done"}
+    sent = {use.token for use in history.tool_uses if use.results}
+    killed = max((kill.id for kill in history.of(AgentKilled)), default=-1)  # nobody waits for what ran before
+    running = [one for one in beacons if one.phase == "started" and one.token not in done | sent and one.id > killed]
+    if not running:
+        return ""
+    last = running[-1]
+    names = {use.token: f" ({use.offered.name})" for use in history.tool_uses}
+    how = "in the background since" if last.background else "running since"
+    return f"it waited for tool call {last.token}{names.get(last.token, '')}, {how} {_seconds(now_s - last.at_s)}"
+
+
+def _busy(sight: Sight) -> str:
+    for one in sight.processes:
+        if one.state == psutil.STATUS_RUNNING and one.cpu_s > BUSY_SHARE * one.age_s > 0:
+            return (
+                f"it was at work: {_command(one)} has used {_seconds(one.cpu_s)} of processor in {_seconds(one.age_s)}"
+            )
+    return ""
+
+
+def _connection(sight: Sight) -> str:
+    """A link of ours first; an open connection to the model without an open call is one that is kept alive."""
+    known = [peer for peer in sight.peers if peer.link not in ("", "llm", "channel")]
+    others = [peer for peer in sight.peers if not peer.link and peer.state in ("ESTABLISHED", "SYN_SENT")]
+    if known:
+        return f"no call was open; it held a connection to {known[0].name}"
+    return f"no call was open; it held a connection to {others[0].name}" if others else ""
+
+
+def _on_its_way(history: History, sight: Sight, turn: int) -> str:
+    """What is sent there, and held on its way, no call tells of."""
+    asked = any(call.arrived.turn == turn for call in history.calls)
+    held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
+    if asked or not held:
+        return ""
+    return "it held a connection to the model, and no request of this turn has come through"
+
+
+def _child(sight: Sight) -> str:
+    leader = sight.processes[0].pid if sight.processes else 0
+    below = [one for one in sight.processes if one.parent == leader]
+    return f"no call was open; its process {_command(below[0])} still ran" if below else ""
+
+
+def _nothing(history: History, sight: Sight, turn: int) -> str:
+    calls = [call for call in history.calls if call.arrived.turn == turn]
+    if not sight.processes:
+        return "none of its processes could be seen"
+    asked = f"its last call, {calls[-1].number}, {_ended(calls[-1])}" if calls else "no request came in this turn"
+    return f"no call, no tool and no connection was open; {asked}"
+
+
+def _ended(call: Call) -> str:
+    if call.refused is not None:
+        return f"was refused with {call.refused.status}"
+    if call.hung_up is not None:
+        return "was given up by itself"
+    return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'nobody knows how'}"
+
+
+def _command(one: Portrait) -> str:
+    words = [Path(one.argv[0]).name, *one.argv[1:]] if one.argv else [Path(one.executable).name]
+    line = " ".join(" ".join(words).split())
+    return f"`{line if len(line) <= 60 else line[:59] + '…'}`"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s" if value >= 2 else f"{value:.1f} s"

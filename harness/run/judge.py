@@ -1,0 +1,208 @@
+"""Invariants into one verdict: error > fail > inconclusive > pass, and a sentence that says why."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.invariants import check, find, known
+from wedgehog.harness.record.event import (
+    CallUnscripted,
+    FaultFired,
+    FaultUnproven,
+    RequestRefused,
+    StartMissed,
+    Trouble,
+    TurnEnded,
+)
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
+from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.scenario.model import Scenario, expected_words, meets
+from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+
+LIMITS = {
+    "turn_s": "turn_deadline",
+    "calls_per_turn": "paid_call_bound",
+    "calls_without_progress": "paid_call_bound",
+    "tool_rounds": "tool_round_bound",
+    "tool_result_chars": "tool_result_bound",
+    "tool_s": "tool_deadline",
+    "usd_per_turn": "spend_bound",
+}
+"""A spec's limits, by the invariant whose parameter of the same name they tighten."""
+
+
+def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
+    """All that is decided about one run (the caller adds where it lies and how it is replayed)."""
+    verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario, control)]
+    status = worst(verdicts)
+    violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
+    expect = scenario.expect.get(agent.name)
+    return Judgement(
+        scenario=scenario.name,
+        agent=agent.name,
+        network=history.run.network,
+        verdict="pass" if status == "nothing" else status,
+        violated=violated,
+        expected=expected_words(expect),
+        as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
+        says=_says(history, verdicts),
+        known=agent.known.get(scenario.name, ""),
+        faults_planned=len(scenario.faults),
+        verdicts=tuple(verdicts),
+        remarks=tuple(_remarks(history, agent, verdicts)),
+        report_number=scenario.report,
+    )
+
+
+def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[Verdict]:
+    for name, invariant in known().items():
+        asked = name in scenario.invariants
+        given = scenario.invariants.get(name, {})
+        if given is None or (invariant.asked and not asked):
+            continue
+        parameters = bounds(name, given, agent, history.run.time_scale)
+        if name == "work_kept":
+            parameters = {"asked": asked, **parameters}
+        verdict = check(name, history, **parameters)
+        if asked and verdict.status == "nothing":
+            verdict = inconclusive(f"the scenario asks for {name}, and there was {verdict.says}").named(name)
+        yield verdict
+
+
+def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:
+    """The parameters of one invariant, in real seconds: the scenario's, tightened by the limits of the spec."""
+    takes = find(name).parameters
+    parameters = {key: float(v) / time_scale if takes[key].scaled else v for key, v in given.items()}
+    limits = agent.limits.model_dump()
+    for limit, of in LIMITS.items():
+        if of == name and limits[limit] is not None:
+            written = parameters.get(limit)
+            parameters[limit] = limits[limit] if written is None else min(written, limits[limit])
+    return parameters
+
+
+def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:
+    """What keeps a run from counting at all."""
+    if history.missing is not None:
+        yield error(f"event {history.missing} is missing from the record").named("record")
+    if not history.whole:
+        yield inconclusive("the record ends before the run does").named("record")
+        return
+    for trouble in history.of(Trouble):
+        yield error(trouble.what, [trouble]).named("harness")
+    for unscripted in history.of(CallUnscripted):
+        yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
+    for missed in history.of(StartMissed):
+        said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
+        yield inconclusive(said, [missed]).named("start")
+    for refused in history.of(RequestRefused):
+        if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
+            said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
+            yield inconclusive(said, [refused]).named("validator")
+    for unproven in history.of(FaultUnproven):
+        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
+        yield inconclusive(said, [unproven]).named("faults")
+    plan = scenario.plan(history.run.time_scale)
+    yield from _unfired(history, plan)
+    if control.background:
+        yield from _beside(history, plan)
+    yield from _unsaid(history, scenario)
+
+
+def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
+    given = {turn.number for turn in history.turns}
+    for number, turn in enumerate(scenario.turns, 1):
+        if turn.during is not None and number not in given:
+            said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
+            yield inconclusive(said).named("messages")
+
+
+def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    fired = {event.fault for event in history.of(FaultFired)}
+    over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
+    for index, planned in enumerate(plan.faults):
+        if index not in fired and planned.trigger.turn not in over:
+            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """What a request says is not known before it has arrived: of an agent that asks for a title too, it may be that."""
+    for fired in history.of(FaultFired):
+        if plan.faults[fired.fault].trigger.phase != "request":
+            continue
+        calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
+        if calls and all(call.main for call in calls):
+            said = (
+                f"the {fired.name} may have struck a call beside the conversation: the agent makes some, and none came"
+            )
+            yield inconclusive(said, [fired]).named("faults")
+
+
+def _why_not(history: History, planned: PlannedFault) -> str:
+    """Why a fault in a reply had nothing to strike, where the record shows it."""
+    at = planned.trigger
+    if planned.link != "llm" or at.on != "main":
+        return ""
+    calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
+    step = [call for call in calls if call.arrived.step == at.step]
+    if not step:
+        return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
+    tried = [call for call in step if call.arrived.attempt >= at.attempt]
+    if not tried:
+        return f"; that step was asked {_times(len(step))}, and the fault waits for attempt {at.attempt}"
+    sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
+    if at.byte is not None and sizes and max(sizes) <= at.byte:
+        return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
+    return ""
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _says(history: History, verdicts: list[Verdict]) -> str:
+    """The sentence of the worst verdict; of a pass, how its turns ended."""
+    for status in ("error", "fail", "inconclusive"):
+        found = [verdict for verdict in verdicts if verdict.status == status]
+        if found:
+            causes_first = sorted(found, key=lambda verdict: verdict.name in CONSEQUENCES)
+            said = [f"{v.name}: {v.says}" if status == "fail" else v.says for v in causes_first]
+            return "; ".join(dict.fromkeys(said))
+    return "; ".join(f"{turn}: {outcome_of(turn, history).kind}" for turn in history.turns)
+
+
+CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")
+"""Told after the others: where two are violated, these are more often what came of it than why."""
+
+STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
+
+
+def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
+    """What decides nothing and helps to understand: remarks of checks, timers that fired, repairs that were logged."""
+    yield from (verdict.says for verdict in verdicts if verdict.status in ("pass", "nothing") and _worth(verdict))
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        if outcome.remark:
+            yield f"{turn}: {outcome.remark}"
+    for ended in history.of(TurnEnded):
+        yield from _timers(ended, agent, history)
+        yield from dict.fromkeys(
+            f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
+        )
+
+
+def _worth(verdict: Verdict) -> bool:
+    return bool(verdict.says) and verdict.says != "nothing to judge" and verdict.status == "pass"
+
+
+def _timers(ended: TurnEnded, agent: AgentSpec, history: History) -> Iterator[str]:
+    """Which of the timers that the spec claims had fired, by the words it says."""
+    said = uncoloured(f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}")
+    for timer in agent.timeouts:
+        if timer.says and re.search(timer.says, said):
+            real = timer.s / history.run.time_scale
+            yield f"turn {ended.turn}: its timer {timer.name!r} ({timer.s:g} s; here {real:g} s) fired"

@@ -1,0 +1,126 @@
+"""What a run was made of, kept beside its history: enough to judge it again elsewhere, and to replay it here."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
+from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.selection import Entry, for_others
+from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.model import load_scenario
+
+LISTED = ("tools", "refusals", "usual")
+"""What of the control run's facts is a set."""
+
+
+def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
+    """Write it into the run's folder."""
+    store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
+    store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
+    for name in entry.scenario.planted.values():
+        kept = store.folder / name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes((entry.file.path.parent / name).read_bytes())
+    facts = asdict(control)
+    facts |= {key: sorted(facts[key]) for key in LISTED}
+    if control.shape is not None:
+        facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
+    inputs = {
+        "agent": entry.agent.name,
+        "agent_path": str(entry.agent.path),
+        "scenario_path": str(entry.file.path.absolute()),
+        "matrix_only": entry.matrix_only,
+        "own": entry.own,
+        "seed": seed,
+        "control": facts,
+    }
+    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
+
+
+def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
+    """Redo the verdicts of stored runs; and of each that can't be read, a sentence that names it."""
+    judgements, unread = [], []
+    for folder in folders:
+        try:
+            judgements.append(judge_again(folder))
+        except (BadFile, OSError, ValueError) as wrong:
+            unread.append(str(wrong))
+    return judgements, unread
+
+
+def judge_again(folder: Path) -> Judgement:
+    """Redo the verdict of a stored run from its history alone.
+
+    Raises:
+        ValueError: it is no run folder; one sentence.
+        BadFile: its scenario or spec can't be read.
+    """
+    stored = read_run(folder)
+    if stored.judgement.skipped:
+        return stored.judgement
+    inputs = read_inputs(folder)
+    control = _control_of(inputs["control"])
+    if not control.passed:
+        return stored.judgement
+    scenario = load_scenario(folder / "scenario.yaml").scenario
+    if not inputs.get("own", True):
+        scenario = for_others(scenario)
+    agent = _variant(load_spec(folder / "agent.yaml"), inputs)
+    fresh = judge(stored.history, scenario, agent, control)
+    old = stored.judgement
+    fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
+    write_judgement(folder, fresh)
+    return fresh
+
+
+def read_inputs(folder: Path) -> dict[str, object]:
+    """What a run was made of.
+
+    Raises:
+        ValueError: it is no run's folder, or inputs.json is broken; one sentence.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
+    if (folder / "campaign.json").is_file():
+        first = next((f", such as {run}" for run in run_folders(folder)), "")
+        raise ValueError(f"{folder}: a campaign's folder; expected that of one of its runs{first}")
+    if not (folder / "inputs.json").is_file():
+        raise ValueError(f"{folder}: no run's folder (it has no inputs.json)")
+    try:
+        return dict(json.loads((folder / "inputs.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as wrong:
+        raise ValueError(f"{folder / 'inputs.json'}: can't be read: {wrong}") from None
+
+
+def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
+    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy.
+
+    Raises:
+        BadFile: the spec can't be read.
+        ValueError: it has no such variant any more.
+    """
+    original = Path(str(inputs["agent_path"]))
+    return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
+
+
+def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
+    if spec.runtime:
+        return at_version(spec, str(inputs["agent"]).partition("@")[2])
+    for agent in variants(spec):
+        if agent.name == inputs["agent"]:
+            return agent
+    raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")
+
+
+def _control_of(data: object) -> ControlFacts:
+    facts = dict(data) if isinstance(data, Mapping) else {}
+    shape = facts.pop("shape", None)
+    listed: dict[str, Any] = {key: frozenset(facts.pop(key, ())) for key in LISTED}
+    whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
+    return replace(ControlFacts(**facts), shape=whole, **listed)

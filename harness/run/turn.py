@@ -1,0 +1,276 @@
+"""One turn: a message is handed over, and watched until it is answered, stopped or over its deadline."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from wedgehog.fake_llm.script.position import Positions
+from wedgehog.harness.agents.base import AgentError, Outcome, Session
+from wedgehog.harness.inject import Demand, Nemesis
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import (
+    AbortSent,
+    BeaconSeen,
+    DeadlineHit,
+    GaveUp,
+    ReplyEnded,
+    RequestArrived,
+    StartMissed,
+    StimulusGiven,
+    StimulusKind,
+    TurnEnded,
+)
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.lag_monitor import Watchdog
+
+TICK_S = 0.05
+AFTER_STOP_S = 2.0
+"""A request that starts later than this after an abort or give-up is spending (the stock bound)."""
+LONGEST_WATCH_S = 10.0
+TEXT_KEPT = 20_000
+END_WITHIN_S = 15.0
+
+
+async def nobody_looks(turn: int) -> None:
+    """What an agent waits for is nobody's business."""
+
+
+class NetworkBroke(Exception):  # noqa: N818  it is what happened, and the history holds why
+    """The network failed in mid turn: the run stops here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is said in a turn, and the words by which it and its answer are known again."""
+
+    number: int
+    kind: StimulusKind
+    text: str
+    marker: str
+    nonce: str
+
+    @property
+    def words(self) -> str:
+        """The message as the agent gets it."""
+        return f"{self.marker} {self.text}"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a turn may take; real seconds, not stretched."""
+
+    turn_s: float
+    start_s: float
+    start_up_s: float
+    exit_s: float = 0.0
+    """So long the agent takes to end when its answer has come, as ever."""
+
+
+@dataclass
+class TurnPlayer:
+    """Plays the messages of one run, one after the other."""
+
+    session: Session
+    history: History
+    nemesis: Nemesis
+    positions: Positions
+    watchdog: Watchdog
+    clock: Clock
+    bounds: Bounds
+    stays: bool
+    """Whether the agent lives on between messages (a service), so that it may go on spending after a stop."""
+    look: Callable[[], None] = lambda: None
+    """Called before the end of a turn is written down: what its tools have done by then comes first."""
+    hung: Callable[[int], Awaitable[None]] = nobody_looks
+    """Called with the turn that is over its time, before anything is ended."""
+    sessions: list[Session] = field(default_factory=list)
+    """Those that are open, for whoever must find the agent's processes."""
+    beside: "TurnPlayer | None" = None
+    """Who plays the turn in whose middle this one is given."""
+    at_work: bool = False
+    frozen_before_s: float = 0.0
+
+    async def play(self, message: Message, *, first: bool, during: Mapping[int, Message] | None = None) -> None:
+        """Hand over one message, wait until its turn is over, heal; `during` it others, when the nemesis says so.
+
+        Raises:
+            NetworkBroke: the harness's own network failed.
+            AgentError: the agent cannot be run as its spec says.
+        """
+        self.positions.begin(message.number, message.marker)
+        await self.nemesis.before_turn(message.number)
+        self.history.add(
+            StimulusGiven(
+                turn=message.number,
+                stimulus=message.kind,
+                marker=message.marker,
+                nonce=message.nonce,
+                text=message.text,
+            )
+        )
+        async with _Others(self, during or {}) as others:
+            outcome = await self._said(message, first, others)
+            self.look()
+            self.history.add(_ended(message.number, outcome))
+            if outcome.ended in ("aborted", "gave up"):
+                await self._watch_after_stop(message.number)
+            self.positions.end(message.number)
+            await self.nemesis.after_turn(message.number)
+
+    async def _said(self, message: Message, first: bool, others: "_Others") -> Outcome:
+        kind = "user" if message.kind == "recovery" else message.kind
+        self.frozen_before_s = self.nemesis.frozen_s
+        saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
+        given_s = self.clock.now()
+        self.at_work = True
+        try:
+            while not saying.done():
+                if self._queues():
+                    given_s = self.clock.now()
+                await self._one_tick(saying, message.number, given_s, others)
+            return await saying
+        finally:
+            self.at_work = False
+            if not saying.done():
+                saying.cancel()
+                with contextlib.suppress(asyncio.CancelledError, AgentError):
+                    await saying
+
+    def _queues(self) -> bool:
+        """Whether the agent may be at work on the turn before this one first: then its own time has not begun."""
+        return self.beside is not None and self.beside.at_work
+
+    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, others: "_Others") -> None:
+        if self.beside is not None:  # what people do is asked of whoever plays the first of the two
+            await asyncio.wait({saying}, timeout=TICK_S)
+        else:
+            demand = asyncio.create_task(self.nemesis.demands.get())
+            message = asyncio.create_task(self.nemesis.messages.get())
+            try:
+                await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+                if message.done():
+                    others.give(message.result())
+                if demand.done():
+                    await self._obey(*demand.result(), turn=turn)
+            finally:
+                demand.cancel()
+                message.cancel()
+        if saying.done():
+            return
+        if self.nemesis.broken.is_set():
+            await self._end(saying, grace_s=0.5)
+            raise NetworkBroke
+        if self._overdue(turn, given_s):
+            await self.hung(turn)
+            await self._end(saying)
+
+    async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
+        if demand == "abort":
+            self.history.add(AbortSent(turn=turn))
+            await self.session.abort()
+        else:
+            self.history.add(GaveUp(turn=turn, after_s=after_s))
+            await self.session.give_up()
+
+    def _overdue(self, turn: int, given_s: float) -> bool:
+        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s + self.nemesis.frozen_s - self.frozen_before_s
+        if now < self.nemesis.dying_until_s:
+            return False
+        first = self._first_request(turn)
+        if first is None and not self.nemesis.keeps_requests_away:
+            bound = self.bounds.start_s + slack
+            if now - given_s > bound:
+                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s))
+                return True
+            return False
+        start = first if first is not None else given_s + self.bounds.start_up_s
+        late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
+        if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
+            return False
+        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s))
+        return True
+
+    def _answered(self, turn: int) -> bool:
+        """Whether the last of its calls brought the final words, so that all that is missing is its end."""
+        mine = {event.call for event in self.history.of(RequestArrived) if event.turn == turn and not event.background}
+        last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
+        return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
+
+    def _first_request(self, turn: int) -> float | None:
+        return next((event.at_s for event in self.history.of(RequestArrived) if event.turn == turn), None)
+
+    async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
+        await self.session.end_turn(grace_s)
+        await asyncio.wait({saying}, timeout=END_WITHIN_S)
+
+    async def _watch_after_stop(self, turn: int) -> None:
+        """Give a stopped agent the time in which it would show that it goes on spending."""
+        if not self.stays:
+            return
+        stopped_s = self.clock.now()
+        while not self.nemesis.broken.is_set():
+            waited = self.clock.now() - stopped_s
+            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s
+            spent = any(
+                event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
+            )
+            if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self._busy(turn)):
+                return
+            await self.clock.sleep(TICK_S)
+
+    def _busy(self, turn: int) -> bool:
+        """Whether a call is open, or a tool of this turn still runs: what the agent does next will show."""
+        mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
+        done = {event.token for event in mine if event.phase == "done"}
+        return bool(self.nemesis.open_calls) or any(event.token not in done for event in mine)
+
+
+class _Others:
+    """Messages that are given while a turn is under way; on the way out they are waited for, or ended with it."""
+
+    def __init__(self, player: TurnPlayer, messages: Mapping[int, Message]) -> None:
+        self._player, self._messages = player, messages
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def give(self, number: int) -> None:
+        """Hand over the message of this turn, now."""
+        if number in self._messages:
+            self._tasks.append(asyncio.create_task(self._play(self._messages[number])))
+
+    async def _play(self, message: Message) -> None:
+        session = self._player.session.beside()
+        if session is None:
+            return
+        self._player.sessions.append(session)
+        try:
+            player = replace(self._player, session=session, beside=self._player, at_work=False)
+            await player.play(message, first=False)
+        finally:
+            self._player.sessions.remove(session)
+
+    async def __aenter__(self) -> "_Others":
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is not None:
+            for task in self._tasks:
+                task.cancel()
+        done = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for wrong in done:
+            if kind is None and isinstance(wrong, BaseException):
+                raise wrong
+
+
+def _ended(turn: int, outcome: Outcome) -> TurnEnded:
+    return TurnEnded(
+        turn=turn,
+        ended=outcome.ended,
+        answer=outcome.answer[-TEXT_KEPT:],
+        error=outcome.error[-TEXT_KEPT:],
+        exit_code=outcome.exit_code,
+        status=outcome.status,
+        raised=outcome.raised,
+        stdout=outcome.stdout[-TEXT_KEPT:],
+        stderr=outcome.stderr[-TEXT_KEPT:],
+    )

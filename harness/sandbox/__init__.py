@@ -1,0 +1,14 @@
+"""Other people's processes: started in a group of their own, known by a mark, all ended at the end.
+
+tree = Tree("campaign/run")
+owned = await tree.start(["agent", "hello"], env=env, cwd=folder, log=folder / "agent.log")
+exit_code = await owned.finished()
+await tree.end()                       # tools that ran away from it too
+"""
+
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
+from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sandbox.started import Started, what_imports, what_runs
+from wedgehog.harness.sandbox.watchdog_process import Warden
+
+__all__ = ["RUN_VARIABLE", "Owned", "Started", "Tree", "Warden", "carrying", "end_all", "what_imports", "what_runs"]

@@ -1,0 +1,129 @@
+"""A small disk for one agent, which can be made full and be given room again, without root: see `mounting`.
+
+disk = SmallDisk(run_folder, [home, session_dir])
+await disk.open("campaign/run/agent")
+argv = disk.argv(["agent", "hello"], cwd)         # the agent, on it
+proof = await disk.fill(free_bytes=0)             # from here on writing there fails: ENOSPC
+await disk.relieve()
+"""
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
+from wedgehog.harness.sandbox.mounting import DONE, LARGE, PAGE, READY
+
+PROGRAM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mounting.py")))
+WITHIN_S = 10.0
+
+
+class NoDisk(Exception):  # noqa: N818  it names what there is not
+    """A small disk cannot be had; one line."""
+
+
+class SmallDisk:
+    """One tmpfs over several folders of one agent; nobody else sees it."""
+
+    def __init__(self, place: Path, folders: Sequence[Path]) -> None:
+        """It will be mounted below `place`, and lies over `folders` for whoever is started on it."""
+        self._disk, self._folders = place.absolute() / "disk", [folder.absolute() for folder in folders]
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def open(self, mark: str) -> None:
+        """Make it; what lies in the folders is copied. Its keeper carries `mark`. Errors: NoDisk."""
+        self._process = await asyncio.create_subprocess_exec(
+            *PROGRAM,
+            "hold",
+            str(self._disk),
+            *map(str, self._folders),
+            env={RUN_VARIABLE: mark},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if await self._heard() != READY:
+            raise NoDisk(f"no small disk can be made here: {why_no_disk() or 'it did not say why'}")
+
+    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
+        """What to start, so that it becomes `command` on the disk; its pid, signals and exit code are the command's."""
+        return [*PROGRAM, "enter", str(self._pid), str(cwd), *command]
+
+    def outside(self, path: Path) -> Path:
+        """Where a file of the agent's is for us."""
+        below = any(path.is_relative_to(folder) for folder in self._folders)
+        return Path(f"/proc/{self._pid}/root{path}") if below and self._process is not None else path
+
+    async def fill(self, free_bytes: int) -> str:
+        """Leave room for `free_bytes` (in whole pages) and no more; how that is known, empty where it is not."""
+        if await self._asked(free_bytes) != DONE:
+            return ""
+        size = free_bytes // PAGE * PAGE + 1
+        return f"a file of {size} bytes could not be written: ENOSPC" if self._refuses(size) else ""
+
+    async def relieve(self) -> None:
+        """Give it room again."""
+        await self._asked(LARGE)
+
+    async def close(self) -> None:
+        """Its keeper ends, and with the last process on it the disk."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    @property
+    def _pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
+    async def _asked(self, free_bytes: int) -> str:
+        assert self._process is not None and self._process.stdin is not None  # noqa: S101  it is open
+        self._process.stdin.write(b"%d\n" % free_bytes)
+        return await self._heard()
+
+    async def _heard(self) -> str:
+        assert self._process is not None and self._process.stdout is not None  # noqa: S101  it was started
+        with suppress(TimeoutError):
+            return (await asyncio.wait_for(self._process.stdout.readline(), WITHIN_S)).decode().strip()
+        return ""
+
+    def _refuses(self, size: int) -> bool:
+        probe = self.outside(self._folders[0]) / f".wedgehog-probe-{self._pid}"
+        try:
+            handle = os.open(probe, os.O_WRONLY | os.O_CREAT)
+        except OSError as wrong:
+            return wrong.errno == errno.ENOSPC
+        try:
+            os.posix_fallocate(handle, 0, size)
+        except OSError as wrong:
+            return wrong.errno == errno.ENOSPC
+        finally:
+            os.close(handle)
+            probe.unlink(missing_ok=True)
+        return False
+
+
+@cache
+def why_no_disk() -> str:
+    """Why no small disk can be made on this system; empty where one can. Tried once."""
+    if sys.platform != "linux":
+        return "a small disk needs the user namespaces of Linux"
+    with tempfile.TemporaryDirectory(prefix="wedgehog-disk-") as folder:
+        Path(folder, "home").mkdir()
+        words = [*PROGRAM, "hold", f"{folder}/disk", f"{folder}/home"]
+        try:
+            tried = subprocess.run(words, input="0\n", capture_output=True, text=True, timeout=WITHIN_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as wrong:
+            return f"user namespaces: {wrong}"
+    if tried.stdout.split() == [READY, DONE]:
+        return ""
+    said = tried.stderr.strip().splitlines()
+    return f"user namespaces do not work here: {said[-1] if said else f'exit code {tried.returncode}'}"

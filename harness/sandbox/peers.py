@@ -1,0 +1,82 @@
+"""With whom processes talk: their open TCP connections, by the name of the link that each one crosses."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from wedgehog.harness.network.base import Address
+from wedgehog.harness.network.tcp_diag import KernelCounts
+
+GONE = ("LISTEN", "TIME_WAIT", "CLOSE", "NONE")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One connection of one process."""
+
+    pid: int
+    link: str
+    """Its link's name; `channel` for one that came to the process; empty for one to somebody else."""
+    local: str
+    remote: str
+    state: str
+    sent: int | None = None
+    """Bytes, as the kernel counts them, where it tells."""
+    received: int | None = None
+    unread: int | None = None
+    """Bytes that have arrived and that it has not read."""
+
+    @property
+    def name(self) -> str:
+        """The link, or the address."""
+        return self.link or self.remote
+
+
+def peers_of(
+    processes: Iterable[psutil.Process], links: Mapping[str, Address], hosts: Mapping[Address, str] | None = None
+) -> list[Peer]:
+    """Every connection of these processes that is still open at one end at least.
+
+    `hosts`: the links by the addresses at which an agent with a network of its own finds them.
+    """
+    by_address = {address: name for name, address in links.items()} | dict(hosts or {})
+    view = KernelCounts.open()
+    if view is None:
+        return list(_peers(processes, by_address, {}))
+    with closing(view), suppress(OSError):
+        counts = {(count.local, count.remote): (count.sent, count.received, count.unread) for count in view.sockets()}
+        return list(_peers(processes, by_address, counts))
+    return list(_peers(processes, by_address, {}))
+
+
+Counts = Mapping[tuple[Address, Address], tuple[int, int, int]]
+
+
+def _peers(processes: Iterable[psutil.Process], links: Mapping[Address, str], counts: Counts) -> Iterator[Peer]:
+    found = [(process.pid, conn) for process in processes for conn in _connections(process)]
+    served = {conn.laddr[1] for _, conn in found if conn.status == "LISTEN"}
+    for pid, conn in found:
+        if not conn.raddr or conn.status in GONE:
+            continue
+        local, remote = _address(conn.laddr), _address(conn.raddr)
+        link = links.get(remote, "channel" if local[1] in served else "")
+        yield Peer(pid, link, _text(local), _text(remote), conn.status, *counts.get((local, remote), ()))
+
+
+def _connections(process: psutil.Process) -> list[Any]:
+    with suppress(psutil.Error, OSError):
+        return list(process.net_connections(kind="tcp"))
+    return []
+
+
+def _address(found: tuple[str, int]) -> Address:
+    host, port = found[0], found[1]
+    return host.removeprefix("::ffff:"), port
+
+
+def _text(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,90 @@
+"""What a process looks like from outside, without touching it: what runs, since when, and what it is doing."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from wedgehog.harness.sandbox.cleanup import carrying
+
+WORD_CHARS = 300
+"""Of each word of a command line as much is kept: an agent's prompt may be one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """One process, as it was in one moment."""
+
+    pid: int
+    parent: int
+    argv: tuple[str, ...]
+    executable: str
+    state: str
+    """psutil's word: sleeping, running, disk-sleep, stopped, zombie …"""
+    waits_in: str
+    """The kernel's function in which it sleeps (Linux), where it may be read."""
+    cpu_s: float
+    age_s: float
+    threads: int
+    cwd: str = ""
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it is a Python interpreter."""
+        return Path(self.executable).name.lower().startswith(("python", "pypy"))
+
+
+def tree_of(mark: str, leaders: Iterable[int]) -> list[psutil.Process]:
+    """The leaders, what is below them, and whatever carries the mark; the leaders first."""
+    found: dict[int, psutil.Process] = {}
+    for pid in leaders:
+        with suppress(psutil.Error):
+            leader = psutil.Process(pid)
+            found |= {process.pid: process for process in (leader, *leader.children(recursive=True))}
+    found |= {process.pid: process for process in carrying(mark) if process.pid not in found}
+    return list(found.values())
+
+
+def portraits(processes: Iterable[psutil.Process], now_s: float) -> list[Portrait]:
+    """Those that can still be looked at; `now_s` is the time since the epoch."""
+    return list(_portraits(processes, now_s))
+
+
+def _portraits(processes: Iterable[psutil.Process], now_s: float) -> Iterator[Portrait]:
+    for process in processes:
+        with suppress(psutil.Error, OSError), process.oneshot():
+            cpu = process.cpu_times()
+            yield Portrait(
+                pid=process.pid,
+                parent=process.ppid(),
+                argv=tuple(word[:WORD_CHARS] for word in process.cmdline()),
+                executable=_quietly(process, "exe") or process.name(),
+                state=process.status(),
+                waits_in=_waits_in(process.pid),
+                cpu_s=round(cpu.user + cpu.system, 2),
+                age_s=round(max(0.0, now_s - process.create_time()), 2),
+                threads=process.num_threads(),
+                cwd=_quietly(process, "cwd"),
+            )
+
+
+def environment(process: psutil.Process) -> Mapping[str, str]:
+    """What it was started with; empty where that may not be read."""
+    with suppress(psutil.Error, OSError):
+        return process.environ()
+    return {}
+
+
+def _quietly(process: psutil.Process, what: str) -> str:
+    with suppress(psutil.Error, OSError):
+        return str(getattr(process, what)())
+    return ""
+
+
+def _waits_in(pid: int) -> str:
+    with suppress(OSError):
+        found = Path(f"/proc/{pid}/wchan").read_text(encoding="utf-8")
+        return "" if found == "0" else found
+    return ""

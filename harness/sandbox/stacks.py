@@ -1,0 +1,198 @@
+"""Where the threads of other people's processes stand, where that can be had without their help.
+
+Python: by `py-spy`, which reads another process's memory (the kernel may forbid it). Node: by its own report, where it
+was started with `--report-on-signal`; no other process gets a signal.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wedgehog.harness.sandbox.process_info import Portrait
+
+LANGUAGE = re.compile(r"^<|^node:|[/\\]lib[/\\]python[\d.]+[/\\](?!site-packages|dist-packages)")
+"""Files of the language itself."""
+INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|node_modules)[/\\]")
+"""Files of a package that was installed."""
+LOOPS = re.compile(r"[/\\](selectors|socketserver|base_events|_run|threading)\.py$")
+"""Where a main thread stands that waits for events, or for its other threads."""
+LOOK_EVERY_S = 0.05
+TRY_S = 10.0
+PRIVATE = ("environmentVariables", "sharedObjects", "userLimits")
+"""What of a report of Node's is nobody's business, or of no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call under way."""
+
+    function: str
+    file: str
+    line: int
+
+    @property
+    def strangeness(self) -> int:
+        """0: somebody's own program, 1: an installed package, 2: the language."""
+        return 2 if LANGUAGE.search(self.file) else 1 if INSTALLED.search(self.file) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread, its innermost call first."""
+
+    name: str
+    frames: tuple[Frame, ...]
+
+    def __str__(self) -> str:
+        """`thread MainThread in agent.py:41 recv`: the agent's own line, and what it called in the end."""
+        if not self.frames:
+            return f"thread {self.name}"
+        at = min(self.frames, key=lambda frame: frame.strangeness)
+        return f"thread {self.name} in {Path(at.file).name}:{at.line} {self.frames[0].function}"
+
+
+def telling_thread(threads: Sequence[Thread]) -> Thread | None:
+    """The one that says most: the main one; where that only waits for events, the youngest other one in own code."""
+    at_work = [thread for thread in threads if thread.frames]
+    main = next((thread for thread in at_work if thread.name.lower() in ("mainthread", "main")), None)
+    if main is not None and not LOOPS.search(main.frames[0].file):
+        return main
+    own = [thread for thread in at_work if thread is not main and min(it.strangeness for it in thread.frames) == 0]
+    return next(iter([*own, *([main] if main is not None else at_work)]), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The threads of one process; none where `why_not` says why."""
+
+    pid: int
+    by: str
+    threads: tuple[Thread, ...] = ()
+    why_not: str = ""
+
+
+def py_spy() -> str | None:
+    """The program, beside our Python or on the PATH."""
+    return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
+
+
+def why_no_stacks() -> str:
+    """Why no stack of a Python process can be had on this machine; empty where they can. It tries to have ours."""
+    program = py_spy()
+    if program is None:
+        return "stacks of Python agents need py-spy: pip install 'wedgehog[forensics]'"
+    asked = [program, "dump", "--nonblocking", "--pid", str(os.getpid())]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=TRY_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as wrong:
+        return f"py-spy does not run: {wrong}"
+    lines = done.stderr.strip().splitlines()
+    return "" if done.returncode == 0 else f"py-spy may not look: {lines[0][:200] if lines else 'it said nothing'}"
+
+
+async def python_stacks(pid: int, within_s: float) -> Stacks:
+    """The threads of a Python process."""
+    program = py_spy()
+    if program is None:
+        return Stacks(pid, "py-spy", why_not="py-spy is not installed")
+    asked = await asyncio.create_subprocess_exec(
+        program,
+        *("dump", "--json", "--pid", str(pid)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await asyncio.wait_for(asked.communicate(), within_s)
+    except TimeoutError:
+        return Stacks(pid, "py-spy", why_not=f"py-spy did not answer within {within_s:g} s")
+    finally:
+        with suppress(ProcessLookupError):
+            asked.kill()
+            await asked.wait()
+    return _told(pid, out, err)
+
+
+def _told(pid: int, out: bytes, err: bytes) -> Stacks:
+    try:
+        threads = tuple(_thread(thread) for thread in json.loads(out))
+    except (ValueError, KeyError, TypeError):
+        lines = err.decode("utf-8", "replace").strip().splitlines()
+        return Stacks(pid, "py-spy", why_not=lines[0][:200] if lines else "py-spy said nothing")
+    return Stacks(pid, "py-spy", threads)
+
+
+def _thread(told: Mapping[str, Any]) -> Thread:
+    frames = tuple(Frame(str(f["name"]), str(f["filename"]), int(f["line"])) for f in told["frames"])
+    return Thread(str(told.get("thread_name") or told["thread_id"]), frames)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """How a Node process is asked for its report."""
+
+    number: signal.Signals
+    folder: Path
+    name: str
+
+
+def reports_on(portrait: Portrait, environment: Mapping[str, str]) -> NodeReport | None:
+    """How this process is asked, if it was started so that it answers."""
+    if not Path(portrait.executable).name.startswith("node"):
+        return None
+    with suppress(ValueError):
+        words = [*portrait.argv[1:], *shlex.split(environment.get("NODE_OPTIONS", ""))]
+        if "--report-on-signal" not in words:
+            return None
+        given = dict(
+            word.removeprefix("--").split("=", 1) for word in words if word.startswith("--report-") and "=" in word
+        )
+        folder = Path(portrait.cwd) / given.get("report-directory", given.get("report-dir", ""))
+        name = given.get("report-filename", f"report.*.{portrait.pid}.*.json")
+        return NodeReport(signal.Signals[given.get("report-signal", "SIGUSR2")], folder, name)
+    return None
+
+
+async def node_stacks(
+    pid: int,
+    ask: NodeReport,
+    within_s: float,
+    tell: Callable[[int, int], None],
+    sleep: Callable[[float], Awaitable[None]],
+) -> tuple[Stacks, dict[str, Any]]:
+    """The main thread of a Node process, and its whole report; `tell(pid, signal)` sends the signal."""
+    before = {path: path.stat().st_mtime_ns for path in ask.folder.glob(ask.name)}
+    with suppress(OSError):
+        tell(pid, ask.number)
+    waited_s = 0.0
+    while waited_s < within_s:
+        for path in ask.folder.glob(ask.name):
+            with suppress(OSError, ValueError):
+                if before.get(path) != path.stat().st_mtime_ns:
+                    report = json.loads(path.read_text(encoding="utf-8"))
+                    return Stacks(pid, "node report", (_javascript(report),)), _public(report)
+        await sleep(LOOK_EVERY_S)
+        waited_s += LOOK_EVERY_S
+    return Stacks(pid, "node report", why_not=f"no report within {within_s:g} s"), {}
+
+
+def _javascript(report: Mapping[str, Any]) -> Thread:
+    lines = report.get("javascriptStack", {}).get("stack", [])
+    found = (re.match(r"(?:at )?(.*?) ?\(?([^() ]+):(\d+):\d+\)?$", str(line).strip()) for line in lines)
+    frames = (Frame(match[1] or "<anonymous>", match[2], int(match[3])) for match in found if match)
+    return Thread("main", tuple(frames))
+
+
+def _public(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in report.items() if key not in PRIVATE}

@@ -1,0 +1,85 @@
+"""The words in which a scenario describes the tools of our host, and its database."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from wedgehog.harness.scenario.document import BadValue
+
+KINDS = ("string", "number", "integer", "boolean", "array", "object")
+NO_LESS_THAN_0 = Field(ge=0, allow_inf_nan=False)
+
+
+class _Words(BaseModel):
+    """Unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class HostTool(_Words):
+    """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the story's."""
+
+    says: str = ""
+    """What it says of itself to the model."""
+    input: dict[str, Any] = {}
+    """Its parameters: a JSON type (`string`, optional as `"string?"`), or a JSON Schema of the parameter."""
+    answer: str = "done"
+    """Its result."""
+    delay_s: Annotated[float, NO_LESS_THAN_0] = 0
+    """How long it works."""
+    error: str | None = None
+    """It always fails, with these words."""
+
+    @field_validator("input")
+    @classmethod
+    def _known_kinds(cls, given: dict[str, Any]) -> dict[str, Any]:
+        for name, kind in given.items():
+            if isinstance(kind, dict):
+                continue
+            if not isinstance(kind, str) or kind.removesuffix("?") not in KINDS:
+                expected = f"expected {', '.join(KINDS)} (with ? where it may be left out), or a JSON Schema"
+                raise BadValue(f"{name}: {expected}, found {kind!r}")
+        return given
+
+    @property
+    def schema_of_input(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        required = [name for name, kind in self.input.items() if not (isinstance(kind, str) and kind.endswith("?"))]
+        return {
+            "type": "object",
+            "properties": {
+                name: kind if isinstance(kind, dict) else {"type": kind.removesuffix("?")}
+                for name, kind in self.input.items()
+            },
+            "required": required,
+        }
+
+
+def _tool_name(name: str) -> str:
+    """MCP and every provider take these names."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):
+        raise BadValue(f"a tool's name is a word of at most 48 letters, digits, _ and -, found {name!r}")
+    return name
+
+
+class HostStore(_Words):
+    """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the story's."""
+
+    latency_s: Annotated[float, NO_LESS_THAN_0] = 0.05
+
+
+def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
+    """The tools, if their names can be told from a shell's and from each other.
+
+    Raises:
+        BadValue: a name that no provider takes, that means the agent's own shell, or that ends like another one.
+    """
+    for name in given:
+        _tool_name(name)
+        if name == "shell":
+            raise BadValue("`shell` means the agent's own shell: give the tool another name")
+        longer = next((other for other in given if other != name and other.endswith(name)), None)
+        if longer is not None:
+            raise BadValue(f"{longer!r} ends in {name!r}, and a tool is known by how its name ends: rename one")
+    return given

@@ -1,0 +1,469 @@
+"""A story with a fault and what must hold: the scenario file, validated.
+
+Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.fake_llm.script.items import ReplyWords
+from wedgehog.harness.faults.actor.disk_full import DiskFull
+from wedgehog.harness.faults.actor.speak import Speak
+from wedgehog.harness.faults.base import Fault, parse_fault
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.record.verdict import Status
+from wedgehog.harness.scenario.document import BadFile, BadValue, load
+from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
+from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE, misfit
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
+
+NON_NEGATIVE = Field(ge=0)
+AGENT = "agent"
+"""The link whose faults hit the agent's processes."""
+LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
+
+ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
+"""A `wedgehog-pipe --name NAME` of the agent's own."""
+
+
+class Words(BaseModel):
+    """A mapping in a file: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WakeUp(Words):
+    """The agent's own timer fires."""
+
+    fires: PositiveInt = 1
+
+
+def _beside(name: str) -> str:
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        here = f"planted/{PurePosixPath(name).name}"
+        raise BadValue(f"expected a file beside the scenario, such as {here}, found {name!r}")
+    return name
+
+
+Beside = Annotated[str, AfterValidator(_beside)]
+"""A file named by its path from the scenario's folder."""
+
+
+class TurnWords(Words):
+    """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
+
+    user: str | None = None
+    wake_up: WakeUp | None = None
+    resume: str | None = None
+    append: Beside | None = None
+    """Lines that somebody appends to the session file before this turn."""
+    during: "AtWords | None" = None
+    """Said while an earlier turn is under way, when that trigger of it is met."""
+    model: list[ReplyWords] = []
+
+    @model_validator(mode="after")
+    def _one_stimulus(self) -> "TurnWords":
+        if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
+            raise BadValue("a turn has exactly one of user, wake_up and resume")
+        if self.during is not None and self.append is not None:
+            raise BadValue("nobody appends to a session in the middle of a turn", "append")
+        if self.during is not None and self.during.phase in ("connect", "request"):
+            raise BadValue("a message is given at headers, body, middle, terminal or linger", "during", "phase")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What the agent is told."""
+        return self.user or self.resume or "Look after your scheduled work."
+
+    @property
+    def stimulus(self) -> Literal["user", "wake_up", "resume"]:
+        """What kind of stimulus it is."""
+        return "user" if self.user is not None else "resume" if self.resume is not None else "wake_up"
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The scripted replies."""
+        return tuple(words.reply() for words in self.model)
+
+
+class AtWords(Words):
+    """When a fault strikes."""
+
+    turn: PositiveInt = 1
+    step: PositiveInt = 1
+    attempt: PositiveInt = 1
+    event: Annotated[int, NON_NEGATIVE] | None = None
+    byte: Annotated[int, NON_NEGATIVE] | None = None
+    phase: Phase | None = None
+    tool: PositiveInt | None = None
+    query: PositiveInt | None = None
+    chat: Literal["poll", "send"] | None = None
+    when: Literal["started", "done"] = "started"
+    session: Literal["written"] | None = None
+    model_name: str | None = None
+    after_s: Annotated[float, NON_NEGATIVE] | None = None
+    on: Literal["main", "background"] = "main"
+
+    @model_validator(mode="after")
+    def _one_spot(self) -> "AtWords":
+        if self.event is not None and self.byte is not None:
+            raise BadValue("a trigger has either event or byte", "byte")
+        for spot in ("event", "byte", "phase", "tool"):
+            if self.session is not None and getattr(self, spot) is not None:
+                raise BadValue(f"a trigger has either session or {spot}", spot)
+        return self
+
+    def trigger(self) -> Trigger:
+        """The same as a value of the plan."""
+        return Trigger(**self.model_dump())
+
+
+class HealWords(Words):
+    """When the harm is taken away."""
+
+    after_s: Annotated[float, NON_NEGATIVE]
+
+
+TurnWords.model_rebuild()
+
+
+class FaultWords(Words):
+    """One line of the fault plan."""
+
+    link: str = "llm"
+    at: AtWords = AtWords()
+    do: Any
+    times: PositiveInt | Literal["always"] = 1
+    sticks_to: Literal["call", "connection", "link"] = "call"
+    heal: HealWords | None = None
+
+    @model_validator(mode="after")
+    def _known(self) -> "FaultWords":
+        if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
+            raise BadValue(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
+        try:
+            fault = parse_fault(self.do)
+        except ValueError as wrong:
+            raise BadValue(str(wrong), "do") from None
+        _fits(fault, self)
+        return self
+
+    def planned(self) -> PlannedFault:
+        """The same as a value of the plan."""
+        return PlannedFault(
+            self.link,
+            self.at.trigger(),
+            parse_fault(self.do),
+            ALWAYS if self.times == "always" else self.times,
+            self.sticks_to,
+            self.heal.after_s if self.heal else None,
+        )
+
+
+def _fits(fault: Fault, words: FaultWords) -> None:
+    if fault.name == "give_up" and words.link != "channel":
+        raise BadValue("give_up is something the front end does: write `link: channel`", "link")
+    if fault.family == "reply" and words.link != "llm":
+        raise BadValue(f"{fault.name} is something the model says: write `link: llm`", "link")
+    if fault.name in ("refuse", "down") and words.at.phase not in (None, "connect"):
+        raise BadValue(f"{fault.name} strikes connections: write `phase: connect`", "at", "phase")
+    _aimed(fault, words)
+    if wrong := misfit(fault, words.link, words.at.trigger()):
+        raise BadValue(wrong[0], *wrong[1])
+
+
+def _aimed(fault: Fault, words: FaultWords) -> None:
+    """Faults on processes, and the triggers that are theirs alone, go together."""
+    if not isinstance(fault, ProcessFault):
+        if words.link == AGENT and fault.name != "abort":
+            raise BadValue(f"{fault.name} is nothing that is done to processes: it has another link", "link")
+        if words.at.session is not None or (words.at.phase == "linger" and fault.family != "wire"):
+            key = "session" if words.at.session is not None else "phase"
+            raise BadValue(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
+        return
+    server = getattr(fault, "whom", "") == "server"
+    if words.link != (HOST if server else AGENT):
+        hint = "" if server or words.link != HOST else ", or `whom: server`"
+        raise BadValue(f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link")
+    if words.at.phase in ("connect", "request"):
+        raise BadValue("a fault on processes strikes at headers, body, middle, terminal or linger", "at", "phase")
+
+
+class PageWords(Words):
+    """A page of the page server behind `tool:web`."""
+
+    text: str = ""
+    bytes: Annotated[int, NON_NEGATIVE] = 0
+    """The page is padded to this many bytes."""
+    delay_s: Annotated[float, NON_NEGATIVE] = 0
+    redirect: str | None = None
+    status: Annotated[int, Field(ge=200, le=599)] = 200
+    stall: Literal["forever"] | None = None
+
+
+class FailWords(Words):
+    """`{fail: [names]}`: red, with exactly these invariants violated."""
+
+    fail: list[str] = Field(min_length=1)
+
+
+Expect = Literal["pass", "inconclusive", "error"] | FailWords
+
+
+def _off(value: Any) -> Any:
+    """`name: off` and `name: "off: reason"` switch a stock invariant off; a bare `name:` asks for it as it is."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        if value == "off" or value.startswith("off:"):
+            return None
+        raise BadValue(f"expected parameters or `off: reason`, found {value!r}")
+    return value
+
+
+InvariantWords = Annotated[dict[str, float | bool | str] | None, BeforeValidator(_off)]
+
+
+def _link(text: str) -> str:
+    if not re.fullmatch(r"https://[^\s/]+\.[^\s/]+/\S+", text):
+        raise BadValue(f"expected the address of a public report, https://…, found {text!r}")
+    return text
+
+
+Link = Annotated[str, AfterValidator(_link)]
+
+
+class Scenario(Words):
+    """One scenario file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    why: str = Field(min_length=1)
+    tags: list[str] = []
+    turns: list[TurnWords] = Field(min_length=1)
+    faults: list[FaultWords] = []
+    web: dict[str, PageWords] = {}
+    tools: Annotated[dict[str, HostTool], AfterValidator(check_names)] = {}
+    """The tools of our tool host."""
+    store: HostStore | None = None
+    """Our database."""
+    session: Beside | None = None
+    """A session to start from."""
+    invariants: dict[str, InvariantWords] = {}
+    time_scale: PositiveFloat = 1
+    report: str = ""
+    """What the incident's report measured, in its own words; shown beside the measured time."""
+    seen: Link = ""
+    """A public report of somebody to whom it happened."""
+    expect: dict[str, Expect] = {}
+
+    @model_validator(mode="after")
+    def _turns_exist(self) -> "Scenario":
+        for index, words in enumerate(self.faults):
+            if words.at.turn > len(self.turns):
+                there = "is only 1 turn" if len(self.turns) == 1 else f"are only {len(self.turns)} turns"
+                raise BadValue(f"there {there}", "faults", index, "at", "turn")
+        return self
+
+    @model_validator(mode="after")
+    def _something_is_there(self) -> "Scenario":
+        for index, words in enumerate(self.faults):
+            if words.link in (HOST, PIPE) and not self.tools:
+                raise BadValue("our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link")
+            if words.link == STORE and self.store is None:
+                raise BadValue("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
+        return self
+
+    @model_validator(mode="after")
+    def _said_during_an_earlier_turn(self) -> "Scenario":
+        beside = {number for number, turn in enumerate(self.turns, 1) if turn.during is not None}
+        for number in beside:
+            of = self.turns[number - 1].during
+            if of is not None and of.turn >= number:
+                raise BadValue("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+        for index, words in enumerate(self.faults):
+            if words.at.turn in beside and parse_fault(words.do).name in ("abort", "give_up"):
+                raise BadValue("stopping one of two turns at once is not told apart", "faults", index, "at", "turn")
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_close(self) -> "Scenario":
+        """Toxiproxy's link either resets or closes: it cannot do both in one run."""
+        cuts = [(i, fault) for i, words in enumerate(self.faults) if isinstance(fault := parse_fault(words.do), Cut)]
+        for index, fault in cuts:
+            if fault.then != cuts[0][1].then:
+                raise BadValue("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
+        return self
+
+    def plan(self, time_scale: float) -> FaultPlan:
+        """The fault plan, in real seconds."""
+        return FaultPlan(tuple(words.planned() for words in self.faults)).scaled(time_scale)
+
+    @property
+    def tools_called(self) -> frozenset[str]:
+        """Names of the tools that the script calls; `shell` is a role."""
+        replies = (reply for turn in self.turns for reply in turn.replies)
+        return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
+
+    @property
+    def planted(self) -> Mapping[tuple[str | int, ...], str]:
+        """The files beside it that go into the agent's session, by the place where each is named."""
+        named: dict[tuple[str | int, ...], str | None] = {("session",): self.session}
+        named |= {("turns", index, "append"): turn.append for index, turn in enumerate(self.turns)}
+        return {place: name for place, name in named.items() if name is not None}
+
+    @property
+    def uses_wake_up(self) -> bool:
+        """Whether the agent's own timer must fire."""
+        return any(turn.wake_up is not None for turn in self.turns)
+
+    @property
+    def needs_channel(self) -> bool:
+        """Whether a front end that can give up is needed (an HTTP service)."""
+        return any(parse_fault(words.do).name == "give_up" for words in self.faults)
+
+    @property
+    def stops_turns(self) -> bool:
+        """Whether a user stops a turn, which takes a way to do so."""
+        return any(parse_fault(words.do).name == "abort" for words in self.faults)
+
+    def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
+        """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
+        found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
+        return tuple(
+            PlannedFault(AGENT, at.trigger(), Speak(number)).scaled(time_scale)
+            for number, at in found
+            if at is not None
+        )
+
+    @property
+    def speaks_twice(self) -> bool:
+        """Whether a message is given while another one is under way."""
+        return any(turn.during is not None for turn in self.turns)
+
+    @property
+    def fills_disk(self) -> bool:
+        """Whether the agent's disk is made full."""
+        return any(isinstance(parse_fault(words.do), DiskFull) for words in self.faults)
+
+    @property
+    def needs_processes(self) -> bool:
+        """Whether something is done to the agent's own processes."""
+        return any(words.link == AGENT and isinstance(parse_fault(words.do), ProcessFault) for words in self.faults)
+
+    @property
+    def harms_chat(self) -> bool:
+        """Whether a fault strikes the chat service's bytes."""
+        return any(words.link == CHAT for words in self.faults)
+
+    @property
+    def needs_background(self) -> bool:
+        """Whether a fault strikes calls beside the conversation."""
+        return any(words.at.on == "background" for words in self.faults)
+
+    @property
+    def needs_stream(self) -> bool:
+        """Whether a fault counts events, which only a streamed reply has."""
+        edits = ("error_event", "early_end", "pings_only")
+        return any(
+            words.at.event is not None
+            or (words.at.phase == "linger" and parse_fault(words.do).family == "wire")
+            or parse_fault(words.do).name in edits
+            for words in self.faults
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFile:
+    """A scenario and where it was read."""
+
+    path: Path
+    scenario: Scenario
+
+    @property
+    def family(self) -> str:
+        """The folder's name: the incident's, or `catalogue`."""
+        return self.path.parent.parent.name if self.path.parent.name == "scenarios" else self.path.parent.name
+
+    @property
+    def agents_folder(self) -> Path | None:
+        """The agents of the incident folder that the scenario lies in."""
+        for folder in (self.path.parent, self.path.parent.parent):
+            if (folder / "agents").is_dir():
+                return folder / "agents"
+        return None
+
+    @property
+    def core(self) -> bool:
+        """Played by `nox -s chaos` without `--all`."""
+        return "core" in self.scenario.tags
+
+
+def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
+    """Read one scenario file; `wrong(invariant, parameters)` says what is wrong with an invariant, or nothing.
+
+    Raises:
+        BadFile: one line with file, line and what was expected.
+    """
+    document = load(path)
+    scenario = document.into(Scenario)
+    for place, name in scenario.planted.items():
+        if not (path.parent / name).is_file():
+            raise document.error(place, f"no such file beside the scenario: {name}")
+    if wrong is not None:
+        for name, given in scenario.invariants.items():
+            if said := wrong(name, given):
+                raise document.error(("invariants", name), said)
+        for agent, expected in scenario.expect.items():
+            for name in expected.fail if isinstance(expected, FailWords) else ():
+                if said := wrong(name, None):
+                    raise document.error(("expect", agent), said)
+    return ScenarioFile(path, scenario)
+
+
+def find_scenarios(place: Path) -> Iterator[Path]:
+    """Scenario files at `place`: the file itself, or those in the folders named `scenarios` or directly in it.
+
+    Raises:
+        BadFile: nothing there.
+    """
+    if place.is_file():
+        yield place
+        return
+    if not place.is_dir():
+        raise BadFile(place, None, "no such scenario file or folder")
+    skipped = {"agents", "planted"}
+    found = sorted(path for path in place.rglob("*.yaml") if not skipped & set(path.relative_to(place).parts[:-1]))
+    if not found:
+        raise BadFile(place, None, "no scenario file (*.yaml) in this folder")
+    yield from found
+
+
+def expected_words(expect: Expect | None) -> str:
+    """`pass`, or `fail: a;b`, or empty."""
+    if expect is None:
+        return ""
+    return expect if isinstance(expect, str) else f"fail: {';'.join(sorted(expect.fail))}"
+
+
+def meets(expect: Expect, verdict: Status, violated: tuple[str, ...]) -> bool:
+    """Whether the verdict and the exact set of violated invariants are the expected ones."""
+    if isinstance(expect, FailWords):
+        return verdict == "fail" and set(violated) == set(expect.fail)
+    return verdict == expect and not violated

@@ -1,0 +1,59 @@
+"""JSON lines on loopback: how tool servers ask the harness, and how an agent asks our database."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Self
+
+from wedgehog.harness.network.base import Address
+from wedgehog.harness.network.ports import HOST
+
+LONGEST_LINE_BYTES = 64_000_000
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class LineServer:
+    """Listens on a free loopback port. An async context manager; leaving it hangs up on everybody."""
+
+    def __init__(self, talk: Talk) -> None:
+        """`talk` serves one connection; what it dies of by whoever is at the other end is the end of that one."""
+        self._talk = talk
+        self._open: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        host, port = self._listening.sockets[0].getsockname()[:2]
+        return host, port
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        self._listening = await asyncio.start_server(self._serve, HOST, 0, limit=LONGEST_LINE_BYTES)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Hang up."""
+        self._listening.close()
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  asyncio runs us in one
+        self._open.add(task)
+        try:
+            await self._talk(reader, writer)
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # it is gone, in mid word perhaps, or says what is no line of ours
+        finally:
+            self._open.discard(task)
+            with contextlib.suppress(OSError):
+                writer.close()
+
+
+def line_of(words: Mapping[str, Any]) -> bytes:
+    """One line; what JSON has no word for is said as text."""
+    return json.dumps(words, default=str).encode() + b"\n"

@@ -1,0 +1,88 @@
+"""The small connection on which a tool server asks the harness what to answer: JSON lines, on loopback, with a secret.
+
+```
+server: {"secret": "…", "pid": 4711, "way": "http"}                          harness: {"tools": […]}
+server: {"id": 1, "do": "call", "name": "weather", "arguments": {…}}          harness: {"id": 1, "text": "21 °C", …}
+```
+"""
+
+import asyncio
+import contextlib
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from wedgehog.harness.services.json_lines import LineServer, line_of
+
+HELLO_S = 10.0
+
+Asked = Callable[["Server", Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(eq=False)
+class Server:
+    """A tool server that has said hello."""
+
+    pid: int
+    way: str
+    ready: "asyncio.Future[int]"
+    """The port it serves at, once it does (0 over stdio)."""
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Control:
+    """Where the servers of one run call. An async context manager."""
+
+    def __init__(self, tools: list[dict[str, Any]], asked: Asked) -> None:
+        """`tools` are told to every server; `asked(server, question)` answers it."""
+        self._tools, self._asked = tools, asked
+        self.secret = secrets.token_hex(16)
+        self.servers: list[Server] = []
+        """Those that are connected."""
+        self.came: asyncio.Queue[Server] = asyncio.Queue()
+        self._lines = LineServer(self._talk)
+
+    @property
+    def address(self) -> str:
+        """What a server must be told: `host:port:secret`."""
+        host, port = self._lines.address
+        return f"{host}:{port}:{self.secret}"
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        await self._lines.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Hang up on every server: it ends by itself then."""
+        await self._lines.__aexit__(*exc_info)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello = json.loads(await asyncio.wait_for(reader.readline(), HELLO_S))
+        if not hmac.compare_digest(str(hello.get("secret", "")), self.secret):
+            return
+        server = Server(int(hello["pid"]), str(hello["way"]), asyncio.get_running_loop().create_future())
+        self.servers.append(server)
+        self.came.put_nowait(server)
+        answering: set[asyncio.Task[None]] = set()
+        try:
+            writer.write(line_of({"tools": self._tools}))
+            while line := await reader.readline():
+                question = asyncio.create_task(self._answer(server, json.loads(line), writer))
+                answering.add(question)
+                question.add_done_callback(answering.discard)
+        finally:
+            self.servers.remove(server)
+            server.gone.set()
+            server.ready.cancel()
+            for question in list(answering):
+                question.cancel()
+            await asyncio.gather(*answering, return_exceptions=True)
+
+    async def _answer(self, server: Server, question: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(line_of({"id": question["id"], **await self._asked(server, question)}))
+            await writer.drain()

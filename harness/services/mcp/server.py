@@ -1,0 +1,128 @@
+"""The tool server, a process of its own: `python -m wedgehog.harness.services.mcp.server http|stdio`.
+
+The official `mcp` package serves; what to answer, and when, the harness says (see `control`). Harm that is made of
+bytes is done here, between the package and its transport.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from typing import Any
+
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.services.filler import padded
+from wedgehog.harness.services.json_lines import LONGEST_LINE_BYTES, line_of
+from wedgehog.harness.services.mcp.response_faults import Disturbance, Line, Web
+
+ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
+KEEP_ALIVE_S = 86_400
+
+
+class Harness:
+    """The harness, at the other end of the control connection; when it goes, so do we."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connected, and not introduced yet."""
+        self._reader, self._writer = reader, writer
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._count = 0
+
+    @classmethod
+    async def connect(cls, way: str) -> tuple["Harness", list[dict[str, Any]]]:
+        """Call the harness, and be told the tools."""
+        host, port, secret = os.environ.pop(ADDRESS_VARIABLE).rsplit(":", 2)
+        reader, writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE_BYTES)
+        harness = cls(reader, writer)
+        writer.write(line_of({"secret": secret, "pid": os.getpid(), "way": way}))
+        hello = json.loads(await reader.readline())
+        harness._listening = asyncio.create_task(harness._listen())  # type: ignore[attr-defined]
+        return harness, hello["tools"]
+
+    async def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """One question, and its answer, however long it takes."""
+        self._count += 1
+        number = self._count
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._writer.write(line_of({"id": number, "do": do, **more}))
+        try:
+            told: dict[str, Any] = await answer
+            return told
+        finally:
+            del self._waiting[number]
+
+    async def _listen(self) -> None:
+        try:
+            while line := await self._reader.readline():
+                said = json.loads(line)
+                waiting = self._waiting.get(said["id"])
+                if waiting is not None and not waiting.done():  # who asked may have been cancelled
+                    waiting.set_result(said)
+        finally:
+            os._exit(0)  # the run is over, and whoever still waits for us waits for nothing
+
+
+def _server(harness: Harness, tools: list[dict[str, Any]], disturbance: Disturbance) -> Any:
+    from mcp import types
+    from mcp.server.lowlevel import Server
+
+    listed = [types.Tool.model_validate(tool) for tool in tools]
+
+    async def on_list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed)
+
+    async def on_call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if all(tool.name != params.name for tool in listed):
+            text = f"no tool is called {params.name!r}"
+            return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+        told = await harness.ask("call", name=params.name, arguments=params.arguments or {})
+        disturbance.expect(told["token"], told["copies"], told["broken"])
+        text = ended(padded(told["text"], told["bytes"] - len(told["token"]) - 1), told["token"])
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=told["is_error"])
+
+    return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+
+
+def ended(text: str, token: str) -> str:
+    """The result's words, and last the token by which it is known again."""
+    return f"{text}\n{token}" if token else text
+
+
+async def serve_http() -> None:
+    """Serve MCP over streamable HTTP on a free loopback port, which the harness is told."""
+    import uvicorn
+
+    harness, tools = await Harness.connect("http")
+    disturbance = Disturbance(harness.ask)
+    web = Web(disturbance)
+    app = web.around(_server(harness, tools, disturbance).streamable_http_app())
+    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind((HOST, 0))
+
+        class Ready(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                await harness.ask("ready", port=listening.getsockname()[1])
+
+        config = uvicorn.Config(app, http=web.protocol(), ws="none", log_level="warning", lifespan="on")
+        # It never closes an idle connection first: with a link in between, a request could be on its way already.
+        config.timeout_keep_alive = KEEP_ALIVE_S
+        await Ready(config).serve(sockets=[listening])
+
+
+async def serve_stdio() -> None:
+    """Serve MCP over stdin and stdout, until there is no more input."""
+    from mcp.server.stdio import stdio_server
+
+    harness, tools = await Harness.connect("stdio")
+    disturbance = Disturbance(harness.ask)
+    server = _server(harness, tools, disturbance)
+    await harness.ask("ready", port=0)
+    async with stdio_server(stdout=Line(disturbance, sys.stdout.buffer)) as (incoming, outgoing):  # type: ignore[arg-type]
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_http() if sys.argv[1] == "http" else serve_stdio())

@@ -1,0 +1,81 @@
+"""The page server behind the link `tool:web`: pages, redirects, delays, and pages that stall."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Protocol, Self
+
+from aiohttp import web
+
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.services.filler import padded
+
+
+class Page(Protocol):
+    """What a scenario says of one page; seconds are the story's."""
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """Its size; 0: as large as its words."""
+        ...
+
+    @property
+    def delay_s(self) -> float:
+        """Before the first byte."""
+        ...
+
+    @property
+    def redirect(self) -> str | None:
+        """Where it sends the reader on."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """Its HTTP status."""
+        ...
+
+    @property
+    def stall(self) -> str | None:
+        """Not None: no byte ever comes."""
+        ...
+
+
+class PageServer:
+    """Serves a scenario's pages on a free loopback port. An async context manager."""
+
+    def __init__(
+        self, pages: Mapping[str, Page], time_scale: float, clock: Clock, asked: Callable[[str, int], None]
+    ) -> None:
+        """`asked(path, status)` hears of every request; delays are divided by `time_scale`."""
+        self._pages, self._scale, self._clock, self._asked = pages, time_scale, clock, asked
+        self.address = (HOST, 0)
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        self._runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True), shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, HOST, 0)
+        await site.start()
+        self.address = self._runner.addresses[0][:2]
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop, stalled pages too."""
+        await self._runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        page = self._pages.get(request.path)
+        self._asked(request.path, 404 if page is None else 302 if page.redirect else page.status)
+        if page is None:
+            return web.Response(status=404, text="no such page")
+        if page.stall:
+            await asyncio.Event().wait()
+        await self._clock.sleep(page.delay_s / self._scale)
+        if page.redirect:
+            return web.Response(status=302, headers={"Location": page.redirect})
+        return web.Response(status=page.status, text=padded(page.text, page.bytes))

@@ -1,0 +1,186 @@
+"""The calls of a run that is told: what the agent asks, and what the provider and the network make of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, Self
+
+from wedgehog.harness.record.event import (
+    Event,
+    FaultFired,
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    StimulusGiven,
+    ToolCallOffered,
+    ToolResult,
+)
+from wedgehog.harness.record.history import History
+
+How = Literal["complete", "hung up", "stalled", "cut", "ended early"]
+TICK_S = 0.01
+"""What passes between two events that nobody waits between."""
+
+
+class CallTelling:
+    """Appends events of calls, and keeps the time."""
+
+    def __init__(self, *, stream: bool, model: str) -> None:
+        """Nothing has happened."""
+        self._history = History()
+        self._now_s = 0.0
+        self._model, self._stream = model, stream
+        self._calls: dict[int, tuple[int, int]] = {}
+        self._attempts: dict[tuple[int, int], int] = {}
+        self._turns: list[int] = []
+        self.turn = 0
+        """The turn that is under way; 0 where none is."""
+        self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
+
+    def _add(self, event: Event) -> Event:
+        self._now_s += TICK_S
+        return self._history.add(replace(event, at_s=self._now_s))
+
+    @property
+    def nonce(self) -> str:
+        """The word that the answer to the turn under way must hold."""
+        return self._given.nonce
+
+    def wait(self, seconds: float) -> Self:
+        """Time passes."""
+        self._now_s += seconds
+        return self
+
+    def ask(
+        self,
+        step: int = 1,
+        *,
+        background: str = "",
+        body: str | None = None,
+        key: str = "key-1",
+        results: Sequence[ToolResult] = (),
+        sees: Sequence[int] | None = None,
+        turn: int | None = None,
+    ) -> int:
+        """A request arrives; its number. The body of a repeated step is the same unless `body` says otherwise."""
+        of = self.turn if turn is None else turn
+        call = len(self._calls) + 1
+        self._calls[call] = (of, step)
+        self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
+        self._add(
+            RequestArrived(
+                call=call,
+                conn=call,
+                wire="anthropic",
+                path="/v1/messages",
+                model=self._model,
+                stream=self._stream,
+                turn=of,
+                step=step,
+                attempt=max(1, self._attempts[of, step]),
+                background=background,
+                key=key,
+                body_hash=body if body is not None else f"{background}body{of}.{step}",
+                results=tuple(results),
+                turns_seen=tuple(self._turns if sees is None else sees),
+            )
+        )
+        return call
+
+    def refuse(
+        self,
+        call: int,
+        status: int = 503,
+        *,
+        pairing: bool = False,
+        scripted: bool = True,
+        retry_after_s: float | None = None,
+        is_date: bool = False,
+    ) -> None:
+        """The provider refuses a request."""
+        why = "tool_use without tool_result" if pairing else f"status {status}"
+        self._add(
+            RequestRefused(
+                call=call,
+                status=status,
+                error="error",
+                message=why,
+                pairing=pairing,
+                scripted=scripted,
+                retry_after_s=retry_after_s,
+                retry_after_is_date=is_date,
+            )
+        )
+
+    def reply(
+        self,
+        call: int,
+        text: str = "",
+        *,
+        tools: Sequence[bool] = (),
+        how: How = "complete",
+        stop: str = "",
+        tokens: int = 20,
+        delivered: int | None = None,
+        input_tokens: int = 1000,
+        took_s: float = 0.1,
+    ) -> tuple[str, ...]:
+        """A reply is generated and, whole or not, delivered; `tools` says of each tool call whether it came whole.
+
+        The tool calls' tokens.
+        """
+        turn, step = self._calls[call]
+        offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
+        got = delivered if delivered is not None else tokens
+        blocks = sum(tools) + (1 if text and how == "complete" else 0)
+        self._add(ReplyStarted(call=call, input_tokens=input_tokens))
+        self.wait(took_s)
+        self._add(
+            ReplyEnded(
+                call=call,
+                how=how,
+                stop=stop or ("tool" if tools else "end"),
+                output_tokens=tokens,
+                tokens_delivered=got,
+                body_bytes=tokens * 10,
+                bytes_delivered=got * 10,
+                blocks_delivered=blocks,
+                text_delivered=text,
+                tool_calls=tuple(
+                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
+                ),
+            )
+        )
+        return offered
+
+    def stall(self, call: int, *, waits_s: float = 5.0, delivered: int = 0) -> None:
+        """The reply falls silent, and after a while the agent hangs up."""
+        self._strike("stall", call)
+        self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
+        self._add(HungUp(call=call))
+
+    def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
+        """The network ends the reply before it is whole."""
+        self._strike("cut", call)
+        return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
+
+    def _strike(self, name: str, call: int | None, link: str = "llm") -> None:
+        turn, step = self._calls[call] if call is not None else (self.turn, 1)
+        self._add(
+            FaultFired(
+                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", bytes=None
+            )
+        )
+
+    def strikes_agent(self, fault: str) -> None:
+        """A fault hits the agent's own processes."""
+        self._strike(fault, None, "agent")
+
+    def connection_refused(self, fault: str = "refuse") -> None:
+        """A request never reaches the provider."""
+        self._strike(fault, None)
+
+    def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
+        """The model's last words of a turn, at the first attempt."""
+        self.reply(self.ask(step, results=results), f"Done {self._given.nonce}")

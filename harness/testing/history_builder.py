@@ -1,0 +1,211 @@
+"""A run told event by event: real events with ids and times that fit, for tests of whatever reads a history.
+
+>>> tell = Telling()
+>>> tell.message()
+1
+>>> tell.answer_step(1)
+>>> history = tell.end().seal()
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wedgehog.harness.record.event import (
+    AbortSent,
+    AgentKilled,
+    BeaconSeen,
+    DeadlineHit,
+    EndedHow,
+    Frozen,
+    GaveUp,
+    HangSeen,
+    HostRefused,
+    LagSeen,
+    RunStarted,
+    SessionPlanted,
+    SessionSaved,
+    StartMissed,
+    StimulusGiven,
+    StimulusKind,
+    StoreAsked,
+    Thawed,
+    ToolResult,
+    TurnEnded,
+)
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing.call_builder import CallTelling
+
+MODEL = "claude-sonnet-4-6"
+CUT_TEXT = "The lighthouse keeper counted seventeen"
+"""A reply's text up to its cut: long enough to be known again."""
+
+
+class Telling(CallTelling):
+    """Appends what happened, one sentence of the story per method, and keeps the time."""
+
+    def __init__(
+        self,
+        *,
+        time_scale: float = 1.0,
+        carries_nonces: bool = True,
+        stream: bool = True,
+        model: str = MODEL,
+        error_at_path: bool = False,
+        started: str = "2026-06-01T12:00:00+00:00",
+        **more: Any,
+    ) -> None:
+        """A run that has just begun."""
+        super().__init__(stream=stream, model=model)
+        self._add(
+            RunStarted(
+                scenario="told",
+                agent="told",
+                network="embedded",
+                time_scale=time_scale,
+                started=started,
+                carries_nonces=carries_nonces,
+                error_at_path=error_at_path,
+                start_up_s=0.5,
+                **more,
+            )
+        )
+
+    def lag(self, worst_s: float) -> "Telling":
+        """The harness itself was slow."""
+        self._add(LagSeen(worst_s=worst_s))
+        return self
+
+    def seal(self) -> History:
+        """The finished history."""
+        if self._history.first(LagSeen) is None:
+            self.lag(0.0)
+        return self._history.seal()
+
+    # ---- turns
+
+    def message(self, kind: StimulusKind = "user") -> int:
+        """A stimulus is given; its turn's number."""
+        number = max(self._turns, default=0) + 1
+        self._turns.append(number)
+        self.turn = number
+        self._given = StimulusGiven(
+            turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
+        )
+        self._add(self._given)
+        return number
+
+    def goes_on(self, turn: int) -> "Telling":
+        """Of two turns that are under way at once, this one is told of from here on."""
+        self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
+        self.turn = turn
+        return self
+
+    def frozen(self, for_s: float, whom: str = "tree") -> "Telling":
+        """Processes stand still for so long."""
+        self._add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        self.wait(for_s)
+        self._add(Thawed(turn=self.turn, whom=whom, after_s=for_s))
+        return self
+
+    def end(
+        self,
+        answer: str | None = None,
+        *,
+        ended: EndedHow = "by itself",
+        error: str = "",
+        exit_code: int | None = 0,
+        status: int | None = None,
+        raised: str | None = None,
+        stderr: str = "",
+    ) -> "Telling":
+        """The turn is over; unless told otherwise its answer holds the nonce."""
+        words = f"Here you are: {self._given.nonce}" if answer is None else answer
+        self._add(
+            TurnEnded(
+                turn=self.turn,
+                ended=ended,
+                answer=words,
+                error=error,
+                exit_code=exit_code,
+                status=status,
+                raised=raised,
+                stdout=words,
+                stderr=stderr or error,
+            )
+        )
+        self.turn = 0
+        return self
+
+    def fails(self, words: str = "Error: the provider is overloaded", exit_code: int = 1) -> "Telling":
+        """The turn ends in an error that its user sees."""
+        return self.end("", error=words, exit_code=exit_code)
+
+    def abort(self) -> "Telling":
+        """The user stops the turn."""
+        self._add(AbortSent(turn=self.turn))
+        return self
+
+    def give_up(self, after_s: float | None = None) -> "Telling":
+        """The front end closes its connection."""
+        self._add(GaveUp(turn=self.turn, after_s=after_s))
+        return self
+
+    def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "Telling":
+        """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
+        self._add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        return self.end("", ended="killed", exit_code=-9)
+
+    def deadline(self, bound_s: float = 120.0) -> "Telling":
+        """The turn is over its time."""
+        self._add(DeadlineHit(turn=self.turn, bound_s=bound_s))
+        return self
+
+    def sees_hang(self, says: str) -> "Telling":
+        """An agent that is over its time is looked at."""
+        self._add(HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
+        return self
+
+    def planted(self) -> "Telling":
+        """The agent starts from a session of the scenario's."""
+        self._add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
+        return self
+
+    def host_refused(self, host: str, why: str) -> "Telling":
+        """An agent with hosts of its own asks for one that it does not get."""
+        self._add(HostRefused(host=host, why=why))
+        return self
+
+    def stores(self, rows: int, verb: str = "INSERT") -> "Telling":
+        """Our database answers a query."""
+        number = sum(isinstance(event, StoreAsked) for event in self._history.events) + 1
+        self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
+        return self
+
+    def start_missed(self, bound_s: float = 60.0) -> "Telling":
+        """No request came."""
+        self._add(StartMissed(turn=self.turn, bound_s=bound_s))
+        return self
+
+    # ---- tools
+
+    def starts(self, token: str, *, background: bool = False) -> None:
+        """A command begins; with `background` it ends in `&`."""
+        self._add(BeaconSeen(token=token, phase="started", background=background))
+
+    def done(self, token: str, exit_code: int | None = None) -> None:
+        """A command has ended."""
+        self._add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
+
+    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
+        """A command runs; its result."""
+        self.starts(token)
+        self.wait(for_s)
+        if not is_error:
+            self.done(token)
+        return result(token, is_error=is_error)
+
+
+def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
+    """What a tool call brought; `printed`: with the last words of its command."""
+    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)

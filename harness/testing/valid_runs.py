@@ -1,0 +1,306 @@
+"""Runs as they should be: answers, honest errors, retries within bounds, aborts that are obeyed, recovery.
+
+An agent's temperament is drawn first (how often it retries, how long it waits, whether it streams or trims), then turn
+after turn of its run, so that every invariant meets what it must never blame.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing.history_builder import CUT_TEXT, Telling, result
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+TEN_RETRIES = 10
+"""The largest common default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Temperament:
+    """How an agent behaves when its model does not."""
+
+    retries: int
+    """At one step: 0 gives up at once, 2 is an SDK's default."""
+    backoff_s: float
+    stream: bool
+    trims: bool
+    """Its requests hold only the newest turn."""
+    one_tool_at_a_time: bool
+
+
+temperaments = st.builds(
+    Temperament,
+    retries=st.sampled_from([0, 1, 2, 5, TEN_RETRIES]),
+    backoff_s=st.sampled_from([0.15, 0.5, 4.0]),
+    stream=st.booleans(),
+    trims=st.booleans(),
+    one_tool_at_a_time=st.booleans(),
+)
+FAILURES = (
+    "refused",
+    "rate limited",
+    "rate limited until",
+    "too long a wait",
+    "cut",
+    "dribble",
+    "stall",
+    "half a call",
+)
+
+
+@dataclass
+class Play:
+    """One run that is being told, and its agent."""
+
+    tell: Telling
+    agent: Temperament
+    draw: Draw
+
+    def ask(self, step: int, results: Sequence[ToolResult] = ()) -> int:
+        """A main request of the turn under way."""
+        sees = (self.tell.turn,) if self.agent.trims else None
+        return self.tell.ask(step, results=results, sees=sees)
+
+    def failures(self, step: int, results: Sequence[ToolResult], count: int) -> None:
+        """Attempts at a step that come to nothing, each with the wait that is due after it."""
+        for kind in self.draw(st.lists(st.sampled_from(FAILURES), min_size=count, max_size=count)):
+            self.tell.wait(fail_once(self.tell, self.ask(step, results), kind) + self.agent.backoff_s)
+
+    def tool_round(self, step: int, results: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
+        """The model asks for tools, some of which fail; what the agent then sends along."""
+        count = self.draw(st.integers(1, 3))
+        tokens = self.tell.reply(self.ask(step, results), "Let me look.", tools=[True] * count)
+        errors = self.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+        if self.agent.one_tool_at_a_time:
+            return tuple(self.tell.runs(t, is_error=bad) for t, bad in zip(tokens, errors, strict=True))
+        for token in tokens:
+            self.tell.starts(token)
+        for token, bad in zip(tokens, errors, strict=True):
+            if not bad:
+                self.tell.wait(0.1).done(token)
+        return tuple(result(token, is_error=bad) for token, bad in zip(tokens, errors, strict=True))
+
+    def work(self, most_rounds: int = 3) -> tuple[int, tuple[ToolResult, ...]]:
+        """Tool rounds, with failures on the way; the step that comes next and what it carries."""
+        results: tuple[ToolResult, ...] = ()
+        rounds = self.draw(st.integers(0, most_rounds))
+        for step in range(1, rounds + 1):
+            self.failures(step, results, self.draw(st.integers(0, min(2, self.agent.retries))))
+            results += self.tool_round(step, results)
+        return rounds + 1, results
+
+
+def fail_once(tell: Telling, call: int, kind: str) -> float:
+    """One attempt comes to nothing; the seconds that must pass before the next one."""
+    if kind == "refused":
+        tell.refuse(call, 503)
+    elif kind == "rate limited":
+        tell.refuse(call, 429, retry_after_s=2)
+        return 2.0
+    elif kind == "rate limited until":
+        tell.refuse(call, 429, retry_after_s=2, is_date=True)
+        return 1.1
+    elif kind == "too long a wait":
+        tell.refuse(call, 429, retry_after_s=120)
+    elif kind == "cut":
+        tell.cut(call, CUT_TEXT)
+    elif kind == "dribble":
+        tell.stall(call, delivered=5, waits_s=1.0)
+    elif kind == "half a call":
+        tell.cut(call, tools=[False])
+    else:
+        tell.stall(call, waits_s=1.0)
+    return 0.0
+
+
+def answered(play: Play) -> None:
+    """A message is answered, if need be at a later attempt."""
+    step, results = play.work()
+    play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
+    if play.draw(st.booleans()):
+        play.tell.reply(play.tell.ask(1, background="title"), "A title")
+    play.tell.reply(play.ask(step, results), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def gives_in(play: Play) -> None:
+    """Every attempt fails, and the agent says so."""
+    step, results = play.work()
+    play.failures(step, results, play.agent.retries + 1)
+    words = ("Error: overloaded", "Traceback: APIConnectionError", f"{CUT_TEXT} … Error: cut")
+    play.tell.fails(play.draw(st.sampled_from(words)))
+
+
+def stops_at_its_limit(play: Play) -> None:
+    """The model wants one more tool, and the agent stops with words of its own."""
+    step, results = play.work()
+    play.tool_round(step, results)
+    play.tell.end("I stopped after the rounds that I am allowed.")
+
+
+def aborted(play: Play) -> None:
+    """The user stops the turn; a request that was on its way may still arrive."""
+    step, results = play.work()
+    call = play.ask(step, results)
+    play.tell.abort()
+    play.tell.reply(call, how="hung up", delivered=0)
+    if play.draw(st.booleans()):
+        play.tell.wait(0.5)
+        play.tell.refuse(play.ask(step, results))
+    play.tell.wait(play.draw(st.sampled_from([0.1, 30.0]))).end("", ended="aborted", exit_code=130)
+
+
+def front_end_gives_up(play: Play) -> None:
+    """The front end waits less than the turn may take, and the agent then asks nothing more."""
+    step, results = play.work()
+    call = play.ask(step, results)
+    play.tell.wait(30).give_up(after_s=play.draw(st.sampled_from([30.0, None])))
+    play.tell.reply(call, how="hung up", delivered=0)
+    play.tell.end("", ended="gave up", exit_code=None)
+
+
+def cannot_connect_at_first(play: Play) -> None:
+    """The first attempts never reach the provider."""
+    for _ in range(play.draw(st.integers(1, 3))):
+        play.tell.connection_refused()
+        play.tell.wait(1)
+    answered(play)
+
+
+def calls_without_a_stimulus(play: Play) -> None:
+    """After the turn the agent tidies up, on its own account."""
+    answered(play)
+    for _ in range(play.draw(st.integers(0, 3))):
+        play.tell.reply(play.tell.ask(1, turn=0, background=play.draw(st.sampled_from(["", "memory"]))), "Noted.")
+
+
+def works_in_the_background(play: Play) -> None:
+    """A command ends in `&`: its result comes at once, and its job runs on, or is over before anyone could wait."""
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token, background=True)
+    outlives = play.draw(st.booleans())
+    play.tell.wait(play.draw(st.sampled_from([0.1, 1.0])))
+    if not outlives:
+        play.tell.done(token)
+    call = play.ask(2, [result(token)])
+    play.tell.wait(play.draw(st.sampled_from([0.1, 30.0])))
+    if outlives and play.draw(st.booleans()):
+        play.tell.done(token)
+    play.tell.reply(call, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def killed(play: Play) -> None:
+    """The agent is killed in mid tool; what it had sent or saved is there again, what was lost is called lost."""
+    step, results = play.work(most_rounds=1)
+    (token,) = play.tell.reply(play.ask(step, results), tools=[True])
+    so_far = play.draw(st.sampled_from(["offered", "started", "done", "saved", "sent"]))
+    if so_far != "offered":
+        play.tell.starts(token)
+    if so_far in ("done", "saved", "sent"):
+        play.tell.done(token)
+    held = so_far in ("saved", "sent")
+    if so_far == "sent":
+        play.ask(step + 1, (*results, result(token)))
+    play.tell.kill(saved=[it.token for it in results] + ([token] if held else [])).message()
+    lost = play.draw(st.sampled_from([(), (result(token, is_error=True, printed=False),)]))
+    play.tell.answer_step(1, (*results, result(token)) if held else (*results, *lost))
+    play.tell.end()
+
+
+def stands_still(play: Play) -> None:
+    """The agent is stopped and goes on, for longer than any bound: no second of that is its own."""
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.frozen(play.draw(st.sampled_from([1.0, 60.0, 600.0])), play.draw(st.sampled_from(["tree", "leader"])))
+    play.tell.done(token)
+    play.tell.answer_step(2, [result(token)])
+    play.tell.end()
+
+
+def two_at_once(play: Play) -> None:
+    """A second message comes in the middle of a tool call; whichever is answered first, both are."""
+    first = play.tell.turn
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    second = play.tell.message()
+    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}")
+    second_first = play.draw(st.booleans())
+    if second_first:
+        play.tell.end()
+    play.tell.goes_on(first).done(token)
+    play.tell.answer_step(2, [result(token)])
+    play.tell.end()
+    if not second_first:
+        play.tell.goes_on(second).end()
+
+
+SHAPES = (
+    answered,
+    gives_in,
+    stops_at_its_limit,
+    aborted,
+    front_end_gives_up,
+    cannot_connect_at_first,
+    calls_without_a_stimulus,
+    works_in_the_background,
+    killed,
+    stands_still,
+    two_at_once,
+)
+
+
+def wake_up(play: Play) -> None:
+    """The agent's own timer fires; it may keep quiet when all went well in the end."""
+    step, results = play.work()
+    play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
+    play.tell.reply(play.ask(step, results), "Nothing to do.")
+    play.tell.end(play.draw(st.sampled_from(["", f"Noted. {play.tell.nonce}"])))
+
+
+def some_turns(play: Play, least: int = 1) -> None:
+    """One to three turns of any good shape."""
+    for shape in play.draw(st.lists(st.sampled_from((*SHAPES, wake_up)), min_size=least, max_size=3)):
+        play.tell.message("wake_up" if shape is wake_up else play.draw(st.sampled_from(["user", "resume"])))
+        shape(play)
+
+
+def recovery(play: Play) -> None:
+    """After healing the next message is answered, or the one after that."""
+    if play.draw(st.booleans()):
+        play.tell.message("recovery")
+        play.tell.refuse(play.ask(1))
+        play.tell.fails("Error: circuit open")
+    play.tell.message("recovery")
+    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def begin(draw: Draw) -> Play:
+    """A run of some agent."""
+    agent = draw(temperaments)
+    return Play(Telling(stream=agent.stream), agent, draw)
+
+
+@st.composite
+def good_histories(draw: Draw) -> History:
+    """Runs that no invariant may call red."""
+    play = begin(draw)
+    some_turns(play)
+    recovery(play)
+    return play.tell.seal()
+
+
+@st.composite
+def answered_histories(draw: Draw) -> History:
+    """Good runs in which every message is answered."""
+    play = begin(draw)
+    for shape in draw(st.lists(st.sampled_from([answered, cannot_connect_at_first]), min_size=1, max_size=3)):
+        play.tell.message()
+        shape(play)
+    recovery(play)
+    return play.tell.seal()

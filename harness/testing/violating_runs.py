@@ -1,0 +1,36 @@
+"""Runs with one thing wrong: good turns around a single break, which one invariant must call red and no other may."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing.breaking import Break, Number
+from wedgehog.harness.testing.valid_runs import Draw, begin, recovery, some_turns
+from wedgehog.harness.testing.violating_calls import CALLS
+from wedgehog.harness.testing.violating_tools import TOOLS
+from wedgehog.harness.testing.violating_turns import TURNS
+
+BREAKS: Mapping[str, Break] = {**CALLS, **TOOLS, **TURNS}
+"""How each invariant is broken, each way with the bounds that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A history, the invariant that it violates, and the bounds under which it does."""
+
+    history: History
+    invariant: str
+    parameters: Mapping[str, Number] = field(default_factory=dict)
+
+
+@st.composite
+def broken(draw: Draw, invariant: str) -> Broken:
+    """Runs that violate `invariant` and nothing else."""
+    play = begin(draw)
+    some_turns(play, least=0)
+    parameters = BREAKS[invariant](play)
+    if invariant != "session_recovers":
+        recovery(play)
+    return Broken(play.tell.seal(), invariant, parameters)

@@ -1,0 +1,276 @@
+"""What a history tells by itself, as short sentences: which step timed out, how much went up, what came back.
+
+Nothing here judges. The sentences are the same for every scenario; each fold says nothing where it has nothing to
+say. `facts` puts them in the order in which a reader asks.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from wedgehog.harness.invariants.scope import longest_run
+from wedgehog.harness.record.event import HangSeen, RunStarted
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.turn_outcome import plain
+from wedgehog.reports.call_words import ending, place, size_down, stop_name, took_s
+from wedgehog.reports.database import database
+from wedgehog.reports.rows import books
+from wedgehog.reports.words import count, many, money, one_line, seconds
+
+AT_MOST = 4
+"""Sentences of one kind; the rest is counted."""
+
+PREPAID_USD = 10.0
+
+STREAK_WORTH_SAYING = 3
+
+
+def facts(history: History) -> list[str]:
+    """Sentences about a run, most asked first."""
+    folds: tuple[Callable[[History], Iterable[str]], ...] = (
+        _lost_calls,
+        _retries,
+        _streaks,
+        _refusals,
+        _models,
+        _prices,
+        _prepaid,
+        _background,
+        _continuations,
+        _stops,
+        _hangs,
+        _after_the_stop,
+        _stray,
+        _tools,
+        _database,
+        _answers,
+        _context,
+        _gaps_of_our_own,
+    )
+    return [sentence for fold in folds for sentence in fold(history)]
+
+
+def _database(history: History) -> Iterator[str]:
+    used = database(history)
+    if used is not None:
+        yield f"Our database was asked: {used}."
+
+
+def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
+    yield from sentences[:AT_MOST]
+    if len(sentences) > AT_MOST:
+        yield f"… and {count(len(sentences) - AT_MOST)} more {noun}."
+
+
+def _lost_calls(history: History) -> Iterator[str]:
+    """Accepted calls whose reply did not come whole: step, size up, bytes down, elapsed. Alike ones in one sentence."""
+    lost = [call for call in history.calls if call.main and call.started and not call.whole]
+    alike = [list(group) for _, group in groupby(lost, key=_likeness)]
+    yield from _some([_lost(group) for group in alike], "kinds of lost call")
+
+
+def _likeness(call: Call) -> tuple[object, ...]:
+    at, down = call.arrived, call.ended.bytes_delivered if call.ended else None
+    return (at.turn, at.step, at.path, at.body_bytes, len(at.results), down, ending(call), _struck(call))
+
+
+def _lost(group: Sequence[Call]) -> str:
+    call, at = group[0], group[0].arrived
+    who = f"Call {place(call)}" if len(group) == 1 else f"{len(group):,} calls, {place(call)} to {place(group[-1])},"
+    size = many(at.body_bytes, "byte")
+    up = f"{size} with {many(len(at.results), 'tool result')} up" if at.results else f"{size} up"
+    struck = f" ({_struck(call)} struck)" if _struck(call) else ""
+    return f"{who} to {one_line(at.path, 60)}: {up}, {size_down(call)}; {ending(call)}{_spans(group)}{struck}."
+
+
+def _struck(call: Call) -> str:
+    return " and ".join(sorted({fired.name for fired in call.faults}))
+
+
+def _spans(group: Sequence[Call]) -> str:
+    spans = sorted(spent for spent in map(took_s, group) if spent is not None)
+    if not spans:
+        return ""
+    shortest, longest = seconds(spans[0]), seconds(spans[-1])
+    return f" after {longest}" if shortest == longest else f" after {shortest} to {longest}"
+
+
+def _retries(history: History) -> Iterator[str]:
+    tried = [
+        f"Step {step} was tried {len(step.calls):,} times, {len(step.paid_calls):,} of them paid."
+        for turn in (*history.turns, history.stray)
+        for step in turn.steps
+        if len(step.calls) > 1
+    ]
+    yield from _some(tried, "steps that were tried again")
+
+
+def _streaks(history: History) -> Iterator[str]:
+    paid = [call for turn in history.turns for call in turn.paid_calls]
+    for says, is_bad in (
+        ("delivered no output token", _no_output),
+        ("completed no text block or tool call", lambda call: not call.progressed),
+    ):
+        longest = longest_run(paid, is_bad)
+        if len(longest) >= STREAK_WORTH_SAYING:
+            ids = f"{place(longest[0])} to {place(longest[-1])}"
+            yield f"{len(longest):,} paid calls in a row {says} ({ids})."
+
+
+def _no_output(call: Call) -> bool:
+    return call.tokens_delivered == 0
+
+
+def _refusals(history: History) -> Iterator[str]:
+    refused = [call.refused for call in history.calls if call.refused]
+    kinds = Counter((r.status, r.pairing, r.scripted, one_line(r.message, 120)) for r in refused)
+    yield from _some(
+        [
+            f"{many(number, 'call')} refused with {status}"
+            + (" because tool calls and results did not pair" if pairing else "")
+            + ("" if scripted else f": {message}")
+            + "."
+            for (status, pairing, scripted, message), number in kinds.most_common()
+        ],
+        "kinds of refusal",
+    )
+
+
+def _models(history: History) -> Iterator[str]:
+    paid = Counter((call.arrived.model, call.arrived.wire) for call in history.calls if call.paid)
+    if len(paid) > 1:
+        parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
+        yield f"Paid calls by model: {', '.join(parts)}."
+
+
+def _prices(history: History) -> Iterator[str]:
+    for model, priced in books(history).priced_as.items():
+        if priced is None:
+            yield f"{one_line(model, 60)} has no known price: what it costs is unknown."
+        elif priced != model:
+            yield f"{one_line(model, 60)} is not in the price table: billed as {priced}."
+
+
+def _prepaid(history: History) -> Iterator[str]:
+    """What a balance without recharge would have done, where a minute costs enough to matter."""
+    usd_per_min = books(history).peak_usd_per_min
+    if usd_per_min is not None and usd_per_min >= PREPAID_USD / 10:
+        lasts = f"{PREPAID_USD / usd_per_min:.1f} min"
+        yield f"At its dearest minute ({money(usd_per_min)}) a prepaid {money(PREPAID_USD)} would last {lasts}."
+
+
+def _background(history: History) -> Iterator[str]:
+    kinds = Counter(call.arrived.background for call in history.calls if not call.main)
+    if kinds:
+        parts = [f"{one_line(kind, 40)} {number:,}" for kind, number in kinds.most_common()]
+        yield f"Background calls: {', '.join(parts)}."
+
+
+def _continuations(history: History) -> Iterator[str]:
+    """What the first request of each later step carried."""
+    firsts = [step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls]
+    yield from _some(
+        [
+            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
+            f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
+            f"{_errors_among(at.results)}."
+            for at in firsts
+        ],
+        "continuations",
+    )
+
+
+def _errors_among(results: Sequence[object]) -> str:
+    errors = sum(bool(getattr(result, "is_error", False)) for result in results)
+    return f", {errors} of them {'an error' if errors == 1 else 'errors'}" if errors else ""
+
+
+def _stops(history: History) -> Iterator[str]:
+    cut = [call for call in history.calls if call.ended and call.ended.stop == "max_tokens"]
+    yield from _some(
+        [
+            f"The reply to {place(call)} stopped at max_tokens after {many(call.output_tokens, 'output token')}."
+            for call in cut
+        ],
+        "replies that stopped at max_tokens",
+    )
+
+
+def _hangs(history: History) -> Iterator[str]:
+    for seen in history.of(HangSeen):
+        yield f"Over its time in turn {seen.turn}, {one_line(seen.says, 300)}."
+
+
+def _after_the_stop(history: History) -> Iterator[str]:
+    for turn in history.turns:
+        stop = turn.stopped or turn.deadline or turn.killed
+        if stop is None:
+            continue
+        what = stop_name(turn)
+        after = [call for call in history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)]
+        paid = sum(call.paid for call in after)
+        made = f"{many(len(after), 'request')} came" if after else "no request came"
+        yield f"After the {what} at {seconds(stop.at_s)} {made}{f', {paid:,} of them paid' if after else ''}."
+
+
+def _stray(history: History) -> Iterator[str]:
+    if history.stray.calls:
+        yield f"{many(len(history.stray.calls), 'request')} came while no message was under way."
+
+
+def _tools(history: History) -> Iterator[str]:
+    """Tool calls without a result, and side effects that happened again."""
+    lost = [use for use in history.tool_uses if not use.results]
+    open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
+    if open_:
+        more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
+        yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
+    for use in history.tool_uses:
+        if len(use.started) > 1:
+            yield f"Tool call {use.token} ran {len(use.started)} times."
+
+
+def _ran(started: Sequence[object], done: Sequence[object]) -> str:
+    if done:
+        return " (it ran to its end)"
+    return " (it started, and never ended)" if started else ""
+
+
+def _answers(history: History) -> Iterator[str]:
+    """Whether each message was answered exactly once, and where."""
+    for turn in history.turns:
+        if turn.stimulus is None or not turn.stimulus.nonce:
+            continue
+        places = [other for other in history.turns if _answers_to(turn, other)]
+        if len(places) > 1:
+            yield f"{_name(turn)} was answered {len(places)} times: in {', '.join(map(str, places))}."
+        elif places and places[0].number != turn.number:
+            yield f"{_name(turn)} was answered late, in {places[0]}."
+
+
+def _answers_to(asked: Turn, answered: Turn) -> bool:
+    nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
+    return answered.end is not None and bool(nonce) and nonce in plain(answered.end.answer)
+
+
+def _name(turn: Turn) -> str:
+    return "The recovery message" if turn.recovery else f"The message of turn {turn.number}"
+
+
+def _context(history: History) -> Iterator[str]:
+    last = history.turns[-1] if history.turns else None
+    if last is None or not last.recovery or not last.main_calls:
+        return
+    before = {turn.number for turn in history.turns if turn.main_calls and turn.number < last.number}
+    before -= {turn.number for turn in history.turns if turn.recovery}
+    gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
+    if gone:
+        yield f"The recovery's request no longer held turn {', '.join(map(str, gone))}: context was lost."
+
+
+def _gaps_of_our_own(history: History) -> Iterator[str]:
+    if history.lag_s >= 1:
+        yield f"The harness itself lagged by up to {seconds(history.lag_s)}; time bounds were stretched by as much."
+    scale = history.run.time_scale if history.first(RunStarted) else 1.0
+    if scale != 1:
+        yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."

@@ -1,0 +1,241 @@
+"""Whether a spec fits its agent, in words that its author can act on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.commands.agents_check import Finding, check, findings
+from wedgehog.harness.record.event import BeaconSeen, HostRefused, RequestArrived
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.run.control import ControlFacts
+
+AGENT = """\
+import json, os, subprocess, sys, urllib.request
+url, file, message = sys.argv[1:]
+talk = json.load(open(file)) if os.path.exists(file) and not os.environ.get("FORGETS") else []
+talk.append({"role": "user", "content": message})
+tool = {"type": "function", "function": {"name": os.environ.get("CALLED", "bash"), "parameters": {"type": "object",
+    "properties": {os.environ.get("TAKES", "command"): {"type": "string"}}}}}
+tools = {} if os.environ.get("NO_TOOL") else {"tools": [tool]}
+while True:
+    body = json.dumps({"model": "m", "messages": talk, **tools}).encode()
+    request = urllib.request.Request(url + "/v1/chat/completions", body,
+        {"content-type": "application/json", "authorization": "Bearer k"})
+    said = json.load(urllib.request.urlopen(request, timeout=20))["choices"][0]["message"]
+    talk.append(said)
+    if not said.get("tool_calls"):
+        break
+    for call in said["tool_calls"]:
+        command = json.loads(call["function"]["arguments"])["command"]
+        out = subprocess.run(command, shell=True, capture_output=True, text=True).stdout
+        talk.append({"role": "tool", "tool_call_id": call["id"], "content": out})
+json.dump(talk, open(file, "w"))
+print(said["content"])
+"""
+
+
+async def looked(tmp_path: Path, code: str = AGENT, **spec: object) -> list[Finding]:
+    """What is found about an agent with this code."""
+    (tmp_path / "agent.py").write_text(code)
+    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "{message}"]
+    words = {"name": "mine", "wire": "openai-chat", "command": command, "recover_s": 0, **spec}
+    words = {key: value for key, value in words.items() if value is not None}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(words))
+    return await check(load_spec(tmp_path / "mine.yaml"), "embedded", tmp_path / "kept")
+
+
+async def test_an_agent_that_shows_everything_is_well(tmp_path: Path):
+    """A message, a tool round, a resume; the runs are kept where asked."""
+    found = await looked(tmp_path)
+    assert all(finding.ok for finding in found), found
+    said = "\n".join(finding.says for finding in found)
+    assert "openai-chat, not streamed, model 'm'" in said and "(tools: bash)" in said
+    assert "continued the session" in said
+    assert list((tmp_path / "kept").rglob("history.jsonl"))
+
+
+async def test_a_shell_tool_may_be_called_shell(tmp_path: Path):
+    """Its name is told like any other."""
+    said = "\n".join(finding.says for finding in await looked(tmp_path, AGENT.replace("bash", "shell")))
+    assert "a shell command was run and its result sent back (tools: shell)" in said
+
+
+RUNS = "subprocess.run(command, shell=True, capture_output=True, text=True).stdout"
+
+
+async def test_a_result_of_a_command_that_was_not_run_is_no_tool_round(tmp_path: Path):
+    """An agent that asks for permission where nobody is sends one too: what the command leaves behind decides."""
+    assert AGENT.count(RUNS) == 1
+    (missing,) = [it for it in await looked(tmp_path, AGENT.replace(RUNS, '"denied"')) if not it.ok]
+    assert missing.sign == "MISS" and missing.says.startswith(
+        "a result came back without the shell command having been run (tools: bash): does the agent ask for permission?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (("done",), "a result came back before the shell command had ended (tools: bash)"),
+        (("results",), "the shell command was run (tools: bash), but no request carried its result"),
+        (("started", "done", "results"), "a shell tool is advertised (tools: bash), but its command was not run"),
+        (("started", "done"), "its result came back, but it left no trace in the run's folder"),
+    ],
+)
+async def test_what_is_lacking_of_a_tool_round_is_told_apart(tmp_path: Path, lost: tuple[str, ...], said: str):
+    """It was not run, not to its end, not where we can see it, or its result was not sent."""
+    await looked(tmp_path)
+    whole = read(next((tmp_path / "kept").rglob("history.jsonl")))
+    kept = [
+        replace(it, results=()) if isinstance(it, RequestArrived) and "results" in lost else it for it in whole.events
+    ]
+    left = [it for it in kept if not (isinstance(it, BeaconSeen) and it.phase in lost)]
+    facts = ControlFacts(True, tools=frozenset({"bash"}), shell=True, resumes=True)
+    found = findings(load_spec(tmp_path / "mine.yaml"), facts, History(events=left).seal())
+    (missing,) = [finding for finding in found if not finding.ok]
+    assert said in missing.says and not missing.optional
+
+
+async def test_words_that_do_not_reach_the_model_are_missed(tmp_path: Path):
+    """Whatever the model says is answered then, but to another question; what to write is said."""
+    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json"]
+    (missing,) = [it for it in await looked(tmp_path, command=[*command, "hi"]) if not it.ok]
+    assert missing.sign == "MISS" and missing.says == (
+        "messages 1, 2 did not reach the model: no request holds their words; "
+        "write {message} in `command` where the user's words go"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "resume", "said"),
+    [
+        (AGENT, "hi", "write {message} in `resume` where"),
+        (AGENT.replace("= sys.argv[1:]", "= [*sys.argv[1:3], 'hi']"), "{message}", "`command` has {message}: does"),
+    ],
+)
+async def test_what_is_said_of_lost_words_fits_the_spec(tmp_path: Path, code: str, resume: str, said: str):
+    """The next message has a command line of its own; one that has {message} is not told to have it."""
+    words = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", resume]
+    first = next(it for it in await looked(tmp_path, code, resume=words) if not it.ok)
+    assert said in first.says and not first.optional
+
+
+LISTENS = """\
+import http.server, json, sys, urllib.request
+class Service(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply(b"ready")
+    def do_POST(self):
+        said = self.rfile.read(int(self.headers["content-length"])).decode()
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": said}]}).encode()
+        request = urllib.request.Request(sys.argv[2] + "/v1/chat/completions", body,
+            {"content-type": "application/json", "authorization": "Bearer k"})
+        self.reply(json.load(urllib.request.urlopen(request, timeout=20))["choices"][0]["message"]["content"].encode())
+    def reply(self, body):
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"text": "hi"}, "write {message} in the `body` of `http` where the user's words go"),
+        ({"text": "{message}"}, ""),
+    ],
+)
+async def test_a_service_gets_its_words_in_the_body(tmp_path: Path, body: dict[str, str], said: str):
+    """Or in the URL, or a header."""
+    start = ["{python}", "-S", "-E", "{here}/agent.py", "{port}", "{llm_url}"]
+    found = await looked(tmp_path, LISTENS, command=None, http={"start": start, "url": "/ask", "body": body})
+    lost = [finding.says for finding in found if not finding.ok and not finding.optional]
+    assert [said in line for line in lost] == [True] * bool(said), found
+
+
+async def test_the_call_that_answered_is_named_and_not_the_one_for_a_title(tmp_path: Path):
+    """Whichever came first."""
+    title = """\
+asked = json.dumps({"model": "small", "messages": [{"role": "user", "content": "A title for: " + message}]}).encode()
+urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", asked,
+    {"content-type": "application/json", "authorization": "Bearer k"}), timeout=20).read()
+while True:
+"""
+    found = await looked(tmp_path, AGENT.replace("while True:\n", title))
+    assert found[0].says == "a message was answered: openai-chat, not streamed, model 'm'"
+
+
+def told(spec: Path, facts: ControlFacts, *events: HostRefused) -> list[str]:
+    """What is said of a control run that showed this much."""
+    return [finding.says for finding in findings(load_spec(spec), facts, History(events=events).seal())]
+
+
+REFUSED = (
+    HostRefused(host="telemetry.example.com", why="not among the spec's hosts"),
+    HostRefused(host="10.0.0.1", why="an address"),
+)
+
+
+async def test_hosts_that_were_refused_are_told(tmp_path: Path):
+    """An agent that gets on without them is well, and its author knows; nothing is told twice."""
+    await looked(tmp_path)
+    well = read(next((tmp_path / "kept").rglob("history.jsonl")))
+    both = History(events=[*well.events, *REFUSED]).seal()
+    found = list(findings(load_spec(tmp_path / "mine.yaml"), ControlFacts(True), both))
+    (line,) = [it for it in found if "telemetry" in it.says]
+    hosts = "telemetry.example.com (not among the spec's hosts), 10.0.0.1 (an address)"
+    assert line.says == f"it asked for hosts that it did not get: {hosts}; what it needs goes under `hosts:`"
+    assert line.optional and not line.ok
+    failed = told(tmp_path / "mine.yaml", ControlFacts(False, "it asked for telemetry.example.com."), *REFUSED)
+    assert failed[1:] == [
+        "it asked for hosts that it did not get: 10.0.0.1 (an address); what it needs goes under `hosts:`"
+    ]
+
+
+def test_a_runtime_that_does_not_start_is_told_how_to_be_installed_again(tmp_path: Path):
+    """Its installation may be broken, and the file that says how to talk to it is seldom wrong."""
+    spec = tmp_path / "mine.yaml"
+    runtime = "runtime: {npm: [x], version: '1.2', licence: MIT, same_as: pi}\n"
+    spec.write_text("name: mine\nwire: openai-chat\ncommand: ['{bin}/x', '{message}']\n" + runtime)
+    (line,) = told(spec, ControlFacts(False, f"{spec}: cannot start '/x': No such file or directory"))
+    again = "If its installation is broken: wedgehog agents install pi@1.2 --again"
+    assert line == f"cannot start '/x': No such file or directory. {again}"
+    for other in (runtime.replace(", same_as: pi", ""), ""):
+        spec.write_text(f"name: mine\nwire: openai-chat\ncommand: ['x', '{{message}}']\n{other}")
+        (line,) = told(spec, ControlFacts(False, f"{spec}: cannot start 'x'"))
+        assert line == f"{spec}: cannot start 'x'", "nothing of that name can be installed"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"FORGETS": "1"}, "the session was not continued"),
+        ({"NO_TOOL": "1"}, "no tool that takes a shell command is advertised (tools: none)"),
+        ({"TAKES": "file", "CALLED": "shell"}, "no tool that takes a shell command is advertised (tools: shell)"),
+    ],
+)
+async def test_what_is_not_there_makes_scenarios_not_apply(tmp_path: Path, env: dict[str, str], said: str):
+    """It is said, and is no mistake of the spec."""
+    command = ["{python}", "-S", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "{message}"]
+    missing = [finding for finding in await looked(tmp_path, env=env, command=command) if not finding.ok]
+    assert [finding.optional for finding in missing] == [True] and said in missing[0].says
+    assert missing[0].sign == "n/a "
+
+
+@pytest.mark.parametrize(
+    ("code", "spec", "said"),
+    [
+        ("print('hello')", {}, "no request for the model arrived"),
+        ("import sys; sys.exit('no config')", {}, "exit code 1. Its last words: no config"),
+        (AGENT, {"wire": "anthropic"}, "the spec says wire anthropic, and the agent called openai-chat"),
+        (AGENT.replace('print(said["content"])', "print('ok')"), {}, "is `answer:` right?"),
+    ],
+)
+async def test_what_is_missing_is_said_in_words(tmp_path: Path, code: str, spec: dict[str, object], said: str):
+    """No request, a wrong wire, an answer that is read from the wrong place."""
+    (finding,) = await looked(tmp_path, code, **spec)
+    assert not finding.ok and not finding.optional and said in finding.says

@@ -1,0 +1,93 @@
+"""The first spec, from a few answers."""
+
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.commands.init import WIRES, Answers, spec_text, wrong_command, wrong_name
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_it_is_a_spec_that_loads(tmp_path: Path, wire: str):
+    """For every wire format, with what that provider's own SDK reads."""
+    path = tmp_path / "agent.yaml"
+    path.write_text(spec_text(Answers("mine", wire, "python bot.py --say {message}"), "agent.yaml"))
+    spec = load_spec(path)
+    assert (spec.name, spec.wire) == ("mine", wire)
+    assert spec.command == ("{python}", "{here}/bot.py", "--say", "{message}")
+    assert any("{llm_url}" in value for value in spec.env.values()) and spec.resume is None
+
+
+def test_files_that_are_named_from_here_lie_beside_the_spec(tmp_path: Path):
+    """The agent's own working folder is another one; words with spaces stay one argument."""
+    answers = Answers("mine", "ollama", './run.sh --style "very kind" {message}', "node src/cli.js {message}")
+    text = spec_text(answers, "x")
+    (tmp_path / "x.yaml").write_text(text)
+    spec = load_spec(tmp_path / "x.yaml")
+    assert spec.command == ("{here}/run.sh", "--style", "very kind", "{message}")
+    assert spec.resume == ("node", "{here}/src/cli.js", "{message}")
+
+
+@pytest.mark.parametrize(
+    ("file", "word", "written"),
+    [
+        ("a.yaml", "/opt/bots/agent.py", "/opt/bots/agent.py"),
+        ("a.yaml", "~/bots/agent.py", "/home/me/bots/agent.py"),
+        ("a.yaml", "./agent.py", "{here}/agent.py"),
+        ("sub/a.yaml", "agent.py", "{here}/../agent.py"),
+        ("sub/a.yaml", "sub/agent.py", "{here}/agent.py"),
+        ("sub/a.yaml", "../agent.py", "{here}/../../agent.py"),
+    ],
+)
+def test_a_file_is_written_as_seen_from_the_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, word: str, written: str
+):
+    """It was named as seen from the shell's folder; from / and ~ it is the same everywhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    (tmp_path / "sub").mkdir()
+    for command in (f"python {word} {{message}}", f"node {word} {{message}}"):
+        (tmp_path / file).write_text(spec_text(Answers("mine", "ollama", command), file))
+        assert (load_spec(tmp_path / file).command or ())[1] == written
+
+
+@pytest.mark.parametrize(
+    ("file", "program", "written"),
+    [
+        ("a.yaml", "venv/bin/python", "{here}/venv/bin/python"),
+        ("sub/a.yaml", "./run", "{here}/../run"),
+        ("sub/a.yaml", "/usr/bin/python3", "/usr/bin/python3"),
+        ("sub/a.yaml", "my-agent", "my-agent"),
+        ("sub/a.yaml", "{here}/run", "{here}/run"),
+    ],
+)
+def test_a_program_that_is_named_by_its_path_is_a_file_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, program: str, written: str
+):
+    """One without a slash is looked for in PATH."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / file).write_text(spec_text(Answers("mine", "ollama", f"{program} {{message}}"), file))
+    assert load_spec(tmp_path / file).command == (written, "{message}")
+
+
+def test_environment_before_a_command_goes_under_env(tmp_path: Path):
+    """As a shell reads it; where the model is and the key are Wedgehog's to say."""
+    command = "MODEL='my model' OPENAI_API_KEY=secret python bot.py --level=2 {message}"
+    assert not wrong_command(command) and wrong_command("MODEL=x") == "a command line is needed"
+    assert "{message}" in wrong_command("SAYS={message} python bot.py")
+    text = spec_text(Answers("mine", "openai-chat", command, "LEVEL=3 python bot.py {message}"), "a.yaml")
+    (tmp_path / "a.yaml").write_text(text)
+    spec = load_spec(tmp_path / "a.yaml")
+    assert spec.command == ("{python}", "{here}/bot.py", "--level=2", "{message}")
+    assert spec.resume == ("{python}", "{here}/bot.py", "{message}")
+    assert spec.env == {**WIRES["openai-chat"][0], "MODEL": "my model", "LEVEL": "3"}
+
+
+def test_wrong_answers_say_what_is_wrong():
+    """Before the file is written."""
+    assert wrong_name("my agent") and not wrong_name("my-agent.2")
+    assert "{message}" in wrong_command("python bot.py")
+    assert wrong_command('python "bot') and wrong_command("  ")
+    assert not wrong_command("python bot.py {message}")

@@ -1,0 +1,196 @@
+"""Harm to our own tools: which call, which attempt, which byte, and what proves it."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.faults.result_fault import Result
+from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
+from wedgehog.harness.record.event import FaultFired, FaultHealed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.scenario.model import Scenario
+
+SPOT = (("127.0.0.1", 7), 300)
+PLAIN = Result("21 °C")
+
+
+class It:
+    """A nemesis with its links, in turn 1."""
+
+    def __init__(self, faults: list[dict[str, Any]], clock: Any, link: Any) -> None:
+        told = {"name": "a", "why": "w", "tools": {"weather": {}}, "store": {}, "faults": faults}
+        scenario = Scenario.model_validate({**told, "turns": [{"user": "x"}, {"user": "y"}]})
+        self.history = History(clock)
+        self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
+        self.nemesis = Nemesis(scenario.plan(1), self.links, self.history, clock)
+        self.tools = self.nemesis.tools
+
+    @property
+    def fired(self) -> list[str]:
+        return [event.name for event in self.history.of(FaultFired)]
+
+    def struck(self, link: str = "tool:mcp") -> list[Any]:
+        return [(strike.fault.name, strike.spot) for strike in self.links[link].strikes]
+
+
+@pytest.fixture
+def it(manual_clock: Any, fake_link: Any) -> Any:
+    async def make(*faults: dict[str, Any]) -> It:
+        made = It(list(faults), manual_clock, fake_link)
+        await made.nemesis.before_turn(1)
+        return made
+
+    return make
+
+
+def on(do: Any, **at: Any) -> dict[str, Any]:
+    """A fault of the tool host, on the first tool call unless said otherwise."""
+    more = {key: at.pop(key) for key in ("times", "sticks_to", "heal") if key in at}
+    return {"link": "tool:mcp", "at": {"tool": 1} | at, "do": do, **more}
+
+
+async def test_a_result_is_harmed_on_the_call_that_the_trigger_names(it: Any):
+    """Step and tool; the beacon as such sets nothing off."""
+    made = await it(on("lose_result", step=2, tool=2))
+    assert made.tools.asked("1.1.2", PLAIN) == (PLAIN, [])
+    assert made.tools.asked("1.2.1", PLAIN) == (PLAIN, [])
+    assert made.nemesis.beacon("1.2.2", "started") == [] and made.fired == []
+    harmed, later = made.tools.asked("1.2.2", PLAIN)
+    assert harmed.lost and later == [] and made.fired == ["lose_result"]
+
+
+async def test_what_is_harmed_in_writing_has_struck_when_it_is_written(it: Any):
+    """A response that nobody was left to get would prove nothing."""
+    made = await it(on("double_result"), on({"huge_result": 99}))
+    harmed, later = made.tools.asked("1.1.1", PLAIN)
+    assert (harmed.copies, harmed.bytes, made.fired) == (2, 99, [])
+    made.tools.written(later)
+    assert made.fired == ["double_result", "huge_result"]
+
+
+@pytest.mark.parametrize(
+    ("more", "lost"),
+    [
+        ({}, [True, False, False]),
+        ({"times": 2}, [True, True, False]),
+        ({"times": "always"}, [True, True, True]),
+        ({"attempt": 2}, [False, True, False]),
+    ],
+)
+async def test_a_call_that_is_made_again_is_another_attempt(it: Any, more: dict[str, Any], lost: list[bool]):
+    """Attempts and times count the askings of one call."""
+    made = await it(on("lose_result", **more))
+    assert [made.tools.asked("1.1.1", PLAIN)[0].lost for _ in range(3)] == lost
+
+
+async def test_harm_that_sticks_to_the_link_meets_every_later_call_of_the_turn(it: Any):
+    """And none before its trigger, and none of another turn."""
+    made = await it(on("lose_result", step=2, sticks_to="link"))
+    tokens = ("1.1.1", "1.2.1", "1.2.2", "1.3.1", "2.1.1")
+    assert [made.tools.asked(token, PLAIN)[0].lost for token in tokens] == [False, True, True, True, False]
+
+
+async def test_a_result_is_struck_at_its_byte_on_its_own_connection(it: Any, settled: Any):
+    """Before it is written; armed when the host is told to go on, proved later."""
+    made = await it(on({"cut": "fin"}, byte=30))
+    await made.tools.at("1.1.1", SPOT)
+    assert made.struck() == [("cut", Downstream(SPOT[0], 330))] and made.fired == []
+    await made.links["tool:mcp"].strikes[0].hits()
+    await settled()
+    assert made.fired == ["cut"]
+    await made.nemesis.after_turn(1)
+    assert made.links["tool:mcp"].strikes[0].healed and len(list(made.history.of(FaultHealed))) == 1
+
+
+async def test_a_stall_that_ends_is_the_host_holding_its_answer(it: Any, manual_clock: Any):
+    """Nothing is lost, so the network is not asked."""
+    made = await it(on({"stall": 2}))
+    import asyncio
+
+    holding = asyncio.create_task(made.tools.at("1.1.1", SPOT))
+    await manual_clock.advance(1.9)
+    assert not holding.done() and made.fired == ["stall"]
+    await manual_clock.advance(0.2)
+    assert holding.done() and made.struck() == []
+
+
+async def test_a_port_that_closes_strikes_while_the_tool_works(it: Any, manual_clock: Any):
+    """By the beacon, for the whole link; a moment later, so that what is being written arrives."""
+    made = await it(on("refuse"))
+    (task,) = made.nemesis.beacon("1.1.1", "started")
+    await manual_clock.advance(0.05)
+    assert task.done() and made.struck() == [("refuse", WholeLink())]
+    await made.tools.at("1.1.1", SPOT)
+    assert len(made.struck()) == 1, "and not once more when the result is there"
+
+
+async def test_a_query_is_struck_by_its_number_in_the_turn(it: Any):
+    """At the first byte of its reply, or behind it."""
+    stall = {"link": "store:db", "at": {"query": 2, "byte": 5}, "do": {"stall": "forever"}, "times": 2}
+    made = await it(stall)
+    struck = []
+    for _ in range(4):
+        await made.tools.at_query(1, SPOT)
+        struck.append(len(made.struck("store:db")))
+    assert struck == [0, 1, 2, 2]
+    assert made.struck("store:db") == [("stall", Downstream(SPOT[0], 305))] * 2
+
+
+async def test_a_poll_and_what_is_sent_back_are_struck_each_at_its_own_response(it: Any):
+    """Only polls that bring the message count; the second attempt where it is asked for."""
+    stall = {"link": "chat", "do": {"stall": "forever"}}
+    made = await it({**stall, "at": {"chat": "poll", "byte": 5}}, {**stall, "at": {"chat": "send", "attempt": 2}})
+    for what in ("other", "poll", "poll", "send", "send", "send"):
+        await made.tools.at_chat(what, SPOT)
+    at = SPOT[1]
+    assert made.struck("chat") == [("stall", Downstream(SPOT[0], at + 5)), ("stall", Downstream(SPOT[0], at))]
+
+
+async def test_what_strikes_a_message_on_its_way_is_armed_while_the_poll_is_held(it: Any):
+    """An agent cannot be faster than that; and not before, when the request would be the next poll."""
+    made = await it({"link": "chat", "at": {"chat": "send", "phase": "request", "byte": 9}, "do": {"stall": "forever"}})
+    await made.tools.at_chat("other", SPOT)
+    assert made.struck("chat") == []
+    await made.tools.at_chat("poll", SPOT)
+    assert made.struck("chat") == [("stall", Upstream(9))]
+
+
+async def test_a_strike_on_a_chat_connection_ends_with_it_because_it_keeps_others_waiting(it: Any, settled: Any):
+    """The agent has given that poll up, and asks again."""
+    made = await it({"link": "chat", "at": {"chat": "poll"}, "do": {"drip": 5}})
+    await made.tools.at_chat("poll", SPOT)
+    assert made.nemesis.keeps_requests_away and not made.links["chat"].strikes[0].healed
+    made.tools.left_chat(("127.0.0.1", 1))
+    await settled()
+    assert not made.links["chat"].strikes[0].healed, "that was somebody else's"
+    made.tools.left_chat(SPOT[0])
+    await settled()
+    assert made.links["chat"].strikes[0].healed
+
+
+async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manual_clock: Any):
+    """At the end of the turn, or after its own time; a server that cannot come back breaks the run."""
+    came: list[float] = []
+
+    async def restart() -> None:
+        came.append(manual_clock.now())
+
+    async def fails() -> None:
+        raise OSError("no memory")
+
+    made = await it(on({"kill": {"whom": "server"}}, heal={"after_s": 3}), on({"kill": {"whom": "server"}}, tool=2))
+    made.tools.restart_server = restart
+    first, second = made.nemesis._board.states
+    made.tools.server_killed(first)
+    made.tools.server_killed(second)
+    await manual_clock.advance(3.1)
+    assert came == [3.0]
+    await made.nemesis.after_turn(1)
+    assert len(came) == 2 and not made.nemesis.broken.is_set()
+
+    broken = await it(on({"kill": {"whom": "server"}}))
+    broken.tools.restart_server = fails
+    broken.tools.server_killed(broken.nemesis._board.states[0])
+    await broken.nemesis.after_turn(1)
+    assert broken.nemesis.broken.is_set()

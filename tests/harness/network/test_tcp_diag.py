@@ -1,0 +1,85 @@
+"""What the kernel says about sockets, and what follows from it."""
+
+import socket
+
+import pytest
+
+from wedgehog.harness.faults.base import Toxic
+from wedgehog.harness.network.tcp_diag import CLOSE_WAIT, ESTABLISHED, FIN_WAIT_2, Count, KernelCounts
+from wedgehog.harness.network.toxiproxy.api import BadToxic, checked
+from wedgehog.harness.network.toxiproxy.delivery_proof import DownstreamWatch, Sockets, Vanished
+
+FAKE = ("127.0.0.1", 9000)
+CONN, LISTEN = ("127.0.0.1", 4001), ("127.0.0.1", 8000)
+
+
+def test_the_kernel_counts_both_ends_of_a_connection():
+    """Bytes sent at one end are bytes received, and unread, at the other."""
+    counts = KernelCounts.open()
+    if counts is None:
+        pytest.skip("this system has no netlink SOCK_DIAG")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0] as server:
+            server.sendall(b"x" * 1234)
+            (theirs,) = counts.sockets(local_port=port)
+            (ours,) = counts.sockets(remote_port=port)
+            assert (theirs.sent, theirs.received, theirs.open) == (1234, 0, True)
+            assert (ours.sent, ours.received, ours.unread) == (0, 1234, 1234)
+            assert (theirs.remote, theirs.local) == (client.getsockname(), client.getpeername())
+    counts.close()
+
+
+def agent(cookie: int, sent: int, state: int = ESTABLISHED, unacked: int = 0) -> Count:
+    return Count(LISTEN, ("127.0.0.1", cookie), state, cookie, sent, 0, 0, unacked, 0)
+
+
+def proxied(received: int, unread: int = 0) -> Count:
+    return Count(CONN, FAKE, ESTABLISHED, 99, 0, received, 0, 0, unread)
+
+
+def look(*agents: Count, received: int = 700, unread: int = 0) -> Sockets:
+    return Sockets({it.cookie: it for it in agents}, {CONN: proxied(received, unread)}, {})
+
+
+def test_the_socket_that_moves_to_the_byte_is_the_proof():
+    """Not before it is there, not before it is acknowledged, and not by a stranger."""
+    watch = DownstreamWatch(CONN, 900, stalls=True, before=look(agent(1, 700), agent(2, 5)))
+    assert watch.see(look(agent(1, 899), agent(2, 900))) is None
+    assert watch.see(look(agent(1, 900, unacked=1))) is None
+    assert watch.see(look(agent(1, 900))).bytes == 900
+    assert watch.overran(look(agent(1, 901)))
+
+
+def test_a_cut_is_proved_by_the_goodbye_or_by_what_the_server_counted():
+    """FIN at the right count; a socket that vanished needs the server's count, those of others added."""
+    watch = DownstreamWatch(CONN, 900, stalls=False, before=look(agent(1, 700), agent(2, 50)))
+    assert watch.see(look(agent(1, 900))) is None
+    assert watch.see(look(agent(1, 900, FIN_WAIT_2))).bytes == 900
+    assert watch.see(look(agent(2, 50))) == Vanished(900)
+    assert watch.see(look()) == Vanished(950)
+
+
+def test_a_stall_that_lets_nothing_pass_is_proved_by_what_the_proxy_took():
+    """No count moves, so the proxy must have read bytes that went nowhere."""
+    watch = DownstreamWatch(CONN, 700, stalls=True, before=look(agent(1, 700)))
+    assert watch.swallows
+    assert watch.see(look(agent(1, 700))) is None
+    assert watch.see(look(agent(1, 700), received=800, unread=100)) is None
+    assert watch.see(look(agent(1, 700), received=800)).bytes == 700
+
+
+def test_a_link_is_quiet_when_all_that_was_written_has_been_sent_on():
+    """A client that has said goodbye still counts; one that waits for bytes does not let it be quiet."""
+    assert look(agent(1, 700, CLOSE_WAIT)).quiet([CONN], [])
+    assert not look(agent(1, 699)).quiet([CONN], [])
+    assert not look(agent(1, 700)).quiet([CONN], stalled=[1])
+
+
+def test_a_toxic_with_a_wrong_attribute_is_refused():
+    """Misspelt, missing or too many: all are our own mistakes."""
+    good = Toxic("limit_data", {"bytes": 3})
+    assert checked(good) is good
+    for attributes in ({"byte": 3}, {}, {"bytes": 3, "rate": 1}):
+        with pytest.raises(BadToxic, match="limit_data takes bytes, not"):
+            checked(Toxic("limit_data", attributes))

@@ -1,0 +1,111 @@
+"""The recipe's two precautions, against a limiter that is slow where Toxiproxy's can be on a busy machine.
+
+Between the socket and the limiter bytes may be under way, and between the limiter's last byte and its decision to stop
+there is a moment too. On the real server both windows are microseconds wide: two hundred strikes meet neither.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.faults.base import Toxic
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import Downstream
+from wedgehog.harness.network.tcp_diag import ESTABLISHED, Count
+from wedgehog.harness.network.toxiproxy.api import Counted, ToxiproxyRefused
+from wedgehog.harness.network.toxiproxy.delivery_proof import Sockets
+from wedgehog.harness.network.toxiproxy.link import UNLIMITED, ToxicLink
+
+AGENT, PROXY, FAKE = ("127.0.0.1", 1), ("127.0.0.1", 2), ("127.0.0.1", 3)
+SLOW_S = 0.02
+
+
+class SlowLimiter:
+    """One connection through a `limit_data`, as Toxiproxy runs it: an update changes the limit that the limiter reads,
+    then waits until it is idle or has stopped."""
+
+    address = PROXY
+
+    def __init__(self, inside_s: float, deciding_s: float) -> None:
+        self.limit, self.received, self.sent = UNLIMITED, 0, 0
+        self._inside_s, self._deciding_s = inside_s, deciding_s
+        self._stopped = False
+        self._busy = asyncio.Lock()
+
+    async def carry(self, size: int) -> None:
+        """The proxy takes bytes off its socket; some time later the limiter has them, and then it decides."""
+        self.received += size
+        await asyncio.sleep(self._inside_s)
+        async with self._busy:
+            if not self._stopped:
+                self.sent += max(0, min(size, self.limit - self.sent))
+                await asyncio.sleep(self._deciding_s)
+                self._stopped = self.sent >= self.limit
+
+    async def update(self, toxic: Toxic) -> None:
+        if toxic.kind == "limit_data" and toxic.stream == "downstream":
+            self.limit = toxic.attributes["bytes"]
+            async with self._busy:
+                pass
+
+    async def add(self, toxic: Toxic) -> None:
+        """Born with it."""
+
+    async def counted(self, stream: str) -> Counted:
+        return Counted(0, 0)
+
+    def look(self) -> Sockets:
+        """The kernel's view."""
+        agent = _count(PROXY, AGENT, 1, sent=self.sent)
+        proxied = _count(AGENT, FAKE, 2, received=self.received)
+        return Sockets({1: agent}, {proxied.local: proxied}, {})
+
+
+def _count(local: Any, remote: Any, cookie: int, sent: int = 0, received: int = 0) -> Count:
+    return Count(local, remote, ESTABLISHED, cookie, sent, received, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("at", "inside_s", "deciding_s"),
+    [
+        pytest.param(0, SLOW_S, 0.0, id="bytes under way to the limiter"),
+        pytest.param(100, 0.0, SLOW_S, id="a limiter that has not decided yet"),
+    ],
+)
+async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, inside_s: float, deciding_s: float):
+    """What comes behind the struck byte is lost, however slow the server is: nothing of a later write passes."""
+    proxy = SlowLimiter(inside_s, deciding_s)
+    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
+    link._witness.evidence = proxy  # type: ignore[assignment]
+    await link.admit(AGENT, 0)
+    strike = await link.strike(Stall(), Downstream(AGENT, at))
+    writing = asyncio.gather(proxy.carry(300), return_exceptions=True)
+    proof = await strike.fired(5)
+    await writing
+    assert proof is not None and proof.bytes == at
+    assert proxy.limit == UNLIMITED, "others must be able to go on"
+    await proxy.carry(300)
+    assert proxy.sent == at
+
+
+async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server():
+    """Its proxy is gone and says so with a 404: nothing was hit, and nothing is wrong."""
+
+    class Gone(SlowLimiter):
+        destroyed = False
+
+        async def update(self, toxic: Toxic) -> None:
+            if self.destroyed:
+                raise ToxiproxyRefused("404: proxy not found")
+            await super().update(toxic)
+
+        async def destroy(self) -> None:
+            self.destroyed = True
+
+    proxy = Gone(0, 0)
+    link = await ToxicLink("ipc:db", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
+    link._witness.evidence = proxy  # type: ignore[assignment]
+    strike = await link.strike(Stall(), Downstream(AGENT, 100))
+    await link.close()
+    assert await strike.fired(1) is None

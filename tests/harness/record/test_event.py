@@ -1,0 +1,64 @@
+"""Events: tagged plain data that survives its way through a file."""
+
+import json
+from dataclasses import fields
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from wedgehog.harness.record.event import KINDS, Note, RequestArrived, ToolResult, field_names, from_json
+
+
+def sample(hint: Any) -> Any:
+    """A value of a field's type."""
+    if get_origin(hint) is tuple:
+        return (sample(get_args(hint)[0]),)
+    options = get_args(hint)
+    if options and get_origin(hint) is not None and not isinstance(options[0], type):
+        return options[0]
+    kind = options[0] if options else hint
+    plain = {str: "ä 漢 \n", int: 3, float: 1.5, bool: True, type(None): None}
+    if kind in plain:
+        return plain[kind]
+    return kind(**{item.name: sample(get_type_hints(kind)[item.name]) for item in fields(kind)})
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_event_comes_back_from_json_as_it_went(kind: str):
+    """Nested values and tuples too, through text."""
+    cls = KINDS[kind]
+    hints = get_type_hints(cls)
+    event = cls(**{item.name: sample(hints[item.name]) for item in fields(cls)})
+    data = json.loads(json.dumps(event.as_json(), ensure_ascii=False))
+    assert data["event"] == kind
+    assert from_json(data) == event
+
+
+def test_the_tag_is_the_class_name_in_snake_case():
+    """What history.jsonl says, and what the docs list."""
+    assert RequestArrived.kind == "request_arrived"
+    assert field_names("note") == ("id", "at_s", "what")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"event": "no_such", "id": 1}, "unknown event 'no_such'"),
+        ({"id": 1}, "unknown event ''"),
+        ({"event": "note"}, "event note: what"),
+        ({"event": "note", "what": ["x"]}, "event note: what"),
+        ({"event": "turn_ended", "turn": 1, "ended": "somehow"}, "event turn_ended: ended"),
+    ],
+)
+def test_what_is_no_event_is_refused_with_the_field_that_is_wrong(data: dict[str, Any], says: str):
+    """A stored history that does not fit is a sentence, not a traceback."""
+    with pytest.raises(ValueError, match=says):
+        from_json(data)
+
+
+def test_from_json_leaves_its_data_alone():
+    """The caller may still need it."""
+    data = {"event": "note", "what": "x"}
+    assert from_json(data) == Note(what="x")
+    assert data == {"event": "note", "what": "x"}
+    assert ToolResult("a", 1).token == ""

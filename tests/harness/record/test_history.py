@@ -1,0 +1,191 @@
+"""The record of a run, and the views in which checks read it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.record.event import KINDS, Event, LagSeen, Note, RequestArrived, from_json
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import result
+
+
+class Kept:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def write(self, event: Event) -> None:
+        self.events.append(event)
+
+
+class StoppedClock:
+    """A clock that stands at seven seconds."""
+
+    def now(self) -> float:
+        return 7.0
+
+
+def test_an_event_gets_its_place_and_time_and_reaches_the_sink_at_once():
+    """A kill loses at most the event being written."""
+    kept = Kept()
+    history = History(StoppedClock(), sink=kept)  # type: ignore[arg-type]
+    history.add(Note(what="a"))
+    second = history.add(Note(what="b", at_s=3.0))
+    assert [(event.id, event.at_s) for event in kept.events] == [(0, 7.0), (1, 3.0)]
+    assert second == kept.events[1]
+
+
+def test_a_sealed_history_takes_nothing_more():
+    """Verdicts are given on it."""
+    history = History().seal()
+    with pytest.raises(RuntimeError, match="sealed"):
+        history.add(Note(what="late"))
+
+
+def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path):
+    """As a kill leaves it."""
+    path = tmp_path / "history.jsonl"
+    line = json.dumps(Note(what="a", id=0, at_s=1.0).as_json())
+    path.write_text(f'{line}\n{line}\n{{"event": "no', encoding="utf-8")
+    assert len(read(path).events) == 2
+    path.write_text(f'{line}\n{{"event": "no\n{line}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"history\.jsonl:2: "):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [({"event": "nonsense"}, "unknown event 'nonsense'"), ({"event": "lag_seen"}, "event lag_seen: worst_s: Field")],
+)
+def test_what_is_no_event_is_named(data: dict[str, object], says: str):
+    """One line, no traceback of ours."""
+    with pytest.raises(ValueError, match=says):
+        from_json(data)
+
+
+def test_events_are_tagged_by_their_name_in_snake_case():
+    """That is what stands in the file."""
+    assert KINDS["request_arrived"] is RequestArrived
+
+
+def _a_turn() -> Telling:
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), 503)
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.answer_step(2, [tell.runs(token)])
+    return tell
+
+
+def test_calls_join_all_that_became_of_a_request():
+    """Refused, paid, delivered, and when the agent could know of a failure."""
+    tell = _a_turn()
+    tell.cut(tell.ask(3))
+    tell.stall(tell.ask(3))
+    refused, asked, answered, cut, stalled = tell.end().seal().calls
+    assert (refused.paid, refused.failed_at_s) == (False, refused.refused and refused.refused.at_s)
+    assert (asked.paid, asked.ok, asked.failed_at_s) == (True, True, None)
+    assert answered.progressed
+    assert (cut.paid, cut.whole, cut.failed_at_s) == (True, False, cut.ended and cut.ended.at_s)
+    assert (stalled.whole, stalled.failed_at_s) == (False, stalled.hung_up and stalled.hung_up.at_s)
+    assert [fault.name for fault in cut.faults] == ["cut"]
+
+
+def test_a_reply_stopped_at_max_tokens_is_whole_but_not_ok():
+    """Delivered to its end, and yet not what was asked for."""
+    tell = Telling()
+    tell.message()
+    tell.reply(tell.ask(1), "Half", stop="max_tokens")
+    (call,) = tell.end().seal().calls
+    assert (call.whole, call.ok) == (True, False)
+
+
+def test_steps_hold_the_attempts_at_one_continuation():
+    """Without background calls."""
+    tell = _a_turn()
+    tell.reply(tell.ask(2, background="title"), "A title")
+    (turn,) = tell.end().seal().turns
+    assert [(str(step), len(step.calls), len(step.paid_calls)) for step in turn.steps] == [("1.1", 2, 1), ("1.2", 1, 1)]
+    assert (len(turn.calls), len(turn.main_calls), len(turn.paid_calls)) == (4, 3, 2)
+
+
+def test_tool_uses_join_the_offer_its_beacons_and_the_requests_that_carry_its_result():
+    """By its token."""
+    (use,) = _a_turn().end().seal().tool_uses
+    assert (use.token, len(use.started), len(use.done)) == ("1.1.1", 1, 1)
+    assert [request.call for request in use.results] == [3]
+
+
+def test_calls_outside_any_turn_are_stray():
+    """They are no turn of the scenario's."""
+    tell = _a_turn().end()
+    tell.ask(1, turn=0)
+    history = tell.seal()
+    assert [turn.number for turn in history.turns] == [1]
+    assert [call.number for call in history.stray.calls] == [4]
+
+
+def test_a_turn_counts_from_its_first_request():
+    """Else from its message and the agent's usual start-up."""
+    tell = Telling()
+    tell.message()
+    tell.wait(3)
+    tell.answer_step(1)
+    tell.end().message()
+    first, second = tell.end("").seal().turns
+    assert first.start_s == first.calls[0].at_s
+    assert second.stimulus is not None
+    assert second.start_s == second.stimulus.at_s + 0.5
+
+
+def test_a_turn_whose_first_requests_were_kept_away_counts_from_its_message():
+    """Its user has waited since."""
+    tell = Telling()
+    tell.message()
+    tell.connection_refused()
+    tell.wait(30)
+    tell.answer_step(1)
+    (turn,) = tell.end().seal().turns
+    assert turn.stimulus is not None
+    assert turn.start_s == turn.stimulus.at_s + 0.5
+    assert turn.duration_s == pytest.approx(30, abs=1)
+
+
+def test_a_fault_after_the_first_request_moves_no_start():
+    """The agent had begun."""
+    tell = Telling()
+    tell.message()
+    tell.wait(3)
+    tell.refuse(tell.ask(1))
+    tell.connection_refused()
+    tell.answer_step(1)
+    (turn,) = tell.end().seal().turns
+    assert turn.start_s == turn.calls[0].at_s
+
+
+def test_bounds_are_stretched_by_a_second_and_our_worst_lag():
+    """The worst of all that the watchdog saw."""
+    history = Telling().lag(0.2).lag(0.7).lag(0.1).seal()
+    assert history.stretched(60) == pytest.approx(61.7)
+    assert not history.too_slow_to_judge_time
+    assert Telling().lag(5.1).seal().too_slow_to_judge_time
+    assert not History(events=[LagSeen(worst_s=5.0)]).seal().too_slow_to_judge_time
+
+
+def test_a_history_without_a_frame_has_a_bare_one():
+    """So that a torn file can still be looked at."""
+    assert History().seal().run.time_scale == 1.0
+
+
+def test_results_of_one_request_are_carried_once_each():
+    """The same result in two requests was carried twice."""
+    tell = Telling()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.refuse(tell.ask(2, results=[result(token)]))
+    tell.answer_step(2, [result(token)])
+    (use,) = tell.end().seal().tool_uses
+    assert [request.call for request in use.results] == [2, 3]

@@ -1,0 +1,386 @@
+"""What a turn came to, as its user saw it: both sides of each rule."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import TurnOutcome, causes, outcome_of, plain
+from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing.history_builder import CUT_TEXT
+
+APOLOGY = "Sorry, I could not do that."
+
+
+def _came_to(history: History) -> TurnOutcome:
+    return outcome_of(history.turns[-1], history)
+
+
+def _fine(answer: str, **end: Any) -> TurnOutcome:
+    """No call failed."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    return _came_to(tell.end(answer, **end).seal())
+
+
+def _down(answer: str = "", *, error_at_path: bool = False, usual: tuple[str, ...] = (), **end: Any) -> TurnOutcome:
+    """The one call was refused."""
+    tell = Telling(error_at_path=error_at_path, usual=usual)
+    tell.message()
+    tell.refuse(tell.ask(1), 503)
+    return _came_to(tell.end(answer, **end).seal())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "saffron01otter",
+        "**SAFFRON01** otter!",
+        "saf\nfron-01\u200bot ter",
+        "Error: 503, yet: saffron01otter",
+        "\x1b[1;32msaf\x1b[0m\x1b[38;2;1;2;3mfron01\x1b[m\x1b[?25l\x1b[2Kotter\x1b[0m",
+    ],
+)
+def test_the_whole_nonce_is_an_answer_whatever_stands_around_it(answer: str):
+    """Case, white space, markup and colours do not count; not even an error beside it."""
+    assert _fine(answer, exit_code=1).kind == "answered"
+
+
+@pytest.mark.parametrize("answer", ["saffron01otte", "saffron02otter"])
+def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
+    """The answer must be this turn's, and complete."""
+    assert _fine(answer).kind == "stopped at its limit"
+
+
+def test_an_answer_before_the_deadline_is_an_answer_with_a_remark():
+    """The agent is slow to end, not silent."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    tell.wait(121).deadline()
+    outcome = _came_to(tell.end(ended="deadline", exit_code=-2).seal())
+    assert (outcome.kind, outcome.remark) == ("answered", "it had answered, but did not end by itself")
+
+
+@pytest.mark.parametrize("words", ["", "KeyboardInterrupt", CUT_TEXT])
+def test_over_its_deadline_a_turn_is_silent_whatever_it_says_while_it_is_stopped(words: str):
+    """The traceback of our own signal is no error that it surfaced."""
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    tell.wait(121).deadline()
+    assert _came_to(tell.end(words, ended="deadline", exit_code=-2, stderr=words).seal()).kind == "silent"
+
+
+def test_a_turn_in_which_it_never_asked_the_model_is_silent():
+    """It was stopped by us."""
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    outcome = _came_to(tell.end("", ended="deadline", exit_code=-2, stderr="KeyboardInterrupt").seal())
+    assert (outcome.kind, outcome.how) == ("silent", "it never asked the model")
+
+
+def test_a_turn_that_its_user_stopped_owes_nothing():
+    """Neither answer nor error."""
+    for how in ("aborted", "gave up"):
+        tell = Telling()
+        tell.message()
+        tell.ask(1)
+        if how == "aborted":
+            tell.abort()
+        else:
+            tell.give_up(after_s=30)
+        assert _came_to(tell.end("", ended=how, exit_code=0).seal()).kind == "stopped by its user"
+
+
+def test_a_turn_without_an_end_is_unfinished():
+    """The run broke off."""
+    tell = Telling()
+    tell.message()
+    assert _came_to(tell.seal()).kind == "unfinished"
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ({"exit_code": 1, "stderr": "it broke"}, "surfaced"),
+        ({"exit_code": -11, "stderr": "Segmentation fault"}, "surfaced"),
+        ({"exit_code": 1}, "hidden"),
+        ({"exit_code": None, "status": 500}, "surfaced"),
+        ({"exit_code": None, "status": 400, "answer": "no"}, "surfaced"),
+        ({"exit_code": None, "status": 200}, "hidden"),
+        ({"exit_code": None, "raised": "TimeoutError()"}, "surfaced"),
+        ({"exit_code": None, "raised": None}, "hidden"),
+        ({"exit_code": 0, "stderr": "retrying soon"}, "hidden"),
+    ],
+)
+def test_an_exit_code_with_words_a_status_or_an_exception_is_an_error_that_surfaced(end: dict[str, Any], kind: str):
+    """An exit code without a word, or words on stderr at exit code 0, are none."""
+    assert _down(**({"answer": ""} | end)).kind == kind
+
+
+@pytest.mark.parametrize(("error_at_path", "kind"), [(True, "surfaced"), (False, "hidden")])
+def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: bool, kind: str):
+    """Elsewhere the words must name a cause."""
+    assert _down(error="it did not work", error_at_path=error_at_path).kind == kind
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Error: no route",
+        "error (503)",
+        "Request timed out.",
+        "timeout",
+        "rate limit reached",
+        "rate-limit",
+        "The model is overloaded",
+        "service unavailable",
+        "Connection refused",
+        "connection reset by peer",
+        "connection lost",
+        "Too many requests, your quota is used up",
+        "Authentication failed",
+        "The API key was refused.",
+        "It gave status code 500",
+        "Anthropic stream ended before message_stop",
+        "stream disconnected before completion",
+        "The connection was closed unexpectedly",
+        "Premature close",
+        "socket hang up",
+        "The stream was interrupted",
+        "incomplete response",
+        "[truncated]",
+        "HTTP 503",
+        "\x1b[1;31mError\x1b[0m: no route",
+    ],
+)
+def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str):
+    """In the answer, or where the spec says that errors stand; a script cannot see them at exit code 0."""
+    in_answer, in_error = _down(words), _down(APOLOGY, error=words)
+    assert (in_answer.kind, in_error.kind) == ("surfaced", "surfaced")
+    assert in_answer.remark == "a script cannot see this error: the exit code is 0"
+
+
+@pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
+def test_an_apology_names_no_cause(words: str):
+    """It is what a user is told instead."""
+    assert _down(words).kind == "hidden"
+
+
+def test_what_it_also_says_when_all_is_well_is_no_error():
+    """Whatever numbers are in it; beside it, an error is one."""
+    told = "\x1b[33mupdate check 17 failed: connection refused\x1b[0m"
+    usual = tuple(causes(f"Welcome.\n{told.replace('17', '3')}"))
+    assert usual == ("update check # failed: connection refused",)
+    assert (_down(error=told).kind, _down(error=told, usual=usual).kind) == ("surfaced", "hidden")
+    assert _down(told, error=f"{told}\nError: 503", usual=usual).kind == "surfaced"
+
+
+def test_the_status_of_its_refusal_is_a_cause_and_any_other_number_is_none():
+    """`I gave up (503).`"""
+    assert (_down("It is broken, says the server (503).").kind, _down("There are 504 reasons.").kind) == (
+        "surfaced",
+        "hidden",
+    )
+
+
+def test_a_specs_own_patterns_count_too():
+    """`errors: ["gave up"]`"""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), 503)
+    told = tell.end("I gave up.").seal().events
+    plainly = History(events=told).seal()
+    assert _came_to(plainly).kind == "hidden"
+    run = RunStarted(
+        scenario="", agent="", network="", time_scale=1, started=plainly.run.started, error_patterns=("gave up",), id=0
+    )
+    assert _came_to(History(events=[run, *told[1:]]).seal()).kind == "surfaced"
+
+
+def test_words_of_its_own_after_calls_that_all_went_well_are_a_stop_at_its_limit():
+    """The agent ended, not the model."""
+    assert _fine("I stopped after five rounds.").kind == "stopped at its limit"
+
+
+def test_no_words_at_all_are_hidden_even_when_no_call_failed():
+    """A loop that ends on a bare tool call leaves its user with nothing."""
+    assert _fine("").kind == "hidden"
+    assert _fine("  \n").kind == "hidden"
+
+
+def _cut_and_shown(shown: str, *, delivered: str = CUT_TEXT, **end: Any) -> TurnOutcome:
+    tell = Telling()
+    tell.message()
+    tell.cut(tell.ask(1), delivered)
+    return _came_to(tell.end(shown, **end).seal())
+
+
+@pytest.mark.parametrize(
+    ("delivered", "shown", "kind"),
+    [
+        (CUT_TEXT, CUT_TEXT, "truncated"),
+        (CUT_TEXT, "the LIGHTHOUSE keeper", "truncated"),
+        (CUT_TEXT, "keepercounte", "truncated"),
+        (CUT_TEXT, "keepercount", "hidden"),
+        (CUT_TEXT, APOLOGY, "hidden"),
+        ("Ok saffro", "Ok: saffro", "truncated"),
+        ("Ok saffr", "Ok: saffr", "hidden"),
+    ],
+)
+def test_twelve_characters_of_a_cut_text_or_six_of_its_nonce_shown_as_the_answer_are_truncated(
+    delivered: str, shown: str, kind: str
+):
+    """Less may be chance."""
+    assert _cut_and_shown(shown, delivered=delivered).kind == kind
+
+
+def test_a_truncated_stream_on_which_the_client_raises_has_surfaced():
+    """A well-known mock calls this a failure: the text is incomplete, and so it says, with an exit code."""
+    outcome = _cut_and_shown(CUT_TEXT, exit_code=1, stderr="httpx.RemoteProtocolError: peer closed connection")
+    assert outcome.kind == "surfaced"
+
+
+def test_a_client_that_swallows_a_permanent_503_has_hidden_it():
+    """The same mock calls this a success: exit code 0, words, and nobody knows."""
+    tell = Telling()
+    tell.message()
+    for _ in range(3):
+        tell.refuse(tell.ask(1), 503)
+        tell.wait(1)
+    history = tell.end(APOLOGY).seal()
+    assert _came_to(history).kind == "hidden"
+    assert check("error_surfaced", history).status == "fail"
+
+
+def test_a_runaway_of_forty_calls_whose_history_grows_is_red_under_a_specs_limits():
+    """And this: no request is like another, so a bound on repeats of one body never sees it."""
+    tell = Telling()
+    tell.message()
+    results = []
+    for step in range(1, 41):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    history = tell.end("I stopped.").seal()
+    assert check("paid_call_bound", history, calls_per_turn=10).status == "fail"
+    assert check("tool_round_bound", history, tool_rounds=10).status == "fail"
+    assert _came_to(history).kind == "stopped at its limit"
+
+
+def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
+    """The last reply came well, and asked for one more tool."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), 429)
+    tell.reply(tell.ask(1), tools=[True])
+    assert _came_to(tell.end("I stopped after one round.").seal()).kind == "stopped at its limit"
+
+
+def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
+    """The model had answered, and the user does not see it."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(1), 429)
+    tell.answer_step(1)
+    assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
+
+
+def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_came():
+    """A call that never reached the provider failed all the same."""
+    tell = Telling()
+    tell.message()
+    tell.connection_refused()
+    assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
+
+
+def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
+    """The agent went on, and stopped at its limit."""
+    tell = Telling()
+    tell.message()
+    tell.connection_refused()
+    tell.reply(tell.ask(1), tools=[True])
+    assert _came_to(tell.end("I stopped after one round.").seal()).kind == "stopped at its limit"
+
+
+@pytest.mark.parametrize(
+    ("failures", "made_good", "kind"), [(0, True, "owes"), (2, True, "owes"), (2, False, "hidden")]
+)
+def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: int, made_good: bool, kind: str):
+    """A failure that a retry made good is not worth a word."""
+    tell = Telling()
+    tell.message("wake_up")
+    for _ in range(failures):
+        tell.stall(tell.ask(1))
+    if made_good:
+        tell.reply(tell.ask(1), "Nothing to do.")
+    expected = "stopped by its user" if kind == "owes" else kind
+    assert _came_to(tell.end("").seal()).kind == expected
+
+
+def test_colours_are_not_repeated():
+    """Whoever reads a report has no terminal of the agent's."""
+    assert _down(error="\x1b[31mno\x1b[0m route", exit_code=3).how == "exit code 3: no route"
+
+
+def test_what_counts_of_a_text_are_letters_and_digits():
+    """In lower case."""
+    assert plain("**Saf-fron_01**\n otter!") == "saffron01otter"
+
+
+def test_seen_is_what_its_user_can_act_on():
+    """Silence, hidden failures and half an answer are not."""
+    assert TurnOutcome("answered").seen and TurnOutcome("surfaced").seen
+    assert not (TurnOutcome("silent").seen or TurnOutcome("hidden").seen or TurnOutcome("truncated").seen)
+
+
+def test_a_slow_network_keeps_no_request_away():
+    """A quiet wake-up under added latency went well."""
+    tell = Telling()
+    tell.message("wake_up")
+    tell.reply(tell.ask(1), "Nothing to do.")
+    tell.connection_refused("latency")
+    assert _came_to(tell.end("").seal()).kind == "stopped by its user"
+
+
+def test_an_apology_after_a_continuation_that_never_reached_the_provider_is_hidden():
+    """The last known call went well; the one after it did not."""
+    tell = Telling()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.connection_refused()
+    assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
+
+
+TRACE = """INFO: retrying in 0.8 s
+Traceback (most recent call last):
+  File "/home/me/venv/lib/python3.11/site-packages/httpx/_transports/default.py", line 101, in map_httpcore_exceptions
+    yield
+httpcore.ReadTimeout
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/home/me/agent.py", line 12, in <module>
+    print(client.ask(message))
+openai.APITimeoutError: Request timed out.
+while asking for the third time
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (TRACE, "openai.APITimeoutError: Request timed out. while asking for the third time"),
+        ("it broke\nbadly", "it broke badly"),
+        ("Traceback (most recent call last):\n  torn off", "Traceback (most recent call last): torn off"),
+    ],
+)
+def test_of_a_trace_the_exception_is_told(said: str, told: str):
+    """It stands last; where the trace has no end, or there is none, the words themselves are told."""
+    outcome = _down(answer="Sorry", stderr=said, exit_code=1)
+    assert (outcome.kind, outcome.how) == ("surfaced", f"exit code 1: {told}")

@@ -1,0 +1,108 @@
+"""Whom a fault on processes hits, and what becomes of session files at a crash."""
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.event import SessionSaved
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.agent_targets import SessionWatch, torn_of
+
+SALT = "wqbcd"
+
+
+@pytest.fixture
+def place(tmp_path: Path, manual_clock: Any) -> Place:
+    """A run's own folder, with room for sessions."""
+    folder = tmp_path / "folder"
+    made = Place(folder, "http://127.0.0.1:1", "k", "s1", "run", tmp_path / "log", manual_clock)
+    for path in (made.cwd, made.session_dir):
+        path.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def watch(place: Place, tmp_path: Path, manual_clock: Any) -> Any:
+    """Watches the files that a spec names, or all in its session folder."""
+
+    def make(*patterns: str) -> SessionWatch:
+        spec = AgentSpec.model_validate(
+            {"name": "a", "wire": "anthropic", "command": ["a"], "session_files": list(patterns)}
+        )
+        return SessionWatch(spec, place, History(manual_clock), SALT, tmp_path / "kept")
+
+    return make
+
+
+@pytest.mark.parametrize("patterns", [(), ("{session_dir}/*.jsonl",)])
+def test_a_change_of_any_session_file_is_seen(watch: Any, place: Place, patterns: tuple[str, ...]):
+    """A new file, a longer one, as many other bytes, one that was put in the place of another."""
+    it = watch(*patterns)
+    looks = [it.look()]
+    file = place.session_dir / "a.jsonl"
+    file.write_text("1\n")
+    looks.append(it.look())
+    with file.open("a") as more:
+        more.write("2\n")
+    looks.append(it.look())
+    file.write_text("3\n4\n")
+    looks.append(it.look())
+    (place.session_dir / "new").write_text("1\n2\n")
+    os.utime(place.session_dir / "new", ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
+    (place.session_dir / "new").replace(file)
+    looks.append(it.look())
+    assert all(one != other for one, other in pairwise(looks))
+    assert it.look() == looks[-1]
+
+
+def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: Place, tmp_path: Path):
+    """Each file as it is then, with the results that stand in it; copies of two kills do not meet."""
+    it = watch()
+    (place.session_dir / "a.jsonl").write_text(f'{{"result": "ok\\n{SALT}1x1x1\\n"}}\n{{"result": "{SALT}1x1x2"}}\n')
+    assert it.save(1, tear=False) and it.save(1, tear=True)
+    first, second = it.history.of(SessionSaved)
+    assert (first.results, first.torn) == (("1.1.1", "1.1.2"), False)
+    assert (second.results, second.torn, second.turn) == (("1.1.1",), True, 1)
+    kept = [tmp_path / "kept" / event.path for event in (first, second)]
+    assert [path.stat().st_size for path in kept] == [first.size, second.size]
+    assert kept[1].read_bytes() == (place.session_dir / "a.jsonl").read_bytes()
+
+
+def test_where_nothing_can_be_torn_it_is_said(watch: Any, place: Place):
+    """No file, an empty one, a database: no half line is lost, and nobody claims it."""
+    it = watch()
+    assert not it.save(1, tear=True)
+    (place.session_dir / "empty").touch()
+    (place.session_dir / "db").write_bytes(b"SQLite format 3\x00 and so on\n")
+    (place.session_dir / "binary").write_bytes(b"\xff\xfe\n")
+    assert not it.save(1, tear=True)
+    assert [event.torn for event in it.history.of(SessionSaved)] == [False] * 3
+
+
+def test_the_file_that_was_written_last_is_torn(tmp_path: Path):
+    """The others are as they were."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("one\ntwo\n")
+    new.write_text("one\nfour\n")
+    os.utime(old, (1, 1))
+    assert torn_of([old, new]) == new
+    assert (old.read_text(), new.read_text()) == ("one\ntwo\n", "one\nfo")
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=2), min_size=1))
+def test_only_the_last_line_is_torn(tmp_path_factory: Any, lines: list[str]):
+    """Whatever it holds: every line before it is whole, and it is not."""
+    file = tmp_path_factory.mktemp("torn") / "session"
+    whole = "".join(f"{line}x\n" for line in lines).encode()
+    file.write_bytes(whole)
+    assert torn_of([file]) == file
+    left = file.read_bytes()
+    before = "".join(f"{line}x\n" for line in lines[:-1]).encode()
+    assert left.startswith(before) and len(left) < len(whole) - 1 and whole.startswith(left)

@@ -1,0 +1,363 @@
+"""Campaigns: exit codes, what is kept of a run, and a verdict that can be redone from it."""
+
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.record.store import Judgement, read_run, run_folders
+from wedgehog.harness.run import control
+from wedgehog.harness.run.campaign import Campaign, Options, exit_code
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
+from wedgehog.harness.scenario.model import load_scenario
+
+WELL = {
+    "name": "well",
+    "why": "w",
+    "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}],
+}
+AGENT = """\
+import json, os, sys, urllib.request
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[2]}]}
+request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=20))["content"][0]["text"])
+except OSError as wrong:
+    sys.exit(f"Error: {wrong}")
+"""
+
+
+# ---- the exit code
+
+
+def one(verdict: Any, as_expected: bool | None = None, **more: Any) -> Judgement:
+    return Judgement("s", "a", "embedded", verdict, as_expected=as_expected, **more)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "code"),
+    [
+        (one("pass"), 0),
+        (one("nothing"), 0),
+        (one("fail"), 1),
+        (one("inconclusive"), 3),
+        (one("error"), 3),
+        (one("pass", True), 0),
+        (one("fail", True), 0),
+        (one("inconclusive", True), 0),
+        (one("error", True), 0),
+        (one("pass", False), 1),
+        (one("fail", False), 1),
+        (one("inconclusive", False), 3),
+        (one("error", False), 3),
+        (one("fail", known="issue 7"), 0),
+        (one("fail", False, known="issue 7"), 0),
+        (one("pass", known="issue 7"), 0),
+        (one("error", known="issue 7"), 3),
+        (one("inconclusive", known="issue 7"), 3),
+        (one("fail", matrix_only=True), 0),
+        (one("error", matrix_only=True), 0),
+        (one("nothing", skipped="no tool"), 0),
+    ],
+)
+def test_one_run_decides_the_exit_code(judgement: Judgement, code: int):
+    """Expected counts as passed; known failures, matrix cells and skipped runs count as nothing; errors never pass."""
+    assert exit_code([judgement]) == code
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ([], 0),
+        (["pass", "fail"], 1),
+        (["pass", "error"], 3),
+        (["inconclusive", "fail", "error"], 1),
+        (["pass", "inconclusive"], 3),
+    ],
+)
+def test_of_several_runs_a_failure_weighs_most(verdicts: list[Any], code: int):
+    """Then what could not be told."""
+    assert exit_code([one(verdict) for verdict in verdicts]) == code
+
+
+def test_a_known_failure_excuses_no_other_run_that_looks_the_same():
+    """Only runs that carry the reason are left out."""
+    assert exit_code([one("fail", known="issue 7"), one("fail")]) == 1
+
+
+# ---- what is kept, on a small campaign of real runs
+
+
+class Quiet:
+    """A progress that remembers."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def begins(self, what: str) -> None:
+        self.lines.append(("begins", what))
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        self.lines.append(("ended", what))
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Any:
+    """Writes a scenario and an agent, and puts them together."""
+
+    def make(agent: dict[str, Any] | None = None, code: str = AGENT, **scenario: Any) -> Entry:
+        story = {**WELL, **scenario}
+        path = tmp_path / f"{story['name']}.yaml"
+        path.write_text(yaml.safe_dump(story))
+        (tmp_path / "agent.py").write_text(code)
+        spec = tmp_path / "agent.yaml"
+        command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]
+        spec.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": command, **(agent or {})}))
+        return Entry(load_scenario(path), load_spec(spec))
+
+    return make
+
+
+async def played(out: Path, *entries: Entry, **options: Any) -> tuple[Campaign, Quiet]:
+    """Play a campaign on the embedded network."""
+    progress = Quiet()
+    campaign = Campaign(entries, Options(out, "embedded", **options), progress, lambda line: None)
+    await campaign.play()
+    return campaign, progress
+
+
+async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(entry: Any, tmp_path: Path):
+    """Two repeats, one control; each run's folder holds what is needed to judge it again and to replay it."""
+    first = entry(expect={"mine": "pass"})
+    campaign, progress = await played(tmp_path / "runs", first, replace(first, repeat=2), jobs=2, seed=5)
+    assert [j.verdict for j in campaign.judgements] == ["pass", "pass"], campaign.judgements
+    assert [what for word, what in progress.lines if word == "begins"].count("control x mine") == 1
+    folders = list(run_folders(campaign.store.folder))
+    assert [folder.name for folder in folders] == ["mine", "mine.2"]
+    assert [read_inputs(folder)["seed"] for folder in folders] == [5, 6]
+    kept = {path.name for path in folders[0].iterdir()}
+    assert {"scenario.yaml", "agent.yaml", "inputs.json", "history.jsonl", "verdicts.json"} <= kept
+    facts = json.loads((campaign.store.folder / "campaign.json").read_text())
+    assert (facts["network"], facts["seed"]) == ("embedded", 5)
+    assert (facts["whys"], facts["tags"]) == ({"well": "w"}, {"well": []})
+    assert campaign.judgements[0].replay.endswith(str(folders[0])) or campaign.judgements[0].replay.endswith(
+        str(folders[1])
+    )
+
+
+async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):
+    """Whatever its place in the list: alone at the end it would cost its whole length."""
+    entries = [entry(), entry(name="long", tags=["slow"])]
+    _, progress = await played(tmp_path / "runs", *entries, jobs=1)
+    begun = [what for word, what in progress.lines if word == "begins"]
+    assert begun.index("long x mine") < begun.index("well x mine")
+
+
+async def test_a_stored_run_is_judged_again_to_the_same_verdict_also_where_its_files_are_gone(
+    entry: Any, tmp_path: Path
+):
+    """The kept copies are enough."""
+    given = entry(expect={"mine": "pass"}, invariants={"turn_answered": {}})
+    campaign, _ = await played(tmp_path / "runs", given)
+    (folder,) = run_folders(campaign.store.folder)
+    before = read_run(folder).judgement
+    for name in ("well.yaml", "agent.yaml", "agent.py"):
+        (tmp_path / name).unlink()
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    again = judge_again(elsewhere)
+    assert again == before == read_run(elsewhere).judgement
+    assert again.verdict == "pass"
+
+
+async def test_a_stored_run_is_judged_by_the_spec_that_it_was_played_with(entry: Any, tmp_path: Path):
+    """The user's file has been edited since: another limit, another name, no YAML at all."""
+    campaign, _ = await played(tmp_path / "runs", entry(agent={"limits": {"calls_per_turn": 5}}))
+    (folder,) = run_folders(campaign.store.folder)
+    before = read_run(folder).judgement
+    assert before.verdict == "pass"
+    spec = tmp_path / "agent.yaml"
+    words = yaml.safe_load(spec.read_text())
+    for edited in ({**words, "limits": {"calls_per_turn": 0}}, {**words, "name": "other"}, "no spec"):
+        spec.write_text(yaml.safe_dump(edited))
+        assert judge_again(folder) == before
+    (folder / "agent.yaml").write_text(yaml.safe_dump({**words, "limits": {"calls_per_turn": 0}}))
+    assert judge_again(folder).violated == ("paid_call_bound",), "the kept one does decide"
+
+
+async def test_what_an_incident_expects_of_its_own_agent_is_not_expected_of_a_namesake(entry: Any, tmp_path: Path):
+    """Neither when it is played nor when it is judged again."""
+    given = entry(agent={"name": "buggy"}, expect={"buggy": {"fail": ["turn_answered"]}})
+    (tmp_path / "incident" / "agents").mkdir(parents=True)
+    story = given.file.path.rename(tmp_path / "incident" / "well.yaml")
+    campaign, _ = await played(tmp_path / "runs", replace(given, file=load_scenario(story)))
+    (judgement,) = campaign.judgements
+    assert (judgement.verdict, judgement.expected, judgement.as_expected) == ("pass", "", None)
+    assert exit_code([judgement]) == 0
+    (folder,) = run_folders(campaign.store.folder)
+    assert judge_again(folder) == judgement
+
+
+async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):
+    """A run whose record says that it was not answered is red when judged again."""
+    given = entry(invariants={"turn_answered": {}})
+    campaign, _ = await played(tmp_path / "runs", given)
+    (folder,) = run_folders(campaign.store.folder)
+    path = folder / "history.jsonl"
+    path.write_text(path.read_text().replace('"answer": "Done', '"answer": "Error: 500 Done').replace("Done ", "Dune "))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line["event"] == "turn_ended" and line["turn"] == 1:
+            line.update(answer="", stdout="", stderr="Error: boom", error="Error: boom", exit_code=1)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    again = judge_again(folder)
+    assert (again.verdict, again.violated) == ("fail", ("turn_answered",))
+    assert read_run(folder).judgement == again
+
+
+@pytest.mark.parametrize("size", [0, 1500, -60])
+async def test_a_record_that_was_torn_off_passes_nothing(entry: Any, tmp_path: Path, size: int):
+    """Not even an empty one, and not where only its last line is gone."""
+    campaign, _ = await played(tmp_path / "runs", entry())
+    (folder,) = run_folders(campaign.store.folder)
+    path = folder / "history.jsonl"
+    path.write_bytes(path.read_bytes()[:size])
+    again = judge_again(folder)
+    assert (again.verdict, again.says) == ("inconclusive", "the record ends before the run does")
+    assert exit_code([again]) == 3
+
+
+async def test_a_failed_control_is_an_error_with_its_reason_and_is_not_judged_again(entry: Any, tmp_path: Path):
+    """The agent's own words are in it."""
+    given = entry(code="import sys; sys.exit('cannot find my hat')", expect={"mine": "pass"})
+    campaign, _ = await played(tmp_path / "runs", given)
+    (judgement,) = campaign.judgements
+    assert (judgement.verdict, judgement.as_expected, exit_code([judgement])) == ("error", False, 3)
+    assert judgement.says.startswith("its control run failed: no request for the model arrived")
+    assert judgement.says.endswith("the agent ended with exit code 1. Its last words: cannot find my hat")
+    (folder,) = run_folders(campaign.store.folder)
+    assert judge_again(folder) == judgement
+
+
+async def test_a_scenario_that_does_not_apply_is_skipped_with_its_reason(entry: Any, tmp_path: Path):
+    """It counts as nothing, whatever was expected."""
+    model = [{"tool": "shell", "args": {"command": "ls"}}, {"text": "Done {nonce}"}]
+    given = entry(turns=[{"user": "x", "model": model}], expect={"mine": "pass"})
+    campaign, _ = await played(tmp_path / "runs", given)
+    (judgement,) = campaign.judgements
+    assert judgement.skipped == "the agent advertises no tool shell"
+    assert (judgement.verdict, judgement.as_expected, exit_code([judgement])) == ("nothing", None, 0)
+    (folder,) = run_folders(campaign.store.folder)
+    assert judge_again(folder) == judgement
+
+
+async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_started(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its control run is not its failure either; the verdict can be read again elsewhere."""
+    monkeypatch.setattr(control, "why_no_hosts", lambda: "user namespaces do not work here")
+    given = entry(expect={"mine": "pass"})
+    given = replace(given, agent=given.agent.model_copy(update={"hosts": {"api.example.com": "llm"}}))
+    campaign, _ = await played(tmp_path / "runs", given)
+    (judgement,) = campaign.judgements
+    assert judgement.skipped == "user namespaces do not work here"
+    assert (judgement.verdict, exit_code([judgement])) == ("nothing", 0)
+    assert not (campaign.store.folder / "control").exists()
+
+
+async def test_a_fault_without_a_spot_in_the_reply_makes_its_run_inconclusive(entry: Any, tmp_path: Path):
+    """Sabotage of the fault alone must never look like a pass."""
+    given = entry(faults=[{"at": {"byte": 10**6}, "do": "cut"}])
+    campaign, _ = await played(tmp_path / "runs", given)
+    assert campaign.judgements[0].verdict == "inconclusive"
+    assert campaign.judgements[0].says.startswith(
+        "the fault never fired: cut on llm at 1.1; it waits for byte 1,000,000, and "
+    )
+
+
+async def test_a_crash_of_ours_is_an_error_and_its_trace_is_kept(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One run's trouble; the campaign goes on."""
+
+    async def broken(*args: Any, **more: Any) -> Any:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(EmbeddedNetwork, "open_link", broken)
+    campaign, _ = await played(tmp_path / "runs", entry())
+    (judgement,) = campaign.judgements
+    assert judgement.verdict == "error" and "a bug of ours" in judgement.says
+    trouble = list(campaign.store.folder.rglob("trouble.txt"))
+    assert trouble and "RuntimeError" in trouble[0].read_text()
+
+
+async def test_a_campaign_that_is_stopped_keeps_what_was_finished(entry: Any, tmp_path: Path):
+    """And leaves no task behind."""
+    hangs = entry(code="import time; time.sleep(600)")
+    progress = Quiet()
+    campaign = Campaign([hangs], Options(tmp_path / "runs", "embedded"), progress, lambda line: None)
+    playing = asyncio.create_task(campaign.play())
+    async with asyncio.timeout(20):
+        while ("begins", "control x mine") not in progress.lines:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+    assert campaign.judgements == [] and (campaign.store.folder / "campaign.json").is_file()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_campaign_leaves_nothing_in_the_temporary_folder(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither the agents' folders nor the one that they lie in."""
+    made = tmp_path / "temporary"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    code = AGENT + f"\nopen({str(tmp_path / 'cwd')!r}, 'w').write(__import__('os').getcwd())"
+    await played(tmp_path / "runs", entry(code=code))
+    assert Path((tmp_path / "cwd").read_text()).is_relative_to(made)
+    assert list(made.iterdir()) == []
+
+
+# ---- damaged folders
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"'])
+def test_inputs_that_cannot_be_read_are_one_line(tmp_path: Path, text: str):
+    """Missing, torn or something else."""
+    with pytest.raises(ValueError, match=r"no run's folder \(it has no inputs\.json\)"):
+        read_inputs(tmp_path)
+    (tmp_path / "inputs.json").write_text(text)
+    with pytest.raises(ValueError, match=r"inputs\.json: can't be read"):
+        read_inputs(tmp_path)
+
+
+def test_an_agent_that_its_spec_no_longer_has_is_one_line(tmp_path: Path):
+    """The fix was renamed since."""
+    words = {"name": "a", "wire": "anthropic", "command": ["x", "{message}"]}
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump(words))
+    with pytest.raises(ValueError, match="no agent 'only-old' any more"):
+        stored_agent(tmp_path, {"agent": "only-old", "agent_path": str(tmp_path / "gone.yaml")})
+
+
+def test_what_the_control_showed_survives_its_way_through_json(tmp_path: Path):
+    """Sets and the main shape too: a refusal that it excused is still excused."""
+    from wedgehog.harness.run.stored import _control_of
+
+    shape = {"tools": ["b", "a"], "system": "s", "structured": True}
+    data = {"passed": True, "tools": ["a"], "refusals": ["bad"], "shape": shape, "start_up_s": 0.5}
+    facts = _control_of(json.loads(json.dumps(data)))
+    whole = MainShape(frozenset({"a", "b"}), "s", True)
+    assert facts == ControlFacts(True, "", 0.5, whole, frozenset({"a"}), refusals=frozenset({"bad"}))

@@ -1,0 +1,287 @@
+"""The control run: what an agent shows without any fault, and which scenarios that rules out."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.event import CallUnscripted, Trouble
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control, why_skipped
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.testing import Telling
+
+SHAPE = MainShape(frozenset({"bash", "read"}))
+SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
+COMMAND = {"command": ["x", "{message}"]}
+
+
+def agent(**words: Any) -> AgentSpec:
+    command = {} if {"http", "chat"} & words.keys() else COMMAND
+    return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **command, **words})
+
+
+def scenario(**words: Any) -> Scenario:
+    return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **words})
+
+
+def two_turns(sees: Any = None, **how: Any) -> Telling:
+    """A text message, then a tool round."""
+    tell = Telling(**how)
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1, sees=sees), tools=[True])
+    call = tell.ask(2, results=[tell.runs(token)], sees=sees)
+    tell.reply(call, f"Done {tell.nonce}")
+    return tell.end()
+
+
+def read(history: History, answered_by: int | None = 1, shell: bool = True) -> ControlFacts:
+    return read_control(history, {1: SHAPE}, {1: shell}, answered_by)
+
+
+def test_the_control_is_a_text_message_and_a_tool_round():
+    """And it harms nothing."""
+    control = control_scenario()
+    assert (len(control.turns), control.faults, control.tools_called) == (2, [], {"shell"})
+
+
+def test_what_it_shows_is_read_from_the_call_that_was_answered():
+    """The shape and the tools of the main call, whether it streams and resumes, and the start-up time."""
+    facts = read(two_turns().seal())
+    assert facts.passed and facts.says == ""
+    assert (facts.shape, facts.tools, facts.shell) == (SHAPE, {"bash", "read"}, True)
+    assert facts.streams and facts.resumes
+    assert facts.start_up_s == pytest.approx(0.01)
+
+
+def test_what_it_does_not_show_is_no_failure():
+    """No stream, no shell, no earlier turn in the second one's request."""
+    facts = read(two_turns(sees=[2], stream=False).seal(), shell=False)
+    assert facts.passed
+    assert (facts.streams, facts.resumes, facts.shell) == (False, False, False)
+
+
+def spoken(*systems: str) -> dict[int, MainShape]:
+    """Shapes of calls without tools, by the number of the call."""
+    return {number: MainShape(system=system) for number, system in enumerate(systems, start=1)}
+
+
+@pytest.mark.parametrize(
+    ("systems", "kept"),
+    [
+        (("a", "a", "a"), "a"),
+        (("a", "b", "c"), ""),
+        (("a", "b", "a"), "a"),
+        (("a",), "a"),
+    ],
+)
+def test_a_system_text_that_no_later_call_repeats_is_no_mark_of_the_main_call(systems: tuple[str, ...], kept: str):
+    """Some agents tell the model the time, in words; a call of which no shape is known says nothing."""
+    facts = read_control(two_turns().seal(), spoken(*systems), {}, 1)
+    assert facts.shape is not None and facts.shape.system == kept
+
+
+@pytest.mark.parametrize(
+    ("shapes", "background"),
+    [
+        ({1: SHAPE, 2: SHAPE, 3: SHAPE}, False),
+        ({1: SHAPE, 2: MainShape(frozenset({"read", "bash", "more"}), "another prompt")}, False),
+        ({1: SHAPE, 2: MainShape(frozenset({"title"}))}, True),
+        ({1: SHAPE, 2: MainShape()}, True),
+        ({1: SHAPE, 2: MainShape(structured=True)}, True),
+        (spoken("a", "b", "c"), False),
+        (spoken("a", "a", "titles"), True),
+    ],
+)
+def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[int, MainShape], background: bool):
+    """One is enough; a system text that is another one in every call is none."""
+    assert read_control(two_turns().seal(), shapes, {}, 1).background is background
+
+
+def test_refusals_that_happen_without_a_fault_are_remembered():
+    """They excuse the same refusal under a fault; scripted ones are ours."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(), 400, scripted=False)
+    tell.refuse(tell.ask(), 429)
+    tell.answer_step(1)
+    assert read(tell.end().seal(), 1).refusals == {"status 400"}
+
+
+def test_trouble_of_ours_is_said_before_all_else():
+    """It is not the agent's fault."""
+    history = History(events=[*two_turns().seal().events])
+    history.add(Trouble(what="no such program: x"))
+    facts = read(history.seal(), None)
+    assert (facts.passed, facts.says) == (False, "no such program: x")
+
+
+def test_an_agent_that_never_calls_the_model_is_asked_about_its_address():
+    """Once it ended well, or never within its time; what it said last is repeated."""
+    tell = Telling()
+    tell.message()
+    ended_well = read(tell.end("Hello", exit_code=0).seal(), None).says
+    assert ended_well.startswith(
+        "no request for the model arrived, and the agent ended with exit code 0: does the agent use {llm_url}?"
+    )
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    late = read(tell.end("", error="waiting for localhost:1234", exit_code=-2, ended="deadline").seal(), None).says
+    asked = "no request for the model arrived within 60 s: does the agent use {llm_url}? Its last words: "
+    assert late == asked + "waiting for localhost:1234"
+
+
+TRACE = "Traceback (most recent call last):\n" + "  File 'x.py', line 1, in <module>\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ({"exit_code": 3, "error": "no config"}, ", and the agent ended with exit code 3. Its last words: no config"),
+        ({"exit_code": 2, "error": ""}, ", and the agent ended with exit code 2. It said nothing."),
+        ({"exit_code": -11, "error": ""}, ", and the agent was ended by SIGSEGV. It said nothing."),
+        ({"exit_code": -99, "error": ""}, ", and the agent was ended by signal 99. It said nothing."),
+        ({"exit_code": None, "status": 500, "error": "oops"}, "replied with HTTP 500. Its last words: oops"),
+        (
+            {"exit_code": None, "raised": "ImportError: hat", "error": "ImportError: hat"},
+            "and talking to the agent failed. Its last words: ImportError: hat",
+        ),
+    ],
+)
+def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
+    """Its exit code, or its signal, and its last words: it is not its address that is wrong."""
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", **end).seal(), None).says
+    assert says.startswith("no request for the model arrived, and ") and says.endswith(said)
+    assert "{llm_url}" not in says
+
+
+def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
+    """The spec's author may have forgotten it, or the agent does not take our certificate."""
+    tell = Telling()
+    tell.message()
+    tell.host_refused("api.example.com", "not among the spec's hosts")
+    said = read(tell.end("", error="fetch failed", exit_code=1).seal(), None).says
+    expected = ", but it asked for api.example.com (not among the spec's hosts). Its last words: fetch failed"
+    assert said.endswith(f"exit code 1{expected}")
+
+
+def test_of_a_trace_the_exception_is_quoted():
+    """It stands behind it; of very long words the end is told."""
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", error=TRACE + "ModuleNotFoundError: no module 'hat'", exit_code=1).seal(), None).says
+    assert says.endswith("Its last words: ModuleNotFoundError: no module 'hat'")
+    tell = Telling()
+    tell.message()
+    says = read(tell.end("", error="chatter " * 100 + "the end", exit_code=1).seal(), None).says
+    assert "Its last words: … chatter" in says and says.endswith("chatter the end") and len(says) < 450
+
+
+def test_the_trace_of_our_own_stop_is_not_quoted():
+    """An agent that never asked is interrupted: what it said before that is what helps."""
+    tell = Telling()
+    tell.message()
+    tell.wait(61).start_missed()
+    error = f"waiting for the moon\n{TRACE}KeyboardInterrupt"
+    says = read(tell.end("", error=error, exit_code=-2, ended="deadline").seal(), None).says
+    assert says.endswith("Its last words: waiting for the moon")
+
+
+def test_what_a_function_raises_when_we_stop_it_is_not_its_last_word():
+    """It stands at its `error` too; what it printed before that is its own."""
+    for printed, said in [("", "does the agent use {llm_url}?"), ("waiting", "Its last words: waiting")]:
+        tell = Telling()
+        tell.message()
+        tell.wait(61).start_missed()
+        ours: Any = {"error": "KeyboardInterrupt", "raised": "KeyboardInterrupt", "ended": "deadline"}
+        says = read(tell.end(printed, stderr=f"{TRACE}KeyboardInterrupt", **ours).seal(), None).says
+        assert says.endswith(said)
+
+
+def test_a_request_that_the_provider_refuses_is_said_with_its_words():
+    """A bad tool schema, a missing field."""
+    tell = Telling()
+    tell.message()
+    tell.refuse(tell.ask(), 400, scripted=False)
+    facts = read(tell.fails().seal(), None)
+    assert facts.says.startswith("the provider refused its request without any fault: 400 status 400")
+
+
+def test_an_answer_without_the_models_words_is_asked_about_its_place():
+    """Perhaps `answer:` names the wrong one."""
+    tell = Telling()
+    tell.message()
+    tell.answer_step(1)
+    facts = read(tell.end("Something else").seal(), None)
+    assert "its answer did not hold the model's words" in facts.says and "`answer:`" in facts.says
+
+
+def test_a_request_that_does_not_fit_is_said():
+    """The script has no words for it."""
+    tell = Telling()
+    tell.message()
+    tell.ask()
+    history = History(events=tell.fails().seal().events)
+    history.add(CallUnscripted(call=1, why="turn 1 step 2"))
+    assert read(history.seal(), None).says == "a request did not fit: turn 1 step 2"
+
+
+def test_a_control_that_never_began_says_so_too():
+    """A history without any turn."""
+    assert read(History().seal(), None).passed is False
+    assert read(History().seal(), None).says
+
+
+@pytest.mark.parametrize(
+    ("words", "facts", "spec", "why"),
+    [
+        ({}, ControlFacts(True), {}, ""),
+        ({"turns": [{"user": "x", "model": [{"tool": "shell"}]}]}, SHOWN, {}, ""),
+        (
+            {"turns": [{"user": "x", "model": [[{"tool": "web"}, {"tool": "shell"}]]}]},
+            ControlFacts(True),
+            {},
+            "the agent advertises no tool shell, web",
+        ),
+        (
+            {"turns": [{"user": "x", "model": [{"tool": "shell"}]}]},
+            ControlFacts(True, tools=frozenset({"shell"})),  # so it is called, and takes no command
+            {},
+            "the agent advertises no tool shell",
+        ),
+        ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, SHOWN, {}, ""),
+        ({"faults": [{"at": {"event": 1}, "do": "cut"}]}, ControlFacts(True), {}, "the agent does not stream"),
+        ({"turns": [{"wake_up": {}}]}, SHOWN, {}, "the spec does not say how its own timer fires"),
+        ({"turns": [{"wake_up": {}}]}, SHOWN, {"wake_up": ["x", "--tick"]}, ""),
+        ({"faults": [{"link": "channel", "do": "give_up"}]}, SHOWN, {}, "no front end that could give up"),
+        (
+            {"faults": [{"link": "channel", "do": "give_up"}]},
+            SHOWN,
+            {"http": {"base": "http://127.0.0.1:1", "url": "/"}},
+            "",
+        ),
+        ({"faults": [{"do": "abort"}]}, SHOWN, {}, ""),
+        ({"faults": [{"do": "abort"}]}, SHOWN, {"chat": {"start": ["x"]}}, "a chat has no way to stop a turn"),
+        ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
+        ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
+        ({"faults": [{"at": {"on": "main"}, "do": "cut"}]}, SHOWN, {}, ""),
+        ({"session": "planted/a.jsonl"}, SHOWN, {}, "the spec does not say where a session lies (session_file)"),
+        ({"turns": [{"user": "a", "append": "planted/a.jsonl"}]}, SHOWN, {}, "(session_file)"),
+        ({"session": "planted/a.jsonl"}, SHOWN, {"session_file": "{session_dir}/a.jsonl"}, ""),
+        ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
+        ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
+    ],
+)
+def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(
+    words: dict[str, Any], facts: ControlFacts, spec: dict[str, Any], why: str
+):
+    """With the reason; where nothing is missing there is none."""
+    said = why_skipped(scenario(**words), agent(**spec), facts)
+    assert why in said and bool(why) == bool(said)

@@ -1,0 +1,84 @@
+"""What a control run says of our own tools: which scenarios apply, and what main calls look like in them."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, shape_in, why_skipped
+from wedgehog.harness.scenario.model import Scenario
+
+MINE = f"mcp__host__{CONTROL_TOOL}"
+TALK = [{"user": "x", "model": [{"tool": "weather", "args": {}}, {"text": "{nonce}"}]}]
+
+
+def scenario(**words: Any) -> Scenario:
+    told = {"name": "a", "why": "w", "turns": TALK, "tools": {"weather": {}}}
+    return Scenario.model_validate(told | words)
+
+
+def spec(**words: Any) -> AgentSpec:
+    command = ("x", "{message}", *words.pop("more", ()))
+    return AgentSpec(name="a", wire="anthropic", command=command, **words)
+
+
+HTTP = {"tools": "http", "more": ("{tool_url}",)}
+STDIO = {"tools": "stdio", "more": ("{tool_command}",)}
+CONTROL = ControlFacts(True, shape=MainShape(frozenset({"bash", MINE})), tools=frozenset({"bash", MINE}), shell=True)
+REFUSE = {"link": "tool:mcp", "at": {"phase": "connect"}, "do": "refuse"}
+STALL_PIPE = {"link": "ipc:mcp", "at": {"tool": 1}, "do": {"stall": "forever"}}
+LOSE = {"link": "tool:mcp", "at": {"tool": 1}, "do": "lose_result"}
+
+
+@pytest.mark.parametrize(
+    ("agent", "words", "control", "why"),
+    [
+        (HTTP, {}, CONTROL, ""),
+        (STDIO, {"faults": [LOSE]}, CONTROL, ""),
+        ({}, {}, CONTROL, "the spec does not say how the agent finds our tool host (tools)"),
+        (HTTP, {}, ControlFacts(True, tools=frozenset({"bash"})), "the agent did not offer our tool host's tools"),
+        (STDIO, {"faults": [REFUSE]}, CONTROL, "the fault strikes MCP over HTTP, and the agent uses stdio"),
+        (HTTP, {"faults": [STALL_PIPE]}, CONTROL, "the fault strikes MCP over stdio, and the agent uses HTTP"),
+        (HTTP, {"store": {}}, CONTROL, "the spec does not say how the agent finds our database ({store_url})"),
+        ({**HTTP, "env": {"DB": "{store_url}"}}, {"store": {}}, CONTROL, ""),
+        (HTTP, {"turns": [{"user": "x", "model": [{"tool": "fetch"}]}]}, CONTROL, "the agent advertises no tool fetch"),
+    ],
+)
+def test_a_scenario_is_skipped_with_the_reason(agent: Any, words: Any, control: ControlFacts, why: str):
+    """Its own tools need not be known from the control run, where the host had others."""
+    found = why_skipped(scenario(**words), spec(**agent), control)
+    assert found.startswith(why) and bool(found) is bool(why)
+
+
+def call(*tools: str, system: str = "") -> Conversation:
+    said = (*((Message("system", system),) if system else ()), Message("user", "x"))
+    return Conversation("anthropic", "m", True, said, tuple(ToolSpec(name) for name in tools))
+
+
+def test_main_calls_are_known_by_the_scenarios_tools_in_place_of_the_controls():
+    """With the host's name before them, as the control's had it; the agent's own tools decide where it has some."""
+    shape = shape_in(scenario(), CONTROL)
+    assert shape is not None and shape.tools == {"bash", "mcp__host__weather"}
+    assert shape.fits(call("bash", "mcp__host__weather")) and shape.fits(call("bash"))
+    assert not shape.fits(call())
+
+
+def test_an_agent_whose_only_tools_are_the_hosts_is_known_without_them():
+    """The host may be gone: then its main call has no tools, and the system text decides."""
+    only = ControlFacts(True, shape=MainShape(frozenset({MINE})), tools=frozenset({MINE}))
+    shape = shape_in(scenario(), only)
+    assert shape is not None and shape.fits(call("mcp__host__weather"))
+    bare = MainShape.of(call(system="You are helpful."))
+    with_system = ControlFacts(True, shape=MainShape(frozenset({MINE}), bare.system), tools=frozenset({MINE}))
+    shape = shape_in(scenario(), with_system)
+    assert shape is not None and shape.fits(call(system="You are helpful."))
+    assert not shape.fits(call(system="Write a title for this."))
+
+
+def test_a_scenario_without_tools_of_its_own_has_the_controls():
+    """So the shape stays what it was."""
+    plain = scenario(tools={}, turns=[{"user": "x", "model": [{"text": "{nonce}"}]}])
+    shape = shape_in(plain, CONTROL)
+    assert shape is not None and CONTROL.shape is not None and shape.tools == CONTROL.shape.tools

@@ -1,0 +1,173 @@
+"""The script as it is played: the words by position, harmed as the plan says, and told to the recorder."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.script.position import Positions
+from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
+from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.scripted_replies import Play
+from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.services.beacon import wrapped
+
+BASH = ToolSpec("bash", "", {"properties": {"command": {"type": "string"}}})
+LOOK = Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))
+DONE = Reply((Text("Done {nonce}"),))
+
+
+def talk(text: str = "mk1q go", done: str = "", schema: Any = None, size: int = 0) -> Conversation:
+    """A request; with `done` it carries that token's result of `size` characters."""
+    told = [Message("user", text)]
+    if done:
+        told += [Message("tool", tool_results=(ToolResultSeen(done, "x" * size),))]
+    return Conversation("anthropic", "m", True, tuple(told), (BASH,), schema=schema)
+
+
+@dataclass
+class Heard:
+    """A recorder that hears what is answered."""
+
+    answers: dict[int, tuple[Reply, Any]] = field(default_factory=dict)
+
+    def answering(self, call: int, reply: Reply, offers: Any) -> None:
+        self.answers[call] = (reply, tuple(offers))
+
+
+@pytest.fixture
+def play(manual_clock: Any) -> Any:
+    """Makes a play of two steps under some faults; turn 1 is under way."""
+
+    def make(*faults: dict[str, Any], turns: Any = None) -> Play:
+        plan = FaultPlan(tuple(FaultWords.model_validate(words).planned() for words in faults))
+        positions = Positions("wbcdf")
+        positions.begin(1, "mk1q")
+        script = TurnScript(positions, turns or {1: ScriptedTurn((LOOK, DONE), "NONCE")})
+        found = Play(script, Nemesis(plan, {}, History(manual_clock), manual_clock), manual_clock)
+        found.recorder = Heard()  # type: ignore[assignment]
+        return found
+
+    return make
+
+
+def test_the_recorder_hears_what_is_offered_under_which_token(play: Any):
+    """Turn, step and call, the agent's own name for the tool, and that its arguments are whole."""
+    it = play()
+    reply = it.answer(1, talk())
+    assert it.recorder.answers[1] == (reply, (("1.1.1", "bash", True),))
+
+
+def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
+    """The id and the name are there, the call is not."""
+    it = play({"do": {"max_tokens": 5}})
+    reply = it.answer(1, talk())
+    assert reply.stop == "max_tokens" and reply.items[1].raw_args == '{"com'
+    assert it.recorder.answers[1][1] == (("1.1.1", "bash", False),)
+
+
+@pytest.mark.parametrize(
+    ("chars", "left"),
+    [
+        (11, '{"command":'),
+        (14, '{"command": "l'),
+        (15, '{"command": "ls'),
+        (99, '{"command": "ls'),
+    ],
+)
+def test_max_tokens_counts_the_characters_that_the_author_wrote(play: Any, chars: int, left: str):
+    """The trace that we put before and behind a command is not in the script; the cut lies in `ls` where it says so."""
+    it = play({"do": {"max_tokens": chars}})
+    it.script.beacon = lambda command, token: wrapped(command, token, Path("trace"))
+    cut = it.answer(1, talk()).items[1].raw_args
+    ours = json.dumps(wrapped("\0", "wbcdf1x1x1", Path("trace")).partition("\0")[0])[1:-1]
+    assert cut.replace(ours, "")[: len(left)] == left
+    if chars < 15:
+        assert cut.replace(ours, "") == left
+    assert (ours in cut) is (chars > 12), "it is cut before our trace, or after all of it"
+
+
+def test_a_result_is_known_by_its_token(play: Any):
+    """As the recorder asks it."""
+    assert play().token_of_result("toolu_wbcdf1x1x1a1", "") == "1.1.1"
+
+
+def test_a_failure_is_no_reply_and_the_next_attempt_gets_the_words(play: Any):
+    """Nothing is offered by a 429."""
+    it = play({"do": {"status": 429}})
+    assert isinstance(it.answer(1, talk()), Failure) and it.recorder.answers == {}
+    assert it.answer(2, talk()).items[0] == Text("Let me look.")
+    assert [fired.call for fired in it.nemesis._history.of(FaultFired)] == [1]
+
+
+def test_slowness_grows_with_what_the_request_carries_tool_results_too(play: Any):
+    """One second per KB: the result's two and the question's little."""
+    it = play({"at": {"step": 2}, "do": {"slow": {"s_per_kb": 1}}})
+    it.answer(1, talk())
+    reply = it.answer(2, talk(done="toolu_wbcdf1x1x1a1", size=2048))
+    assert reply.delay_s == pytest.approx(2 + len("mk1q go") / 1024)
+
+
+def test_endless_tools_go_on_behind_the_last_line_of_the_script(play: Any):
+    """Step 3 has no words, and the fault has."""
+    it = play({"at": {"step": 2}, "do": "endless_tools"})
+    it.answer(1, talk())
+    second = it.answer(2, talk(done="toolu_wbcdf1x1x1a1"))
+    third = it.answer(3, talk(done="toolu_wbcdf1x2x1a1"))
+    assert second.items[0].args == {"command": "ls # 2"} and second.items[0].id == "wbcdf1x2x1a1"
+    assert third.items[0].args == {"command": "ls # 3"} and third.items[0].id == "wbcdf1x3x1a1"
+
+
+def test_a_script_that_ends_with_a_tool_call_has_some_last_words(play: Any):
+    """What its author expects never to come (the tool outlasts the turn) comes from an agent of another patience."""
+    it = play(turns={1: ScriptedTurn((LOOK,), "NONCE")})
+    it.answer(1, talk())
+    assert it.answer(2, talk(done="toolu_wbcdf1x1x1a1")).items == (Text("That is all. NONCE"),)
+
+
+def test_a_step_beyond_the_script_is_unscripted(play: Any):
+    """While its turn is under way."""
+    it = play()
+    with pytest.raises(Unscripted, match="turn 1 step 3: the script has 2 replies"):
+        it.answer(1, talk(done="toolu_wbcdf1x2x1a1"))
+
+
+def test_a_call_beyond_the_script_of_a_turn_that_is_over_gets_last_words(play: Any):
+    """So that an agent that goes on by itself comes to an end."""
+    it = play()
+    it.script.positions.end()
+    reply = it.answer(1, talk(done="toolu_wbcdf1x2x1a1"))
+    assert reply.items == (Text("That is all. NONCE"),)
+
+
+def test_calls_of_no_turn_get_words_that_offer_nothing(play: Any):
+    """And are nobody's business."""
+    it = play()
+    it.script.positions.end()
+    assert it.answer(1, talk("ping")) == Reply((Text("A short note"),)) and it.recorder.answers == {}
+
+
+def test_a_structured_call_of_the_control_run_gets_its_schema_filled(play: Any):
+    """Before the main shape is known."""
+    it = play()
+    it.script.nonce_per_call = True
+    reply = it.answer(1, talk(schema={"type": "object", "properties": {"ok": {"type": "boolean"}}}))
+    assert reply.items == (Text('{"ok": false}'),)
+
+
+def test_each_call_is_placed_once_and_told_to_the_nemesis_once(play: Any):
+    """The recorder asks first, the script later."""
+    it = play()
+    assert it.place(1, talk()) == it.place(1, talk())
+    it.answer(1, talk())
+    assert it.place(2, talk()).attempt == 2
+    assert it.nemesis.open_calls == {1, 2}
+    assert set(it.shapes) == set(it.tools_seen) == {1, 2}

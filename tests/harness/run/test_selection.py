@@ -1,0 +1,231 @@
+"""Selection: which scenarios meet which agents."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wedgehog.harness.run.selection import (
+    BadUsage,
+    Wanted,
+    check_invariant,
+    place_of,
+    select,
+    stock_folder,
+    stock_incidents,
+)
+from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.model import find_scenarios, load_scenario
+
+TURNS = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
+FIXES = {"fixes": {"one": "the first", "two": "the second"}, "fixed": ["one", "two"]}
+
+
+@pytest.fixture
+def incident(tmp_path: Path) -> Any:
+    """Writes an incident folder: scenarios by name with what they expect, and one specimen with two fixes."""
+
+    def write(**scenarios: Any) -> Path:
+        for name, words in scenarios.items():
+            path = tmp_path / "incident" / "scenarios" / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(yaml.safe_dump({"name": name, "why": "w", "turns": TURNS, **words}))
+        spec = {"name": "spec", "wire": "anthropic", "command": ["x", "{fixes}", "{message}"], **FIXES}
+        (tmp_path / "incident" / "agents").mkdir(exist_ok=True)
+        (tmp_path / "incident" / "agents" / "spec.yaml").write_text(yaml.safe_dump(spec))
+        return tmp_path / "incident"
+
+    return write
+
+
+def chosen(**wanted: Any) -> list[str]:
+    """`scenario x agent` of each entry; `*` marks a cell of the matrix, a number a repeat."""
+    return [
+        f"{e.file.scenario.name} x {e.agent.name}{'*' if e.matrix_only else ''}{f' {e.repeat}' if e.repeat > 1 else ''}"
+        for e in select(Wanted(**wanted))
+    ]
+
+
+def test_a_folder_plays_its_own_agents_that_are_expected_something(incident: Any):
+    """Only those that the scenario names."""
+    folder = incident(a={"expect": {"buggy": {"fail": ["turn_answered"]}, "fixed": "pass"}})
+    assert chosen(scenarios=(str(folder),)) == ["a x buggy", "a x fixed"]
+
+
+def test_everything_adds_the_rest_of_the_fix_matrix(incident: Any):
+    """Cells of which nothing is expected are shown and never counted; the same fixes are not played again."""
+    folder = incident(a={"expect": {"buggy": "pass", "only-one": "pass"}})
+    rest = ["only-two*", "without-one*", "fixed*"]  # without-two is only-one
+    found = chosen(scenarios=(str(folder),), everything=True)
+    assert sorted(found) == sorted(f"a x {name}" for name in ["buggy", "only-one", *rest])
+
+
+def test_agents_that_are_named_replace_the_incidents_own(incident: Any, tmp_path: Path):
+    """Nothing need be expected of them."""
+    folder = incident(a={"expect": {"buggy": "pass"}}, b={})
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": ["x", "{message}"]}))
+    assert chosen(scenarios=(str(folder),), agents=(str(mine),)) == ["a x mine", "b x mine"]
+
+
+def test_what_an_incident_expects_is_said_of_its_own_agents_only(incident: Any, tmp_path: Path):
+    """A user's agent may be called `buggy` too, and nobody knows what it will do."""
+    folder = incident(a={"expect": {"buggy": {"fail": ["turn_answered"]}}})
+    mine = tmp_path / "buggy.yaml"
+    mine.write_text(yaml.safe_dump({"name": "buggy", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (theirs,) = select(Wanted(scenarios=(str(folder),)))
+    (ours,) = select(Wanted(scenarios=(str(folder),), agents=(str(mine),)))
+    (named,) = [
+        entry
+        for entry in select(Wanted(scenarios=(str(folder),), agents=(str(folder / "agents" / "spec.yaml"),)))
+        if entry.agent.name == "buggy"
+    ]
+    assert [entry.agent.name for entry in (theirs, ours, named)] == ["buggy"] * 3
+    assert (theirs.own, ours.own, named.own) == (True, False, True)
+    assert list(theirs.scenario.expect) == list(named.scenario.expect) == ["buggy"]
+    assert ours.scenario.expect == {} and ours.scenario.turns == theirs.scenario.turns
+
+
+def test_only_what_every_agent_owes_is_asked_of_a_strange_one(incident: Any, tmp_path: Path):
+    """An answer in spite of a stall, and work that outlives its turn, are what some fixes promise; `off` stays off."""
+    asked = {
+        "turn_answered": None,
+        "work_kept": {},
+        "tool_round_bound": {"tool_rounds": 5},
+        "retry_discipline": "off: x",
+    }
+    folder = incident(a={"expect": {"buggy": "pass"}, "invariants": asked})
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (theirs,) = select(Wanted(scenarios=(str(folder),)))
+    (ours,) = select(Wanted(scenarios=(str(folder),), agents=(str(mine),)))
+    assert set(theirs.scenario.invariants) == set(asked)
+    assert ours.scenario.invariants == {"tool_round_bound": {"tool_rounds": 5}, "retry_discipline": None}
+
+
+def test_a_scenario_of_no_incident_speaks_of_whom_it_names(incident: Any, tmp_path: Path):
+    """Without an agents folder beside it, the name is all there is."""
+    folder = incident(a={"expect": {"mine": "pass"}})
+    alone = (folder / "scenarios" / "a.yaml").rename(tmp_path / "a.yaml")
+    mine = tmp_path / "elsewhere" / "mine.yaml"
+    mine.parent.mkdir()
+    mine.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": ["x", "{message}"]}))
+    (entry,) = select(Wanted(scenarios=(str(alone),), agents=(str(mine),)))
+    assert entry.own and list(entry.scenario.expect) == ["mine"]
+
+
+def test_words_choose_by_name_family_and_tags(incident: Any):
+    """Any of them will do, whatever its case."""
+    folder = incident(
+        stall={"tags": ["slow"], "expect": {"buggy": "pass"}}, cut={"tags": ["Quick"], "expect": {"buggy": "pass"}}
+    )
+    assert chosen(scenarios=(str(folder),), words="quick nothing") == ["cut x buggy"]
+    assert len(chosen(scenarios=(str(folder),), words="INCIDENT")) == 2
+    with pytest.raises(BadUsage, match="no scenario matches 'nothing'"):
+        chosen(scenarios=(str(folder),), words="nothing")
+
+
+def test_repeats_are_entries_of_their_own(incident: Any):
+    """Each with its number."""
+    folder = incident(a={"expect": {"buggy": "pass"}})
+    assert chosen(scenarios=(str(folder),), repeat=3) == ["a x buggy", "a x buggy 2", "a x buggy 3"]
+
+
+def test_without_a_name_the_core_of_the_stock_incidents_is_played():
+    """Buggy and fixed only; `--all` plays more of both."""
+    core = select(Wanted())
+    assert core and all(entry.file.core for entry in core)
+    assert all(entry.agent.name.startswith(("buggy", "fixed")) for entry in core)
+    assert {entry.file.family for entry in core} == set(stock_incidents())
+    assert len(select(Wanted(everything=True))) > 2 * len(core)
+
+
+def test_every_stock_scenario_is_played_by_the_name_that_it_is_listed_by():
+    """Its folder's name, a slash and its own."""
+    files = [load_scenario(path) for path in find_scenarios(stock_folder())]
+    assert len(files) > 50
+    assert {file.path: place_of(f"{file.family}/{file.scenario.name}") for file in files} == {
+        file.path: file.path for file in files
+    }
+
+
+def test_stock_names_stand_for_an_incident_or_a_scenario():
+    """And a name that is nearly one is asked back."""
+    assert place_of("silent-stall").is_dir()
+    assert place_of("silent-stall/") == place_of("silent-stall")
+    assert place_of("continuation-stalls-mid-body").is_file()
+    with pytest.raises(BadUsage, match=r"did you mean 'silent-stall'\?"):
+        place_of("silent-stal")
+    with pytest.raises(BadUsage, match="stock incidents are "):
+        place_of("zzz")
+
+
+def test_two_scenarios_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
+    """Their run folders would be one."""
+    folder = incident(a={})
+    other = tmp_path / "other.yaml"
+    other.write_text((folder / "scenarios" / "a.yaml").read_text())
+    with pytest.raises(BadFile, match="the name 'a' is taken by"):
+        chosen(scenarios=(str(folder), str(other)))
+
+
+def spec_file(path: Path, name: str) -> str:
+    """A spec in a file."""
+    path.write_text(yaml.safe_dump({"name": name, "wire": "anthropic", "command": ["x", "{message}"]}))
+    return str(path)
+
+
+def test_what_is_named_twice_is_played_once(incident: Any, tmp_path: Path):
+    """A folder and a file in it, a spec by two ways of writing its path; they would write into one folder."""
+    folder = incident(a={}, b={})
+    mine = spec_file(tmp_path / "mine.yaml", "mine")
+    scenarios = (str(folder / "scenarios" / "a.yaml"), str(folder), str(folder / "scenarios" / ".." / "scenarios"))
+    again = str(tmp_path / "incident" / ".." / "mine.yaml")
+    assert chosen(scenarios=scenarios, agents=(mine, mine, again), repeat=2) == [
+        f"{name} x mine{number}" for name in "ab" for number in ("", " 2")
+    ]
+
+
+def test_two_agents_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
+    """They would write into one folder."""
+    folder = incident(a={})
+    mine, other = (spec_file(tmp_path / f"{name}.yaml", "mine") for name in ("mine", "other"))
+    with pytest.raises(BadFile, match=r"other\.yaml: the name 'mine' is taken by .*mine\.yaml"):
+        select(Wanted((str(folder),), (mine, other)))
+
+
+def test_an_expectation_of_an_agent_that_does_not_exist_is_a_mistake(incident: Any):
+    """Else it would never be met or missed."""
+    folder = incident(a={"expect": {"bugy": "pass"}})
+    with pytest.raises(BadFile, match=r"no agent of this incident is called 'bugy' \(did you mean 'buggy'\?\)"):
+        chosen(scenarios=(str(folder),))
+
+
+def test_scenarios_that_expect_nothing_need_an_agent(incident: Any):
+    """One line that says how to name one."""
+    with pytest.raises(BadUsage, match="--agent SPEC"):
+        chosen(scenarios=(str(incident(a={})),))
+
+
+def test_an_agent_that_is_no_file_is_a_mistake(incident: Any):
+    """A missing YAML file and a bare name are told apart."""
+    folder = str(incident(a={}))
+    with pytest.raises(BadUsage, match="no agent spec 'nobody'"):
+        chosen(scenarios=(folder,), agents=("nobody",))
+    with pytest.raises(BadFile, match="no such file"):
+        chosen(scenarios=(folder,), agents=("nobody.yaml",))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("paid_call_bound", {"per_step": 3}, ""),
+        ("paid_call_bound", None, ""),
+        ("paid_call_bound", {"per_step": -1}, "per_step: expected a whole number"),
+        ("paid_call_bund", None, "unknown invariant 'paid_call_bund'"),
+    ],
+)
+def test_an_invariants_name_and_parameters_are_checked_where_they_are_written(name: str, given: Any, said: str):
+    """What is wrong, or nothing."""
+    assert said in check_invariant(name, given) and bool(said) == bool(check_invariant(name, given))

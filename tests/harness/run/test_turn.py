@@ -1,0 +1,346 @@
+"""One turn: handed over, watched, stopped when its time is over, and its faults healed whatever happened."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.script.position import Positions
+from wedgehog.harness.agents.base import AgentError, Outcome
+from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.record.event import (
+    AbortSent,
+    BeaconSeen,
+    DeadlineHit,
+    GaveUp,
+    ReplyEnded,
+    RequestArrived,
+    StartMissed,
+    StimulusGiven,
+    TurnEnded,
+)
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.lag_monitor import Watchdog
+from wedgehog.harness.run.turn import LONGEST_WATCH_S, TEXT_KEPT, Bounds, Message, NetworkBroke, TurnPlayer
+from wedgehog.harness.scenario.plan import FaultPlan
+
+
+@dataclass
+class FakeSession:
+    """An agent that ends when it is told to; what it was told is kept."""
+
+    outcome: Outcome = field(default_factory=Outcome)
+    told: list[Any] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    fails: AgentError | None = None
+    cancelled: bool = False
+
+    async def say(self, text: str, *, kind: str = "user", first: bool) -> Outcome:
+        self.told.append(("say", text, kind, first))
+        if self.fails:
+            raise self.fails
+        try:
+            await self.over.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        return self.outcome
+
+    async def abort(self) -> None:
+        self._stop("abort", "aborted")
+
+    async def give_up(self) -> None:
+        self._stop("give_up", "gave up")
+
+    async def end_turn(self, grace_s: float = 5.0) -> None:
+        self._stop("end_turn", "deadline")
+
+    def _stop(self, told: str, ended: Any) -> None:
+        self.told.append(told)
+        self.outcome = Outcome(ended=ended)
+        self.over.set()
+
+
+class Rig:
+    """A player of one agent with a clock of ours."""
+
+    def __init__(self, clock: Any, **more: Any) -> None:
+        self.clock = clock
+        self.session = FakeSession()
+        self.history = History(clock)
+        self.nemesis = Nemesis(FaultPlan(), {}, self.history, clock)
+        self.positions = Positions("w")
+        self.watchdog = Watchdog(clock)
+        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0))
+        self.player = TurnPlayer(
+            self.session,  # type: ignore[arg-type]
+            self.history,
+            self.nemesis,
+            self.positions,
+            self.watchdog,
+            clock,
+            bounds,
+            stays=more.get("stays", False),
+        )
+
+    def plays(self, kind: Any = "user", number: int = 1) -> "asyncio.Task[None]":
+        message = Message(number, kind, "List the files", "mk1q", "nonce")
+        return asyncio.create_task(self.player.play(message, first=number == 1))
+
+    def request(self, turn: int = 1) -> None:
+        self.history.add(
+            RequestArrived(call=1, conn=1, wire="x", path="/", model="m", stream=True, turn=turn, step=1, attempt=1)
+        )
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.history.events]
+
+
+@pytest.fixture
+def rig(manual_clock: Any) -> Rig:
+    return Rig(manual_clock)
+
+
+async def until(met: Any) -> None:
+    """Wait for real until something holds: the player's own tick is real."""
+    async with asyncio.timeout(10):
+        while not met():
+            await asyncio.sleep(0.005)
+
+
+async def test_a_turn_is_a_stimulus_and_an_end(rig: Rig):
+    """The agent gets the marker before the words, and is told whether it is its first message."""
+    rig.session.outcome = Outcome("nonce", exit_code=0, stdout="nonce")
+    rig.session.over.set()
+    await rig.plays()
+    assert rig.session.told == [("say", "mk1q List the files", "user", True)]
+    assert rig.kinds() == ["stimulus_given", "turn_ended"]
+    assert next(rig.history.of(StimulusGiven)).text == "List the files"
+    assert rig.positions.under_way == 0
+
+
+@pytest.mark.parametrize(("kind", "said"), [("user", "user"), ("wake_up", "wake_up"), ("recovery", "user")])
+async def test_the_recovery_message_is_a_message_like_any_other(rig: Rig, kind: str, said: str):
+    """The agent cannot tell."""
+    rig.session.over.set()
+    await rig.plays(kind, number=2)
+    assert rig.session.told[0][2:] == (said, False)
+
+
+async def test_a_turn_over_its_deadline_is_stopped(rig: Rig, manual_clock: Any):
+    """Counted from the first request, with a second of ours on top."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(30)
+    rig.request()
+    await manual_clock.advance(10.9)
+    await asyncio.sleep(0.15)
+    assert rig.session.told[1:] == []
+    await manual_clock.advance(0.3)
+    await playing
+    assert rig.session.told[1:] == ["end_turn"]
+    assert next(rig.history.of(DeadlineHit)).bound_s == 10
+    assert next(rig.history.of(TurnEnded)).ended == "deadline"
+
+
+@pytest.mark.parametrize("stop", ["end", "tool"])
+async def test_an_agent_that_has_its_answer_may_take_as_long_to_exit_as_ever(manual_clock: Any, stop: str):
+    """Behind its last words, and nowhere else."""
+    rig = Rig(manual_clock, exit_s=20.0)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    rig.history.add(_ended(stop))
+    await manual_clock.advance(30.9)
+    await asyncio.sleep(0.15)
+    assert rig.session.told[1:] == ([] if stop == "end" else ["end_turn"])
+    await manual_clock.advance(0.3)
+    await playing
+    assert rig.session.told[1:] == ["end_turn"]
+
+
+def _ended(stop: str) -> ReplyEnded:
+    sizes = dict.fromkeys(("output_tokens", "tokens_delivered", "body_bytes", "bytes_delivered", "blocks_delivered"), 1)
+    return ReplyEnded(call=1, how="complete", stop=stop, **sizes)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_an_agent_over_its_time_is_looked_at_before_anything_is_ended(rig: Rig, manual_clock: Any, asked: bool):
+    """At a deadline, and where it never asked the model; when it is known to be over its time."""
+    seen: list[tuple[int, list[Any], str]] = []
+
+    async def look(turn: int) -> None:
+        seen.append((turn, rig.session.told[1:], rig.kinds()[-1]))
+
+    rig.player.hung = look
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    if asked:
+        rig.request()
+    await manual_clock.advance(62)
+    await playing
+    assert seen == [(1, [], "deadline_hit" if asked else "start_missed")]
+    assert rig.session.told[1:] == ["end_turn"]
+
+
+async def test_our_own_lag_stretches_the_deadline(rig: Rig, manual_clock: Any):
+    """Three seconds that we lost are not the agent's."""
+    rig.watchdog.worst_s = 3
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    await manual_clock.advance(13.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(DeadlineHit))
+    await manual_clock.advance(0.3)
+    await playing
+    assert list(rig.history.of(DeadlineHit))
+
+
+async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_clock: Any):
+    """It is told as such, and not as a deadline."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(60.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(StartMissed))
+    await manual_clock.advance(0.3)
+    await playing
+    assert next(rig.history.of(StartMissed)).bound_s == 60
+    assert not list(rig.history.of(DeadlineHit))
+
+
+async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_usual_start(rig: Rig, manual_clock: Any):
+    """Start-up as the control measured it: 2 s, then 10, then ours."""
+    type(rig.nemesis).keeps_requests_away  # noqa: B018  it is a property of the class
+    rig.player.nemesis = away = type("Away", (), {"keeps_requests_away": True})()
+    for name in (
+        "before_turn",
+        "after_turn",
+        "demands",
+        "broken",
+        "open_calls",
+        "dying_until_s",
+        "frozen_s",
+        "messages",
+    ):
+        setattr(away, name, getattr(rig.nemesis, name))
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(12.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(DeadlineHit))
+    await manual_clock.advance(0.3)
+    await playing
+    assert list(rig.history.of(DeadlineHit)) and not list(rig.history.of(StartMissed))
+
+
+@pytest.mark.parametrize(
+    ("demand", "told", "event"), [(("abort", None), "abort", AbortSent), (("give_up", 8.0), "give_up", GaveUp)]
+)
+async def test_a_demand_of_the_plan_is_obeyed_at_once(rig: Rig, demand: Any, told: str, event: Any):
+    """The event comes before the deed."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.nemesis.demands.put(demand)
+    await playing
+    assert rig.session.told[-1] == told
+    assert rig.kinds() == ["stimulus_given", event.kind, "turn_ended"]
+
+
+async def test_a_service_is_watched_after_it_was_stopped_and_a_command_is_not(manual_clock: Any):
+    """What lives on might go on spending: four seconds of quiet are enough."""
+    for stays in (False, True):
+        rig = Rig(manual_clock, stays=stays)
+        playing = rig.plays()
+        await until(lambda rig=rig: rig.session.told)
+        await rig.nemesis.demands.put(("abort", None))
+        await until(lambda rig=rig: list(rig.history.of(TurnEnded)))
+        await asyncio.sleep(0.05)
+        assert playing.done() is not stays
+        await manual_clock.advance(4.2)
+        assert playing.done()
+
+
+async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_see(manual_clock: Any):
+    """A request later than the stretched bound ends the watching; before that it does not."""
+    rig = Rig(manual_clock, stays=True)
+    rig.nemesis.open_calls.add(1)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.nemesis.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    await manual_clock.advance(1)
+    rig.request()
+    await manual_clock.advance(3)
+    assert not playing.done(), "a call is still open"
+    rig.request()
+    await manual_clock.advance(0.1)
+    assert playing.done()
+
+
+async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(manual_clock: Any):
+    """What it does with the result will show; a tool of another turn is nobody's business here."""
+    rig = Rig(manual_clock, stays=True)
+    rig.history.add(BeaconSeen(token="11.1.1", phase="started"))
+    for phase in ("started", "done"):
+        rig.history.add(BeaconSeen(token="1.1.1", phase=phase))
+    rig.history.add(BeaconSeen(token="1.1.2", phase="started"))
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.nemesis.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    await manual_clock.advance(5)
+    assert not playing.done(), "the second command has not come to its end"
+    rig.history.add(BeaconSeen(token="1.1.2", phase="done", exit_code=0))
+    await manual_clock.advance(0.2)
+    assert playing.done()
+
+
+async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
+    """Also with a call that never ends."""
+    rig = Rig(manual_clock, stays=True)
+    rig.nemesis.open_calls.add(1)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.nemesis.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    await manual_clock.advance(LONGEST_WATCH_S + 0.2)
+    assert playing.done()
+
+
+async def test_a_network_that_breaks_in_mid_turn_stops_it(rig: Rig):
+    """The agent is ended first, so that nothing half-owned stays."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.nemesis.network_died()
+    with pytest.raises(NetworkBroke):
+        await playing
+    assert rig.session.told[-1] == "end_turn"
+
+
+async def test_an_agent_that_cannot_be_run_says_so(rig: Rig):
+    """The error passes to whoever plays the run."""
+    rig.session.fails = AgentError("no such program")
+    with pytest.raises(AgentError, match="no such program"):
+        await rig.plays()
+
+
+async def test_a_cancelled_turn_leaves_nobody_waiting(rig: Rig):
+    """Ctrl-C in mid turn: the session's own task is cancelled and awaited."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    playing.cancel()
+    await asyncio.gather(playing, return_exceptions=True)
+    assert rig.session.cancelled
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_of_an_endless_talker_the_last_words_are_kept(rig: Rig):
+    """The log has all of it."""
+    rig.session.outcome = Outcome(stdout="x" * TEXT_KEPT + "end", stderr="y")
+    rig.session.over.set()
+    await rig.plays()
+    ended = next(rig.history.of(TurnEnded))
+    assert len(ended.stdout) == TEXT_KEPT and ended.stdout.endswith("end")

@@ -1,0 +1,88 @@
+"""What really runs is read from the command line and the files it names."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.sandbox import what_imports, what_runs
+
+
+def script(path: Path, text: str = "x") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_a_script_is_the_entry_and_its_interpreter_the_executable(tmp_path: Path):
+    """Options of the interpreter are skipped; the hash is the script's."""
+    script(tmp_path / "agent.py", "print()")
+    for line in (["agent.py", "hi"], ["-u", "agent.py"], ["-X", "dev", "-W", "error", "agent.py", "-m", "x"]):
+        started = what_runs([sys.executable, *line], tmp_path)
+        assert started.entry == str(tmp_path / "agent.py")
+        assert started.entry_hash == hashlib.sha256(b"print()").hexdigest()
+        assert started.executable == str(Path(sys.executable).resolve())
+        assert started.argv == (sys.executable, *line)
+
+
+def test_a_module_is_found_without_being_run(tmp_path: Path):
+    """In the working folder or the interpreter's packages, of which the version is known."""
+    package = script(tmp_path / "myagent" / "__init__.py", "raise SystemExit('imported')").parent
+    script(package / "__main__.py", "raise SystemExit('run')")
+    assert what_runs([sys.executable, "-m", "myagent"], tmp_path).entry == str(package / "__main__.py")
+    started = what_runs([sys.executable, "-m", "pytest"], tmp_path)
+    assert started.version == pytest.__version__
+    assert started.entry and started.entry.endswith("pytest/__main__.py")
+
+
+def test_an_npm_package_is_named_by_the_version_around_its_entry(tmp_path: Path):
+    """Through the link in .bin, scoped or not."""
+    for name in ("plain", "@scope/agent"):
+        package = tmp_path / "node_modules" / name
+        script(package / "dist" / "cli.js", "#!/usr/bin/env node")
+        (package / "package.json").write_text(json.dumps({"version": "1.2.3"}))
+        (tmp_path / "cli").unlink(missing_ok=True)
+        (tmp_path / "cli").symlink_to(package / "dist" / "cli.js")
+        started = what_runs(["./cli", "hi"], tmp_path)
+        assert (started.version, started.entry) == ("1.2.3", str(package / "dist" / "cli.js"))
+
+
+def test_a_console_script_is_named_by_the_version_of_its_python_package(tmp_path: Path):
+    """The package that says it installed it."""
+    script(tmp_path / "venv" / "bin" / "agent", "#!python")
+    info = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "my_agent-4.5.dist-info"
+    script(info / "METADATA", "Name: my-agent\nVersion: 4.5\n")
+    script(info / "entry_points.txt", "[console_scripts]\nagent = my_agent:main\n")
+    assert what_runs(["agent"], tmp_path, path=str(tmp_path / "venv" / "bin")).version == "4.5"
+
+
+def test_a_binary_is_its_own_entry_and_has_no_version_to_be_had_cheaply(tmp_path: Path):
+    """Links followed."""
+    script(tmp_path / "real", "binary")
+    (tmp_path / "agent").symlink_to(tmp_path / "real")
+    started = what_runs([str(tmp_path / "agent")], Path("/"))
+    assert (started.executable, started.entry, started.version) == (
+        str(tmp_path / "real"),
+        str(tmp_path / "real"),
+        None,
+    )
+
+
+def test_a_program_that_is_not_there_is_named_as_it_was_written(tmp_path: Path):
+    """Starting it will say the rest."""
+    started = what_runs(["no-such-program", "x"], tmp_path)
+    assert (started.executable, started.entry, started.entry_hash) == ("no-such-program", None, None)
+
+
+def test_a_callables_file_is_found_without_importing_it(tmp_path: Path):
+    """Beside the spec, in this Python, or by its path; a module that is not there has no file."""
+    script(tmp_path / "pack" / "__init__.py", "raise SystemExit('imported')")
+    script(tmp_path / "pack" / "inner.py", "raise SystemExit('imported')")
+    inner = str(tmp_path / "pack" / "inner.py")
+    assert what_imports("pack.inner:run", [str(tmp_path)]).entry == inner
+    assert what_imports(f"{inner}:run", []).entry_hash == hashlib.sha256(Path(inner).read_bytes()).hexdigest()
+    assert what_imports("pytest:main", []).version == pytest.__version__
+    assert what_imports("nowhere.at.all:run", []).entry is None

@@ -1,0 +1,276 @@
+"""Scenario files: what they may say, what is wrong with one in one line, and what is expected of an agent."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.reply import Text, ToolCall
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.run.selection import check_invariant
+from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.model import (
+    FailWords,
+    Scenario,
+    expected_words,
+    find_scenarios,
+    load_scenario,
+    meets,
+)
+from wedgehog.harness.scenario.plan import ALWAYS
+
+HEAD = "name: a-story\nwhy: Because.\n"
+TURNS = "turns:\n  - user: Go on.\n    model:\n      - {text: 'Done {nonce}'}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Any:
+    """Writes a scenario file; its lines begin with name, why and turns (3 to 6)."""
+
+    def write(rest: str = "", head: str = HEAD, turns: str = TURNS) -> Path:
+        path = tmp_path / "a-story.yaml"
+        path.write_text(head + turns + rest)
+        return path
+
+    return write
+
+
+def complaint(path: Path) -> str:
+    """The one line about a bad file, without its path."""
+    with pytest.raises(BadFile) as caught:
+        load_scenario(path, check_invariant)
+    said = str(caught.value)
+    assert "\n" not in said
+    return said.removeprefix(str(path.parent) + "/")
+
+
+def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
+    """Seconds of the plan are divided by the run's time scale."""
+    path = file("faults:\n  - at: {step: 2, event: 5, after_s: 60}\n    do: {stall: forever}\n    times: always\n")
+    scenario = load_scenario(path, check_invariant).scenario
+    assert scenario.turns[0].replies[0].items == (Text("Done {nonce}"),)
+    (line,) = scenario.plan(30).faults
+    assert (line.link, line.trigger.step, line.trigger.event, line.trigger.after_s) == ("llm", 2, 5, 2)
+    assert (line.fault, line.times, line.sticks_to) == (parse_fault({"stall": "forever"}), ALWAYS, "call")
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("trns: []\n", "a-story.yaml:7: unknown key 'trns' (did you mean 'turns'?)"),
+        ("time_scale: fast\n", "a-story.yaml:7: "),
+        ("time_scale: 0\n", "a-story.yaml:7: "),
+        ("faults:\n  - do: {stal: forever}\n", "a-story.yaml:8: "),
+        ("faults:\n  - link: lm\n    do: cut\n", "a-story.yaml:8: unknown link 'lm', expected one of llm"),
+        ("faults:\n  - do: give_up\n", "a-story.yaml:8: "),
+        ("faults:\n  - link: tool:web\n    do: {status: 429}\n", "a-story.yaml:8: status is something the model says"),
+        ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse strikes connections"),
+        ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: a trigger has either event or byte"),
+        ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
+        ("faults:\n  - do: cut\n    at: {step: 0}\n", "a-story.yaml:9: "),
+        ("faults:\n  - do: cut\n    times: 0\n", "a-story.yaml:9: "),
+        (
+            "faults:\n  - do: {cut: fin}\n  - do: {stall: 1}\n  - do: {cut: rst}\n",
+            "a-story.yaml:10: one scenario cuts with fin or with rst, not with both",
+        ),
+        (
+            "faults:\n  - do: {cut: rst}\n  - do: cut\n    at: {turn: 1}\n",
+            "a-story.yaml:9: one scenario cuts with fin or with rst, not with both",
+        ),
+        ("invariants:\n  paid_call_bond: {}\n", "a-story.yaml:8: unknown invariant 'paid_call_bond' (did you mean"),
+        ("invariants:\n  paid_call_bound: {per_stp: 1}\n", "a-story.yaml:8: paid_call_bound does not know 'per_stp'"),
+        ("invariants:\n  paid_call_bound: of\n", "a-story.yaml:8: expected parameters or `off: reason`"),
+        ("expect:\n  buggy: {fail: [no_such]}\n", "a-story.yaml:8: unknown invariant 'no_such'"),
+        ("expect:\n  buggy: fail\n", "a-story.yaml:8: "),
+        ("expect:\n  buggy: {fail: []}\n", "a-story.yaml:8: "),
+        ("web:\n  /a: {status: 99}\n", "a-story.yaml:8: "),
+        ("session: planted/none.jsonl\n", "a-story.yaml:7: no such file beside the scenario: planted/none.jsonl"),
+        ("session: /etc/passwd\n", "a-story.yaml:7: expected a file beside the scenario, such as planted/passwd"),
+        ("session: ../up.jsonl\n", "a-story.yaml:7: expected a file beside the scenario, such as planted/up.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place_and_what_was_expected(file: Any, rest: str, said: str):
+    """Unknown keys, wrong types, what contradicts itself, names that do not exist."""
+    assert complaint(file(rest)).startswith(said)
+
+
+@pytest.mark.parametrize("then", ["fin", "rst"])
+def test_many_cuts_of_one_kind_are_no_contradiction(file: Any, then: str):
+    """One link, one way to close."""
+    line = f"  - do: {{cut: {then}}}\n"
+    assert len(load_scenario(file(f"faults:\n{line}{line}")).scenario.faults) == 2
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("", "a-story.yaml:1: "),
+        ("turns: []\n", "a-story.yaml:3: "),
+        ("turns:\n  - user: a\n    resume: b\n", "a-story.yaml:4: a turn has exactly one of user, wake_up and resume"),
+        ("turns:\n  - model: []\n", "a-story.yaml:4: a turn has exactly one of"),
+        ("turns:\n  - user: a\n    model:\n      - {txt: a}\n", "a-story.yaml:6: "),
+    ],
+)
+def test_a_turn_that_is_none_is_told_by_its_line(file: Any, turns: str, said: str):
+    """Every scenario has one turn at least, each with one stimulus."""
+    assert complaint(file(turns=turns)).startswith(said)
+
+
+def test_planted_files_lie_beside_the_scenario(file: Any, tmp_path: Path):
+    """A session to start from, and lines for a later turn, each told by the place where it is named."""
+    (tmp_path / "planted").mkdir()
+    for name in ("start", "line"):
+        (tmp_path / "planted" / f"{name}.jsonl").write_text("{}\n")
+    turns = TURNS + "  - user: And now?\n    append: planted/line.jsonl\n    model: [{text: 'Yes {nonce}'}]\n"
+    scenario = load_scenario(file("session: planted/start.jsonl\n", turns=turns), check_invariant).scenario
+    assert scenario.planted == {("session",): "planted/start.jsonl", ("turns", 1, "append"): "planted/line.jsonl"}
+    (tmp_path / "planted" / "line.jsonl").unlink()
+    assert complaint(file(turns=turns)).startswith("a-story.yaml:8: no such file beside the scenario")
+
+
+@pytest.mark.parametrize("name", ["Story", "a_story", "-a", "a/b"])
+def test_a_name_is_one_that_a_folder_can_have(file: Any, name: str):
+    """Small letters, digits and dashes."""
+    assert complaint(file(head=f"name: {name}\nwhy: x\n")).startswith("a-story.yaml:1: ")
+
+
+@pytest.mark.parametrize(
+    ("turn", "kind", "text"),
+    [
+        ({"user": "hi"}, "user", "hi"),
+        ({"resume": "go on"}, "resume", "go on"),
+        ({"wake_up": {}}, "wake_up", "Look after your scheduled work."),
+    ],
+)
+def test_a_stimulus_is_a_message_a_resume_or_a_wake_up(turn: dict[str, Any], kind: str, text: str):
+    """What the agent is told, and as what."""
+    (found,) = Scenario.model_validate({"name": "a", "why": "w", "turns": [turn]}).turns
+    assert (found.stimulus, found.text) == (kind, text)
+
+
+def test_what_a_scenario_needs_of_an_agent_is_read_from_it():
+    """Tools, a timer of its own, a front end, streams."""
+
+    def told(**more: Any) -> Scenario:
+        return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **more})
+
+    plain = told()
+    assert (plain.tools_called, plain.uses_wake_up, plain.needs_channel, plain.needs_stream) == (
+        set(),
+        False,
+        False,
+        False,
+    )
+    model = [[{"tool": "shell"}, {"tool": "fetch"}], {"text": "ok"}]
+    assert told(turns=[{"user": "x", "model": model}]).tools_called == {"shell", "fetch"}
+    assert told(turns=[{"wake_up": {}}]).uses_wake_up
+    assert told(faults=[{"link": "channel", "do": "give_up"}]).needs_channel
+    assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs_stream
+    assert told(faults=[{"at": {"phase": "linger"}, "do": "stall"}]).needs_stream
+    assert told(faults=[{"do": "pings_only"}]).needs_stream
+    assert not told(faults=[{"at": {"byte": 1}, "do": "cut"}]).needs_stream
+    assert isinstance(told(turns=[{"user": "x", "model": model}]).turns[0].replies[0].items[0], ToolCall)
+
+
+@pytest.mark.parametrize(
+    ("written", "means"),
+    [("off", None), ("off: too slow here", None), (None, {}), ({}, {}), ({"turn_s": 5}, {"turn_s": 5})],
+)
+def test_an_invariant_is_asked_for_bounded_or_switched_off(written: Any, means: Any):
+    """A bare name asks for it as it is."""
+    words = {"name": "a", "why": "w", "turns": [{"user": "x"}], "invariants": {"turn_deadline": written}}
+    assert Scenario.model_validate(words).invariants["turn_deadline"] == means
+
+
+@pytest.mark.parametrize(
+    ("expect", "verdict", "violated", "met"),
+    [
+        ("pass", "pass", (), True),
+        ("pass", "fail", ("a",), False),
+        ("pass", "inconclusive", (), False),
+        ("inconclusive", "inconclusive", (), True),
+        ("error", "error", (), True),
+        ("error", "error", ("a",), False),
+        (FailWords(fail=["a", "b"]), "fail", ("a", "b"), True),
+        (FailWords(fail=["b", "a"]), "fail", ("a", "b"), True),
+        (FailWords(fail=["a", "b"]), "fail", ("a",), False),
+        (FailWords(fail=["a"]), "fail", ("a", "b"), False),
+        (FailWords(fail=["a"]), "error", ("a",), False),
+        (FailWords(fail=["a"]), "pass", (), False),
+    ],
+)
+def test_an_expectation_is_exact(expect: Any, verdict: Any, violated: tuple[str, ...], met: bool):
+    """Verdict and set of violations, both."""
+    assert meets(expect, verdict, violated) is met
+
+
+def test_an_expectation_in_words():
+    """As the tables show it."""
+    said = [expected_words(it) for it in (None, "pass", FailWords(fail=["b", "a"]))]
+    assert said == ["", "pass", "fail: a;b"]
+
+
+def test_scenarios_are_found_in_a_folder_without_agents_and_planted_sessions(tmp_path: Path):
+    """A file is itself; a folder is all below it, in order."""
+    for name in ("scenarios/b.yaml", "scenarios/a.yaml", "agents/x.yaml", "planted/s.yaml", "c.yaml", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = [str(path.relative_to(tmp_path)) for path in find_scenarios(tmp_path)]
+    assert found == ["c.yaml", "scenarios/a.yaml", "scenarios/b.yaml"]
+    assert list(find_scenarios(tmp_path / "agents" / "x.yaml")) == [tmp_path / "agents" / "x.yaml"]
+
+
+def test_a_place_without_scenarios_is_a_mistake(tmp_path: Path):
+    """Missing and empty are told apart."""
+    with pytest.raises(BadFile, match="no such scenario file or folder"):
+        list(find_scenarios(tmp_path / "nowhere"))
+    with pytest.raises(BadFile, match=r"no scenario file \(\*\.yaml\)"):
+        list(find_scenarios(tmp_path))
+
+
+def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Path):
+    """Whether the scenario lies in `scenarios` or beside the agents."""
+    (tmp_path / "incident" / "scenarios").mkdir(parents=True)
+    (tmp_path / "incident" / "agents").mkdir()
+    for place in ("incident/scenarios/a.yaml", "incident/b.yaml"):
+        (tmp_path / place).write_text(HEAD + TURNS + "tags: [core]\n")
+        found = load_scenario(tmp_path / place)
+        assert (found.family, found.agents_folder) == ("incident", tmp_path / "incident" / "agents")
+        assert found.core
+    (tmp_path / "c.yaml").write_text(HEAD + TURNS)
+    assert load_scenario(tmp_path / "c.yaml").agents_folder is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("{link: chat, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
+        ("{link: llm, at: {chat: poll}, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
+        ("{link: chat, at: {chat: pol}, do: {stall: forever}}", "'poll' or 'send'"),
+        ("{link: chat, at: {chat: poll, phase: request}, do: {stall: forever}}", "a poll is under way before its"),
+        ("{link: chat, at: {chat: send, phase: body}, do: {stall: forever}}", "`phase` is a place in a model's reply"),
+        ("{link: chat, at: {chat: send, event: 2}, do: {stall: forever}}", "`event` is a place in a model's reply"),
+        ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service knows no steps"),
+        ("{link: chat, at: {chat: send}, do: refuse}", "refuse strikes connections: write `phase: connect`"),
+    ],
+)
+def test_a_trigger_that_the_chat_service_does_not_know_is_said(file: Any, words: str, said: str):
+    """A fault that could never strike is a mistake, and no inconclusive run."""
+    assert said in complaint(file(f"faults:\n  - {words}\n"))
+
+
+def test_a_fault_on_the_chat_is_a_reason_to_have_one(file: Any):
+    """Agents that get their messages elsewhere are skipped."""
+    told = file("faults:\n  - {link: chat, at: {phase: connect}, do: {down: 3}}\n")
+    assert load_scenario(told).scenario.harms_chat
+    assert not load_scenario(file()).scenario.harms_chat
+
+
+def test_a_public_report_is_an_address(file: Any):
+    """One that a reader can open; a story without one is fine."""
+    assert load_scenario(file("seen: https://github.com/a/b/issues/1\n")).scenario.seen.endswith("/issues/1")
+    assert load_scenario(file()).scenario.seen == ""
+    for bad in ("http://a.b/c", "https://localhost/c", "see the tracker", "https://a.b"):
+        assert complaint(file(f"seen: {bad}\n")).startswith(
+            "a-story.yaml:7: expected the address of a public report"
+        ), bad

@@ -1,0 +1,139 @@
+"""Words of a scenario about processes, and about a message in the middle of another turn."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.faults.actor.disk_full import DiskFull
+from wedgehog.harness.faults.actor.freeze import Freeze
+from wedgehog.harness.faults.actor.kill import Kill
+from wedgehog.harness.faults.actor.speak import Speak
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.scenario.model import FaultWords, Scenario
+
+HEAD = {"name": "s", "why": "because"}
+TURN = {"user": "Go.", "model": [{"text": "Done {nonce}"}]}
+
+
+def scenario(*more: dict[str, Any], **words: Any) -> Scenario:
+    return Scenario.model_validate({**HEAD, "turns": [TURN, *more], **words})
+
+
+@pytest.mark.parametrize(
+    ("do", "fault"),
+    [
+        ("kill", Kill("SIGKILL", "tree", False)),
+        ({"kill": "SIGTERM"}, Kill("SIGTERM")),
+        ({"kill": {"whom": "tool"}}, Kill(whom="tool")),
+        ({"kill": {"tear": True}}, Kill(tear=True)),
+        ({"freeze": 5}, Freeze(5)),
+        ({"freeze": {"for_s": 5, "whom": "leader"}}, Freeze(5, "leader")),
+        ("disk_full", DiskFull(0)),
+        ({"disk_full": 8192}, DiskFull(8192)),
+    ],
+)
+def test_faults_on_processes_are_written_like_any_other(do: Any, fault: Any):
+    """The main parameter stands alone."""
+    assert parse_fault(do) == fault
+
+
+@pytest.mark.parametrize(
+    ("do", "said"),
+    [
+        ({"kill": "SIGTREM"}, "did you mean SIGTERM"),
+        ({"kill": "SIGSTOP"}, "signal must be"),
+        ({"kill": {"whom": "parent"}}, "whom must be"),
+        ({"freeze": "forever"}, "seconds"),
+        ("freeze", "freeze needs for_s"),
+        ({"freeze": 0}, "seconds"),
+        ({"freeze": {"for_s": 1, "whom": "server"}}, "whom must be"),
+        ({"disk_full": -1}, "0"),
+        ({"message": 2}, "no fault is called 'message'"),
+    ],
+)
+def test_what_they_cannot_do_is_said(do: Any, said: str):
+    """One sentence."""
+    with pytest.raises(ValueError, match=said):
+        parse_fault(do)
+
+
+def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
+    """A time scale divides seconds, and nothing else."""
+    assert Freeze(60).scaled(30) == Freeze(2)
+    assert DiskFull(4096).scaled(30) == DiskFull(4096)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"do": "kill"}, "kill is done to processes: write `link: agent`"),
+        ({"do": {"freeze": 1}, "link": "channel"}, "write `link: agent`"),
+        ({"do": "kill", "link": "tool:mcp"}, "write `link: agent`, or `whom: server`"),
+        ({"do": {"kill": {"whom": "server"}}, "link": "agent"}, "write `link: tool:mcp`"),
+        ({"do": {"status": 500}, "link": "agent"}, "write `link: llm`"),
+        ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
+        (
+            {"do": "kill", "link": "agent", "at": {"phase": "connect"}},
+            "strikes at headers, body, middle, terminal or linger",
+        ),
+        ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
+        ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
+        ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
+        ({"do": "kill", "link": "agent", "at": {"session": "written", "event": 1}}, "either session or event"),
+        ({"do": "kill", "link": "agent", "at": {"session": "written", "tool": 1}}, "either session or tool"),
+    ],
+)
+def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
+    """What could never strike is refused when it is read."""
+    with pytest.raises(ValidationError, match=said):
+        FaultWords.model_validate(words)
+
+
+@pytest.mark.parametrize(
+    ("turns", "faults", "said"),
+    [
+        ([{**TURN, "during": {"turn": 2}}], [], "`during` names an earlier turn"),
+        ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
+        ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
+        ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "not told apart"),
+    ],
+)
+def test_a_message_is_given_during_an_earlier_turn(turns: Any, faults: Any, said: str):
+    """And only one of two turns at once can be stopped."""
+    with pytest.raises(ValidationError, match=said):
+        scenario(*turns, faults=faults)
+
+
+def test_messages_are_no_faults_of_the_plan():
+    """They have a trigger each, and its delay is the story's."""
+    it = scenario({**TURN, "during": {"turn": 1, "tool": 1, "after_s": 3}}, TURN)
+    (message,) = it.messages(3)
+    assert (message.fault, message.trigger.tool, message.trigger.after_s) == (Speak(2), 1, 1)
+    assert it.plan(1).faults == () and it.speaks_twice and not scenario().speaks_twice
+
+
+def spec(**words: Any) -> AgentSpec:
+    return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **words})
+
+
+COMMAND = {"command": ["a"]}
+RUNS = {"http": {"base": "http://127.0.0.1:1", "url": "/"}}
+ABLE = ControlFacts(True, resumes=True)
+KILL = [{"link": "agent", "do": "kill"}]
+FULL = [{"link": "agent", "do": "disk_full"}]
+
+
+def test_what_an_agent_cannot_be_put_through_is_skipped(monkeypatch: pytest.MonkeyPatch):
+    """A service that already runs is not ours to end; a callable takes one call at a time; a disk needs namespaces."""
+    monkeypatch.setattr("wedgehog.harness.run.control.why_no_disk", lambda: "no namespaces here")
+    two = scenario({**TURN, "during": {"turn": 1}})
+    assert why_skipped(scenario(faults=KILL), spec(**COMMAND), ABLE) == ""
+    assert "not ours to end" in why_skipped(scenario(faults=KILL), spec(**RUNS), ABLE)
+    assert "one call at a time" in why_skipped(two, spec(callable="m:f"), ABLE)
+    assert why_skipped(two, spec(**COMMAND), ABLE) == ""
+    assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == "no namespaces here"
+    monkeypatch.setattr("wedgehog.harness.run.control.why_no_disk", lambda: "")
+    assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == ""

@@ -1,0 +1,112 @@
+"""The small chat service: messages are handed over until they are confirmed, and what the agent sends is heard."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.services.chat import ChatService
+
+PATIENCE_S = 10.0
+Call = Callable[..., Any]
+
+
+class Rig:
+    """A service, somebody who calls it, and what was heard."""
+
+    def __init__(self, service: ChatService, client: aiohttp.ClientSession) -> None:
+        self.service, self.client, self.heard = service, client, []
+        service.asked = lambda what, text: self.heard.append((what, text))
+
+    async def call(self, method: str, how: str = "json", **words: Any) -> Any:
+        """The result of one call."""
+        host, port = self.service.address
+        async with self.client.post(f"http://{host}:{port}/botK/{method}", **{how: words}) as reply:
+            return (await asyncio.wait_for(reply.json(), PATIENCE_S))["result"]
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    """Polls end a thousand times faster."""
+    async with ChatService(WallClock(), 1000) as service, aiohttp.ClientSession() as client:
+        yield Rig(service, client)
+
+
+async def test_a_message_is_handed_over_again_until_an_offset_confirms_it(rig: Rig):
+    """An agent that lost a poll's response gets its message with the next."""
+    number = rig.service.put("Hello")
+    (first,) = await rig.call("getUpdates", offset=0)
+    assert (await rig.call("getUpdates", "data", offset=0, timeout=0)) == [first]
+    assert (first["update_id"], first["message"]["text"]) == (number, "Hello")
+    assert await rig.call("getUpdates", "params", offset=number + 1) == []
+    assert rig.heard == [("poll", "Hello")] * 2
+
+
+async def test_a_poll_waits_for_news_and_no_longer_than_it_says(rig: Rig):
+    """Its seconds are the story's."""
+    assert await rig.call("getUpdates", timeout=20) == []
+    rig.service._scale = 1
+    waiting = asyncio.create_task(rig.call("getUpdates", timeout=30))
+    await asyncio.wait_for(rig.service.polled.wait(), PATIENCE_S)
+    rig.service.put("Now")
+    assert [update["message"]["text"] for update in await asyncio.wait_for(waiting, PATIENCE_S)] == ["Now"]
+
+
+async def test_what_is_sent_before_a_message_was_handed_over_is_no_answer_to_it(rig: Rig):
+    """A late answer to the last one must not pass for one."""
+    number = rig.service.put("And now?")
+    await rig.call("sendMessage", chat_id=7, text="late")
+    assert rig.service.handed < number
+    (update,) = await rig.call("getUpdates")
+    await rig.call("sendMessage", "data", chat_id=update["message"]["chat"]["id"], text="Yes")
+    assert (rig.service.handed, rig.service.sent) == (number, ["Yes"])
+
+
+async def test_other_methods_are_answered_and_nobody_hears_of_them(rig: Rig):
+    """Typing is no answer."""
+    assert await rig.call("sendChatAction", chat_id=7, action="typing") is True
+    assert (await rig.call("getMe"))["is_bot"] is True
+    assert rig.heard == [] and rig.service.sent == []
+
+
+async def test_the_gate_knows_what_it_holds_and_how_much_the_connection_has_carried(rig: Rig):
+    """Counted on the wire: heads and bodies of the responses before, and nothing of the one that stands there."""
+    held: list[tuple[str, int]] = []
+
+    async def gate(what: str, conn: object, written: int) -> None:
+        held.append((what, written))
+
+    rig.service.gate = gate
+    reader, writer = await asyncio.open_connection(*rig.service.address)
+    seen = 0
+    for method in ("getUpdates", "sendMessage", "getMe"):
+        writer.write(f"GET /botK/{method}?text=x HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
+        size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        await reader.readexactly(size)
+        assert held[-1][1] == seen
+        seen += len(head) + size
+    assert [what for what, _ in held] == ["other", "send", "other"]
+    writer.close()
+
+
+async def test_a_connection_that_is_not_kept_is_closed_by_the_agent_and_then_told(rig: Rig):
+    """Our own end would look like the agent's."""
+    gone: list[Any] = []
+    rig.service.left = gone.append
+    reader, writer = await asyncio.open_connection(*rig.service.address)
+    mine = writer.get_extra_info("sockname")[:2]
+    writer.write(b"GET /botK/getMe HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    assert b"Wedgehog" in await asyncio.wait_for(reader.readuntil(b"}}"), PATIENCE_S)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.read(1), 0.1)
+    assert gone == []
+    writer.close()
+    for _ in range(500):
+        if gone:
+            break
+        await asyncio.sleep(0.01)
+    assert [tuple(conn) for conn in gone] == [mine]
