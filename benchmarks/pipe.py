@@ -25,7 +25,7 @@ from typing import Final
 from benchmarks.gauge import machine
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.stdio_proxy.launch import ARGV
-from wedgehog.harness.stdio_proxy.session import Pipe, PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer, StdioSession
 
 WAYS: Final = ("bare", "embedded", "toxiproxy")
 ECHO: Final = "import os\nwhile data := os.read(0, 65536):\n    while data: data = data[os.write(1, data):]\n"
@@ -36,10 +36,10 @@ CHUNK: Final = 1 << 16
 class Nobody:
     """Hears of pipes and does nothing."""
 
-    async def opened(self, pipe: Pipe) -> None:
+    async def opened(self, pipe: StdioSession) -> None:
         """Let it be."""
 
-    async def closed(self, pipe: Pipe) -> None:
+    async def closed(self, pipe: StdioSession) -> None:
         """Let it be."""
 
     def trouble(self, what: str) -> None:
@@ -77,7 +77,7 @@ def main() -> None:
 
 async def serve(network: str) -> None:
     """Be the harness of pipes until stdin ends; its address is printed."""
-    async with choose_network(network, print) as net, PipeServer(net, lambda _: False, Nobody()) as server:  # type: ignore[arg-type]
+    async with choose_network(network, print) as net, StdioServer(net, lambda _: False, Nobody()) as server:  # type: ignore[arg-type]
         print(server.address, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 

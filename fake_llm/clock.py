@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 
-class Clock(Protocol):
+class ProviderClock(Protocol):
     """What delays and date headers are made of."""
 
     async def sleep(self, seconds: float) -> None:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from wedgehog.fake_llm.http_request import Incoming, Reader
+from wedgehog.fake_llm.http_request import Incoming, RequestReader
 from wedgehog.fake_llm.observer import Conn
 
 ROOM: Final = 64 * 2**10
@@ -38,7 +38,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_lost = False
         self._opened, self._answer, self._closed = opened, answer, closed
         self._room = memoryview(room or bytearray(ROOM))
-        self._reader = Reader(self._go_ahead)
+        self._reader = RequestReader(self._go_ahead)
         self._waiting: deque[Incoming] = deque()
         self._task: asyncio.Task[None] | None = None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Awaitable, Callable, Sequence
 
-from wedgehog.fake_llm.clock import Clock
+from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD
-from wedgehog.fake_llm.wire_reply import Image
+from wedgehog.fake_llm.wire_reply import WireReply
 
 
 class Delivery:
@@ -15,10 +15,10 @@ class Delivery:
 
     def __init__(
         self,
-        image: Image,
+        image: WireReply,
         write: Callable[[bytes], None],
         ask: Callable[[int], Awaitable[Sequence[int]]] | None,
-        clock: Clock,
+        clock: ProviderClock,
     ) -> None:
         """`write` takes bytes at once; `ask` is the gate, if there is one: it gets a body offset and returns stops."""
         self.head = 0

@@ -26,7 +26,7 @@ _WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _UNDECODED: Final = "The request body could not be decoded"
 
 
-class Headers(Mapping[str, str]):
+class RequestHeaders(Mapping[str, str]):
     """Header fields by name, whatever its case; values of one name are joined by commas.
 
     >>> Headers({"content-type": "text/html"})["Content-Type"]
@@ -67,7 +67,7 @@ class Headers(Mapping[str, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class BadHttp:
     """Why a request cannot be read whole, with the HTTP status for it."""
 
     status: int
@@ -124,11 +124,11 @@ class Head:
         """How many bytes the body has, None where it comes in chunks."""
         coding, length = self.headers.get("transfer-encoding"), self.headers.get("content-length", "0")
         if coding is not None and (coding.lower() != "chunked" or "content-length" in self.headers or self.http_1_0):
-            raise _Unreadable(400, "Transfer-Encoding is not understood.")
+            raise _UnreadableError(400, "Transfer-Encoding is not understood.")
         if not (length.isascii() and length.isdigit()) or len(length) > 18:
-            raise _Unreadable(400, "Content-Length is not a number.")
+            raise _UnreadableError(400, "Content-Length is not a number.")
         if int(length) > LARGEST_BODY:
-            raise _Unreadable(413)
+            raise _UnreadableError(413)
         return int(length) if coding is None else None
 
     @cached_property
@@ -148,10 +148,10 @@ class Incoming:
 
     head: Head
     body: bytes = field(default=b"", repr=False)
-    trouble: Trouble | None = None
+    trouble: BadHttp | None = None
 
 
-class Reader:
+class RequestReader:
     """Collects one connection's bytes until requests are whole; `go_ahead` is called where a client waits for it."""
 
     def __init__(self, go_ahead: Callable[[], None] = lambda: None) -> None:
@@ -172,10 +172,10 @@ class Reader:
         while self._bytes and not self._lost:
             try:
                 request = self._next()
-            except _Unreadable as unreadable:
+            except _UnreadableError as unreadable:
                 self._lost = True
-                head = self._head or Head("GET", "/", False, Headers({}))
-                request = Incoming(head, trouble=Trouble(unreadable.status, str(unreadable)))
+                head = self._head or Head("GET", "/", False, RequestHeaders({}))
+                request = Incoming(head, trouble=BadHttp(unreadable.status, str(unreadable)))
             if request is None:
                 break
             self._head, self._chunks = None, None
@@ -186,7 +186,7 @@ class Reader:
         if self._head is None:
             end = self._bytes.find(_END_OF_HEAD)
             if (end if end >= 0 else len(self._bytes)) > _LONGEST_HEAD:
-                raise _Unreadable(431, "Request header fields too large.")
+                raise _UnreadableError(431, "Request header fields too large.")
             if end < 0:
                 return None
             head = bytes(self._bytes[:end])
@@ -213,12 +213,12 @@ class Reader:
                 return None
             size = bytes(self._bytes[:end]).partition(b";")[0].strip()
             if not re.fullmatch(rb"[0-9A-Fa-f]{1,8}", size):
-                raise _Unreadable(400, f"{_UNDECODED}: {size[:20]!r} is no size of a chunk")
+                raise _UnreadableError(400, f"{_UNDECODED}: {size[:20]!r} is no size of a chunk")
             count = int(size, 16)
             if count == 0:
                 return self._trailed(end)
             if self._length + count > LARGEST_BODY:
-                raise _Unreadable(413)
+                raise _UnreadableError(413)
             if len(self._bytes) < end + 2 + count + 2:
                 return None
             self._chunks.append(bytes(self._bytes[end + 2 : end + 2 + count]))
@@ -234,7 +234,7 @@ class Reader:
         return b"".join(self._chunks or [])
 
 
-class _Unreadable(Exception):  # noqa: N818  it is told to the client, as a trouble
+class _UnreadableError(Exception):
     def __init__(self, status: int, message: str = "") -> None:
         super().__init__(message)
         self.status = status
@@ -245,29 +245,29 @@ def _read_head(head: bytes) -> Head:
     first, *lines = head.decode("latin-1").lstrip("\r\n").split("\r\n")
     start = _START.fullmatch(first)
     if start is None:
-        raise _Unreadable(400, "The request line is not understood.")
+        raise _UnreadableError(400, "The request line is not understood.")
     fields: dict[str, str] = {}
     for line in lines:
         found = _FIELD.fullmatch(line)
         if found is None:
-            raise _Unreadable(400, "A header field is not understood.")
+            raise _UnreadableError(400, "A header field is not understood.")
         name, value = found[1].lower(), found[2]
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return Head(start[1], start[2], start[3] == "0", Headers(fields))
+    return Head(start[1], start[2], start[3] == "0", RequestHeaders(fields))
 
 
 def _unpacked(body: bytes, coding: str) -> bytes:
     if coding == "identity" or not body:
         return body
     if coding not in _WINDOW_BITS:
-        raise _Unreadable(400, f"{_UNDECODED}: {coding} is not known")
+        raise _UnreadableError(400, f"{_UNDECODED}: {coding} is not known")
     unpacker = zlib.decompressobj(_WINDOW_BITS[coding])
     try:
         unpacked = unpacker.decompress(body, LARGEST_BODY + 1)
     except zlib.error as broken:
-        raise _Unreadable(400, f"{_UNDECODED}: {broken}") from broken
+        raise _UnreadableError(400, f"{_UNDECODED}: {broken}") from broken
     if len(unpacked) > LARGEST_BODY:
-        raise _Unreadable(413)
+        raise _UnreadableError(413)
     if not unpacker.eof:
-        raise _Unreadable(400, f"{_UNDECODED}: it ends too early")
+        raise _UnreadableError(400, f"{_UNDECODED}: it ends too early")
     return unpacked

@@ -1,6 +1,6 @@
 """The one Protocol by which the fake provider tells others what it saw, and asks when it may write.
 
-ConnectionOpened ── RequestSeen ──┬── ReplyStarted ──┬── gate(-1) ─ gate(stop) … ── ReplyEnded ── ConnectionClosed
+ConnectionOpened ── RequestSeen ──┬── WriteStarted ──┬── gate(-1) ─ gate(stop) … ── WriteEnded ── ConnectionClosed
                                   └── Refused ───────┘   (of a late reply gate(-2) comes first, and then the delay)
 """
 
@@ -63,7 +63,7 @@ class RequestSeen:
 
 
 @value
-class Refused:
+class RefusalSent:
     """The request gets `status` ≥ 400: by the script (`scripted`), or by the validator in the provider's words.
 
     `pairing`: a tool call without result, a result without call, a duplicate or one at the wrong place.
@@ -81,7 +81,7 @@ class Refused:
 
 
 @value
-class ReplyStarted:
+class WriteStarted:
     """The request was accepted: from here on it is billed. `edited` names the edits that apply to this reply."""
 
     call: int
@@ -101,7 +101,7 @@ class FrameMark:
 
 
 @value
-class ReplyEnded:
+class WriteEnded:
     """Nothing more of this reply will be written (a refusal's too).
 
     `body_bytes` were written; `output_tokens` were generated: all of an unpaced reply, else those up to the
@@ -119,14 +119,16 @@ class ReplyEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unscripted:
+class RequestUnscripted:
     """No script line matched, and the client got a 500 that says why."""
 
     call: int
     why: str
 
 
-Fact: TypeAlias = ConnectionOpened | ConnectionClosed | RequestSeen | Refused | ReplyStarted | ReplyEnded | Unscripted
+Fact: TypeAlias = (
+    ConnectionOpened | ConnectionClosed | RequestSeen | RefusalSent | WriteStarted | WriteEnded | RequestUnscripted
+)
 
 
 @value

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.dialects.base import Exchange
 from wedgehog.fake_llm.ids import MadeUp, made_up, overheard
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.value import value
-from wedgehog.fake_llm.wire_reply import Image, Stencil
+from wedgehog.fake_llm.wire_reply import Stencil, WireReply
 
 _MOST_KEPT: Final = 128
 _LARGEST_KEPT: Final = 256 * 2**10
@@ -24,10 +24,10 @@ _SAID: Final = frozenset({"messages", "contents", "input", "prompt", "system", "
 
 
 @value
-class Compiled:
+class CompiledReply:
     """A reply's wire image, and the names of the edits that apply to it."""
 
-    image: Image
+    image: WireReply
     edited: tuple[str, ...] = ()
 
 
@@ -36,29 +36,33 @@ class _Plate:
     """What is kept; the reply with it, so that its identity is nobody else's."""
 
     reply: Reply
-    compiled: Compiled
+    compiled: CompiledReply
     ids: tuple[MadeUp, ...]
     head: Stencil
     body: Stencil
 
-    def printed(self, call: int) -> Compiled:
+    def printed(self, call: int) -> CompiledReply:
         """Return it with the ids of another call."""
         ids = tuple(
             made_up(parts[0], call, *parts[2:], length=length, small=small).encode()
             for parts, length, small, _ in self.ids
         )
         image = self.compiled.image
-        return Compiled(Image(self.head.filled(ids), image.told, image.closes, self.body, ids), self.compiled.edited)
+        return CompiledReply(
+            WireReply(self.head.filled(ids), image.told, image.closes, self.body, ids), self.compiled.edited
+        )
 
 
-class Press:
+class RenderCache:
     """Compiles replies, and remembers the last 128 that can be used again."""
 
     def __init__(self) -> None:
         """Nothing has been compiled."""
         self._plates: dict[object, _Plate] = {}
 
-    def compiled(self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], Compiled]) -> Compiled:
+    def compiled(
+        self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], CompiledReply]
+    ) -> CompiledReply:
         """Return a compiled reply with ids of its own; `kind`: what changes its bytes beside reply and exchange."""
         key = (id(reply), kind, _manner(exchange))
         plate = self._plates.get(key)
@@ -83,7 +87,7 @@ def _manner(exchange: Exchange) -> object:
     return (*asked, billed.input_tokens, billed.output_tokens, exchange.created_s)
 
 
-def _plate(reply: Reply, compiled: Compiled, heard: list[MadeUp], call: int) -> _Plate | None:
+def _plate(reply: Reply, compiled: CompiledReply, heard: list[MadeUp], call: int) -> _Plate | None:
     """Keep a reply whose ids stand in it as they were made up, and can be told from everything else; else None."""
     own = tuple(made for made in dict.fromkeys(heard) if _is_of_call(made[0], call))
     ids = [id_.encode() for *_, id_ in own]

@@ -17,43 +17,43 @@ from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.gateway_page import page
-from wedgehog.fake_llm.observer import Fact, Refused, ReplyStarted
-from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
-from wedgehog.fake_llm.render_cache import Compiled, Press
+from wedgehog.fake_llm.observer import Fact, RefusalSent, WriteStarted
+from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
+from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.script.protocol import Script, Unscripted
+from wedgehog.fake_llm.script.protocol import Script, UnscriptedError
 from wedgehog.fake_llm.usage import billed
 from wedgehog.fake_llm.value import value
-from wedgehog.fake_llm.wire_reply import Image, bodiless, chunked, whole
+from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, whole
 
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
 
 
 @value
-class Settled:
+class RequestOutcome:
     """All that is left to do is to wait `delay_s`, tell `facts` first, and write `image`. `stop`: see ReplyEnded."""
 
     facts: tuple[Fact, ...]
-    image: Image
+    image: WireReply
     delay_s: float = 0
     stop: str = ""
 
 
 @value
-class Settler:
+class Responder:
     """What decisions depend on beside the request; `now` is the date that headers tell."""
 
     script: Script
     strict: bool
     models: Sequence[str] | None
     now: datetime
-    press: Press
+    press: RenderCache
     closes: bool = False
     http_1_0: bool = False
 
-    def settle(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> Settled:
+    def settle(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> RequestOutcome:
         """Decide what `request` gets; `conversation` is None where it is none for a reply."""
         if not dialect.asks_for_reply(request):
             return self._aside(request, dialect)
@@ -64,16 +64,16 @@ class Settler:
                 return self.refused(request, dialect, refusal)
             told = dialect.error(refusal, request)
             pairing = refusal.pairing
-            noted = (Refused(request.call, told.status, told.kind, told.message, pairing, False, enforced=False),)
+            noted = (RefusalSent(request.call, told.status, told.kind, told.message, pairing, False, enforced=False),)
         assert conversation is not None, "a body that cannot be read is always refused"  # noqa: S101
         return self._scripted(request, dialect, conversation, noted)
 
     def _scripted(
         self, request: Request, dialect: Dialect, conversation: Conversation, noted: tuple[Fact, ...]
-    ) -> Settled:
+    ) -> RequestOutcome:
         try:
             answer: Answer = self.script.answer(request.call, conversation)
-        except Unscripted as nothing:
+        except UnscriptedError as nothing:
             why = str(nothing)
         except Exception as bug:
             why = f"the script failed: {bug!r}"
@@ -91,16 +91,16 @@ class Settler:
         conversation: Conversation,
         reply: Reply,
         noted: tuple[Fact, ...],
-    ) -> Settled:
+    ) -> RequestOutcome:
         counts = billed(reply, conversation)
         exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
         kind = (self.closes, self.http_1_0)
         compiled = self.press.compiled(reply, exchange, kind, lambda: compile_(reply, dialect, exchange))
-        started = ReplyStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
-        return Settled((*noted, started), compiled.image, reply.delay_s, stop_of(reply))
+        started = WriteStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
+        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(reply))
 
-    def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
+    def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
         framing = dialect.framing(exchange)
         edited = edit(tuple(dialect.stream(reply, exchange)), reply.edits, dialect, exchange)
         frames = joined(edited.frames, framing, ends=edited.endless is None)
@@ -112,41 +112,41 @@ class Settler:
             closes=self.closes,
             http_1_0=self.http_1_0,
         )
-        return Compiled(image, edited.names)
+        return CompiledReply(image, edited.names)
 
-    def _in_one_piece(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> Compiled:
+    def _in_one_piece(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
         content = any(isinstance(item, Text | ToolCall) for item in reply.items)
         frame = Frame(b"", tokens=exchange.billed.output_tokens, completes=content, terminal=True)
         body, names = edit_whole(dialect.render(reply, exchange), reply.edits)
         image = whole(_OK, body, self._headers(exchange.request, dialect), frame=frame, closes=self.closes)
-        return Compiled(image, names)
+        return CompiledReply(image, names)
 
-    def _failed(self, request: Request, dialect: Dialect, failure: Failure, noted: tuple[Fact, ...]) -> Settled:
+    def _failed(self, request: Request, dialect: Dialect, failure: Failure, noted: tuple[Fact, ...]) -> RequestOutcome:
         told = _told(failure, request, dialect)
         retry_after = _retry_after(failure.retry_after, self.now)
-        fact = Refused(request.call, told.status, told.kind, told.message, False, True, failure.retry_after)
+        fact = RefusalSent(request.call, told.status, told.kind, told.message, False, True, failure.retry_after)
         headers = [("Retry-After", retry_after)] if retry_after else []
-        return Settled((*noted, fact), self._whole(request, dialect, told, headers), failure.delay_s)
+        return RequestOutcome((*noted, fact), self._whole(request, dialect, told, headers), failure.delay_s)
 
-    def refused(self, request: Request, dialect: Dialect, refusal: Refusal) -> Settled:
+    def refused(self, request: Request, dialect: Dialect, refusal: Refusal) -> RequestOutcome:
         """Refuse in the provider's words."""
         told = dialect.error(refusal, request)
-        fact = Refused(request.call, told.status, told.kind, told.message, refusal.pairing, False)
-        return Settled((fact,), self._whole(request, dialect, told))
+        fact = RefusalSent(request.call, told.status, told.kind, told.message, refusal.pairing, False)
+        return RequestOutcome((fact,), self._whole(request, dialect, told))
 
-    def _aside(self, request: Request, dialect: Dialect) -> Settled:
+    def _aside(self, request: Request, dialect: Dialect) -> RequestOutcome:
         told = dialect.aside(request, self.models)
         if told is None:
             unknown = Refusal(404, f"Not found: {request.method} {request.path}")
             return self.refused(request, dialect, unknown)
         if told.status >= 400:
-            fact = Refused(request.call, told.status, told.kind, told.message, False, False)
-            return Settled((fact,), self._whole(request, dialect, told))
-        return Settled((), self._whole(request, dialect, told))
+            fact = RefusalSent(request.call, told.status, told.kind, told.message, False, False)
+            return RequestOutcome((fact,), self._whole(request, dialect, told))
+        return RequestOutcome((), self._whole(request, dialect, told))
 
     def _whole(
         self, request: Request, dialect: Dialect, told: Response, headers: Sequence[tuple[str, str]] = ()
-    ) -> Image:
+    ) -> WireReply:
         all_headers = [*self._headers(request, dialect), *headers]
         image = whole(told.status, told.body, all_headers, content_type=told.content_type, closes=self.closes)
         return bodiless(image) if request.method == "HEAD" else image

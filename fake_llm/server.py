@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Literal, Self
 
-from wedgehog.fake_llm.clock import Clock, RealClock
+from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.connection import ROOM, Connection
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal
@@ -27,16 +27,16 @@ from wedgehog.fake_llm.observer import (
     Gate,
     Observer,
     Point,
-    ReplyEnded,
     RequestSeen,
     Silent,
+    WriteEnded,
 )
-from wedgehog.fake_llm.render_cache import Press
+from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.respond import Settled, Settler
+from wedgehog.fake_llm.respond import RequestOutcome, Responder
 from wedgehog.fake_llm.routing import dialect_of, session_of
 from wedgehog.fake_llm.script.protocol import Script
-from wedgehog.fake_llm.wire_reply import Image
+from wedgehog.fake_llm.wire_reply import WireReply
 
 _CLOSE_WITHIN_S: Final = 5.0
 _TOO_LARGE: Final = 413
@@ -57,7 +57,7 @@ class FakeLLM:
         *,
         strict: bool = True,
         models: Sequence[str] | None = None,
-        clock: Clock | None = None,
+        clock: ProviderClock | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -74,7 +74,7 @@ class FakeLLM:
         self._models = models
         self._clock = clock or RealClock()
         self._memories = Memories()
-        self._press = Press()
+        self._press = RenderCache()
         self._room = bytearray(ROOM)
         self._calls = 0
         self._connected = 0
@@ -150,7 +150,7 @@ class FakeLLM:
             head.key,
         )
 
-    def _settle(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> Settled:
+    def _settle(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> RequestOutcome:
         conversation = None
         if request.document is not None and dialect.asks_for_reply(request):
             conversation = dialect.parse(request)
@@ -170,7 +170,7 @@ class FakeLLM:
             )
         )
         trouble = incoming.trouble
-        settler = Settler(
+        settler = Responder(
             self.script,
             self._strict,
             self._models,
@@ -184,7 +184,7 @@ class FakeLLM:
             return settler.refused(request, dialect, refusal)
         return settler.settle(request, dialect, conversation)
 
-    async def _deliver(self, request: Request, settled: Settled, line: Connection) -> None:
+    async def _deliver(self, request: Request, settled: RequestOutcome, line: Connection) -> None:
         for fact in settled.facts:
             self.observer.saw(fact)
         image = settled.image
@@ -202,11 +202,13 @@ class FakeLLM:
         self.observer.saw(_ended(request.call, delivery, image, settled.stop, "complete"))
 
 
-def _point(call: int, conn: Conn, carried: int, image: Image, at: int) -> Point:
+def _point(call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Point:
     size = -1 if image.endless else image.size
     ends = image.ends if image.stream else ()
     return Point(call, conn, carried, len(image.head), ends, size, at, image.stream)
 
 
-def _ended(call: int, delivery: Delivery, image: Image, stop: str, how: Literal["complete", "hung_up"]) -> ReplyEnded:
-    return ReplyEnded(call, delivery.head, delivery.body, delivery.tokens, image.marks, how, stop)
+def _ended(
+    call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
+) -> WriteEnded:
+    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.marks, how, stop)

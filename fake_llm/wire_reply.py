@@ -21,7 +21,7 @@ _PHRASES: Final = {529: "Overloaded", **{known.value: known.phrase for known in 
 _NOTHING: Final = Frame(b"")
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 
-Headers = Iterable[tuple[str, str]]
+ResponseHeaders = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Stencil:
 
 
 @value
-class Image:
+class WireReply:
     """A head and a body; where there is a `stencil` of the body, it is filled with `ids`."""
 
     head: bytes
@@ -127,37 +127,37 @@ class Image:
 def whole(
     status: int,
     body: bytes,
-    headers: Headers,
+    headers: ResponseHeaders,
     *,
     frame: Frame = _NOTHING,
     content_type: str = "application/json",
     closes: bool = False,
-) -> Image:
+) -> WireReply:
     """Compile a reply that is sent in one piece; `frame` says what it delivers."""
     length = (("Content-Length", str(len(body))), ("Content-Type", content_type))
     told = Body(body, (FrameMark(len(body), frame.tokens, frame.completes),))
-    return Image(_head(status, [*headers, *length], closes), told, closes)
+    return WireReply(_head(status, [*headers, *length], closes), told, closes)
 
 
-def bodiless(image: Image) -> Image:
+def bodiless(image: WireReply) -> WireReply:
     """Return what a HEAD request gets: the same head alone."""
     return replace(image, told=Body(b"", ()))
 
 
 def chunked(
     frames: Iterable[Frame],
-    headers: Headers,
+    headers: ResponseHeaders,
     *,
     content_type: str = "text/event-stream; charset=utf-8",
     endless: Frame | None = None,
     closes: bool = False,
     http_1_0: bool = False,
-) -> Image:
+) -> WireReply:
     """Compile a streamed reply, one HTTP chunk per frame; for an HTTP/1.0 client no chunks, the close ends it."""
     told, closes = _chunked_body(tuple(frames), endless, http_1_0=http_1_0), closes or http_1_0
     framing = () if http_1_0 else (("Transfer-Encoding", "chunked"),)
     fields = [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing]
-    return Image(_head(200, fields, closes), told, closes)
+    return WireReply(_head(200, fields, closes), told, closes)
 
 
 def phrase(status: int) -> str:
@@ -181,7 +181,7 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _head(status: int, headers: Headers, closes: bool) -> bytes:
+def _head(status: int, headers: ResponseHeaders, closes: bool) -> bytes:
     told = "".join([f"{name}: {value}\r\n" for name, value in headers])
     ending = f"Connection: {'close' if closes else 'keep-alive'}\r\n\r\n"
     return f"HTTP/1.1 {status} {phrase(status)}\r\n{told}{ending}".encode("latin-1", errors="replace")

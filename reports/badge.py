@@ -3,14 +3,14 @@
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.verdict import Status
 from wedgehog.reports.markup import Markup, tag
-from wedgehog.reports.result_category import reads, standing
+from wedgehog.reports.result_category import reads, result_category
 from wedgehog.reports.words import NONE
 
 LETTERS = {"pass": "P", "fail": "F", "inconclusive": "I", "error": "E", "nothing": NONE, "skipped": "S"}
 _TONES = {"pass": "passed", "fail": "failed"}
 
 
-def run_chip(run: StoredRun, anchor: str = "") -> Markup:
+def run_badge(run: StoredRun, anchor: str = "") -> Markup:
     """The verdict of a run, linked to its section if `anchor` is given."""
     judged = run.judgement
     words = reads(judged)
@@ -21,7 +21,7 @@ def run_chip(run: StoredRun, anchor: str = "") -> Markup:
     return tag("a" if anchor else "span", content, class_=_classes(run), href=href)
 
 
-def small_chip(run: StoredRun, anchor: str) -> Markup:
+def small_badge(run: StoredRun, anchor: str) -> Markup:
     """Only the letter, for a cell of a large matrix; its words are the link's name and show when it is pointed at."""
     judged = run.judgement
     words = ": ".join(part for part in (reads(judged), ", ".join(judged.violated)) if part)
@@ -31,10 +31,10 @@ def small_chip(run: StoredRun, anchor: str) -> Markup:
 
 def _classes(run: StoredRun, more: str = "") -> str:
     colour = {"fail": "red", "pass": "green"}.get(run.judgement.verdict, "")
-    return " ".join(part for part in ("chip", standing(run.judgement), colour, more) if part)
+    return " ".join(part for part in ("chip", result_category(run.judgement), colour, more) if part)
 
 
-def status_chip(status: Status) -> Markup:
+def status_badge(status: Status) -> Markup:
     """The verdict of one invariant."""
     word = "nothing" if status == "nothing" else status
     return tag("span", tag("b", LETTERS[status]), word, class_=f"chip {_TONES.get(status, status)}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from wedgehog.harness.record.history import Call, History
 from wedgehog.reports.call_words import ending, place, strike, took_s
-from wedgehog.reports.html_table import line, sheet
+from wedgehog.reports.html_table import html_table, line
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.words import NONE, brief, count, many, seconds
 
@@ -37,7 +37,7 @@ def call_table(history: History) -> Markup:
         words = f"{len(calls) - head - tail:,} calls left out here; history.jsonl holds them all"
         gap = tag("tr", tag("td", words, colspan=len(_CALL)), class_="left-out")
         lines = [*lines[:head], gap, *lines[-tail:]]
-    return tag("div", tag("h4", many(len(calls), "call")), sheet(_CALL, lines, tall=True))
+    return tag("div", tag("h4", many(len(calls), "call")), html_table(_CALL, lines, tall=True))
 
 
 def _new_proofs(calls: Sequence[Call]) -> list[str]:

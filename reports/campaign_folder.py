@@ -27,7 +27,7 @@ class Unfinished:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class StoredCampaign:
     """All that a report knows.
 
     `facts` is campaign.json as data. Three of its keys say more of scenarios: `families` (scenario → family), `whys`
@@ -66,7 +66,7 @@ class Campaign:
         return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
 
 
-def load(folder: Path) -> Campaign:
+def load(folder: Path) -> StoredCampaign:
     """Read a campaign's folder (or a single run's), however far it came.
 
     Raises:
@@ -90,7 +90,7 @@ def load(folder: Path) -> Campaign:
     facts = _facts(folder / "campaign.json")
     order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
-    return Campaign(folder, facts, tuple(ordered), tuple(unfinished), tuple(controls))
+    return StoredCampaign(folder, facts, tuple(ordered), tuple(unfinished), tuple(controls))
 
 
 def _mapping(said: object) -> dict[str, str]:

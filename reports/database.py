@@ -8,7 +8,7 @@ from wedgehog.reports.words import many, seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseUse:
     """Queries of the scenario's turns (the recovery message is ours), their time, and its share of the turns'."""
 
     queries: int
@@ -21,7 +21,7 @@ class Database:
         return f"{many(self.queries, 'query', 'queries')}, {seconds(self.took_s)}, {self.share:.0%} of the turns' time"
 
 
-def database(history: History) -> Database | None:
+def database(history: History) -> DatabaseUse | None:
     """How the database was used; None where nobody asked it."""
     asked = list(history.of(StoreAsked))
     turns = [turn for turn in history.turns if not turn.recovery and turn.end is not None]
@@ -31,4 +31,4 @@ def database(history: History) -> Database | None:
         return None
     took_s = sum(event.latency_s for event in mine)
     whole_s = sum(end - start for start, end in spans)
-    return Database(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)
+    return DatabaseUse(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)

@@ -11,13 +11,13 @@ from wedgehog.harness.record.event import Trouble
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.reports.badge import run_chip, small_chip
-from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, Campaign, agent_order
+from wedgehog.reports.badge import run_badge, small_badge
+from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import cost, total_usd
 from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
-from wedgehog.reports.result_category import ATTENTION, attention_heading, standing, tally
+from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, tally
 from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
 from wedgehog.reports.shares import shares
@@ -30,12 +30,12 @@ OPEN_ALL_UP_TO = 3
 """So few runs are shown unfolded."""
 
 
-def write(campaign: Campaign, table: pd.DataFrame, path: Path) -> None:
+def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
     """Write report.html."""
     path.write_text(page(campaign, table), encoding="utf-8")
 
 
-def page(campaign: Campaign, table: pd.DataFrame) -> str:
+def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
     """The whole report of a campaign as one HTML document."""
     sections = (_attention(campaign), _matrices(campaign, table), _fixes(campaign), _plots(table), _numbers(table))
     body = (
@@ -49,10 +49,10 @@ def page(campaign: Campaign, table: pd.DataFrame) -> str:
 # ---- what ran
 
 
-def headline(campaign: Campaign) -> str:
+def headline(campaign: StoredCampaign) -> str:
     """What came out, in one sentence."""
-    counted = [run for run in campaign.runs if standing(run.judgement) not in ("skipped", "shown")]
-    bad = sum(standing(run.judgement) in ATTENTION for run in counted) + len(campaign.unfinished)
+    counted = [run for run in campaign.runs if result_category(run.judgement) not in ("skipped", "shown")]
+    bad = sum(result_category(run.judgement) in ATTENTION for run in counted) + len(campaign.unfinished)
     total = len(counted) + len(campaign.unfinished)
     if not total:
         return "Nothing ran"
@@ -61,7 +61,7 @@ def headline(campaign: Campaign) -> str:
     return "The run came out as expected" if total == 1 else f"All {total} runs came out as expected"
 
 
-def _header(campaign: Campaign, table: pd.DataFrame) -> Markup:
+def _header(campaign: StoredCampaign, table: pd.DataFrame) -> Markup:
     spent = f"{money(total_usd(table))} at list prices" if len(table) else ""
     counts = tally(table["standing"], len(campaign.unfinished))
     return tag(
@@ -74,7 +74,7 @@ def _header(campaign: Campaign, table: pd.DataFrame) -> Markup:
     )
 
 
-def _facts(campaign: Campaign) -> Iterator[Markup]:
+def _facts(campaign: StoredCampaign) -> Iterator[Markup]:
     networks = sorted({run.judgement.network for run in campaign.runs if run.judgement.network})
     folded = {"folder": campaign.folder.name, "network": ", ".join(networks)}
     said = {key: value for key, value in campaign.facts.items() if key not in OF_SCENARIOS}
@@ -97,8 +97,8 @@ def _words(value: Any) -> str:
 # ---- what needs a look
 
 
-def _attention(campaign: Campaign) -> Markup | None:
-    runs = {n: run for n, run in enumerate(campaign.runs) if standing(run.judgement) in ATTENTION}
+def _attention(campaign: StoredCampaign) -> Markup | None:
+    runs = {n: run for n, run in enumerate(campaign.runs) if result_category(run.judgement) in ATTENTION}
     items = [_look(n, run) for n, run in runs.items()]
     items += [
         tag(
@@ -122,27 +122,27 @@ def _look(number: int, run: StoredRun) -> Markup:
     judged = run.judgement
     return tag(
         "li",
-        run_chip(run, anchor(number)),
+        run_badge(run, anchor(number)),
         " ",
         tag("strong", f"{judged.scenario}, {judged.agent}"),
         tag("p", judged.says or ", ".join(judged.violated)),
         tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
         tag("pre", judged.replay) if judged.replay else None,
-        class_=standing(judged),
+        class_=result_category(judged),
     )
 
 
 # ---- matrices
 
 
-def _by_family(campaign: Campaign) -> dict[str, list[tuple[int, StoredRun]]]:
+def _by_family(campaign: StoredCampaign) -> dict[str, list[tuple[int, StoredRun]]]:
     found: dict[str, list[tuple[int, StoredRun]]] = {}
     for number, run in enumerate(campaign.runs):
         found.setdefault(campaign.family(run.judgement.scenario), []).append((number, run))
     return found
 
 
-def _matrices(campaign: Campaign, table: pd.DataFrame) -> Markup | None:
+def _matrices(campaign: StoredCampaign, table: pd.DataFrame) -> Markup | None:
     """Scenario by agent, by family, and what became of harmed turns; single fixes have a table of their own."""
     tables = []
     for family, runs in _by_family(campaign).items():
@@ -154,7 +154,7 @@ def _matrices(campaign: Campaign, table: pd.DataFrame) -> Markup | None:
     return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
 
 
-def _fixes(campaign: Campaign) -> Markup | None:
+def _fixes(campaign: StoredCampaign) -> Markup | None:
     """Fix by scenario: which line of the patch is enough, and which tempting one isn't."""
     tables = []
     for family, runs in _by_family(campaign).items():
@@ -175,7 +175,7 @@ def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str, small: 
     cells: dict[tuple[str, str], list[Markup]] = {}
     for number, run in runs:
         key = (getattr(run.judgement, down), getattr(run.judgement, across))
-        cells.setdefault(key, []).append(small_chip(run, anchor(number)) if small else _cell(number, run))
+        cells.setdefault(key, []).append(small_badge(run, anchor(number)) if small else _cell(number, run))
     rows, columns = (_names(runs, field) for field in (down, across))
     body = [
         tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
@@ -193,7 +193,7 @@ def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
 def _cell(number: int, run: StoredRun) -> Markup:
     seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
     below = "an error that its user saw" if seen else ", ".join(run.judgement.violated)
-    return tag("div", run_chip(run, anchor(number)), tag("span", below, class_="violated") if below else None)
+    return tag("div", run_badge(run, anchor(number)), tag("span", below, class_="violated") if below else None)
 
 
 def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None) -> Markup:
@@ -268,18 +268,18 @@ def _line(row: Mapping[Any, Any]) -> Markup:
 # ---- runs
 
 
-def _runs(campaign: Campaign) -> Markup | None:
+def _runs(campaign: StoredCampaign) -> Markup | None:
     if not campaign.runs:
         return None
     few = len(campaign.runs) <= OPEN_ALL_UP_TO
     sections = [
-        run_section(number, run, campaign, unfolded=few or standing(run.judgement) in ATTENTION)
+        run_section(number, run, campaign, unfolded=few or result_category(run.judgement) in ATTENTION)
         for number, run in enumerate(campaign.runs)
     ]
     return tag("section", tag("h2", "Run by run"), sections)
 
 
-def _controls(campaign: Campaign) -> Markup | None:
+def _controls(campaign: StoredCampaign) -> Markup | None:
     """What each agent did without any fault."""
     lines = [tag("li", tag("code", campaign.place(folder)), f": {_control(folder)}") for folder in campaign.controls]
     if not lines:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from wedgehog.reports.markup import Markup, tag
 
 
-def sheet(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
+def html_table(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
     """A table of lines under heads (name, kind); a tall one gets a window of its own."""
     head = [tag("th", name, class_=kind or None, scope="col") for name, kind in heads]
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))

@@ -10,8 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports.campaign_folder import Campaign, Unfinished
-from wedgehog.reports.result_category import reads, standing
+from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
+from wedgehog.reports.result_category import reads, result_category
 from wedgehog.reports.words import clean
 
 _OUTCOME = {
@@ -24,12 +24,12 @@ _OUTCOME = {
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-def write(campaign: Campaign, path: Path) -> None:
+def write(campaign: StoredCampaign, path: Path) -> None:
     """Write junit.xml."""
     root = ET.Element("testsuites", name="wedgehog")
     by_scenario: dict[str, list[StoredRun]] = {}
     for run in campaign.runs:
-        if standing(run.judgement) != "shown":
+        if result_category(run.judgement) != "shown":
             by_scenario.setdefault(run.judgement.scenario, []).append(run)
     for scenario, runs in by_scenario.items():
         suite = ET.SubElement(root, "testsuite", name=clean(scenario))
@@ -53,7 +53,7 @@ def _count(holder: ET.Element, within: ET.Element) -> None:
     holder.set("time", f"{sum(float(case.get('time', '0')) for case in cases):.3f}")
 
 
-def _case(run: StoredRun, campaign: Campaign) -> ET.Element:
+def _case(run: StoredRun, campaign: StoredCampaign) -> ET.Element:
     judged = run.judgement
     name = judged.agent if judged.repeat == 1 else f"{judged.agent} (repeat {judged.repeat})"
     lasted = run.history.events[-1].at_s if run.history.events else 0.0
@@ -61,9 +61,9 @@ def _case(run: StoredRun, campaign: Campaign) -> ET.Element:
     properties = ET.SubElement(case, "properties")
     for key, value in _properties(run, campaign):
         ET.SubElement(properties, "property", name=key, value=clean(value))
-    outcome = _OUTCOME.get(standing(judged))
+    outcome = _OUTCOME.get(result_category(judged))
     if outcome:
-        why = judged.skipped or (judged.known if standing(judged) == "known" else judged.says)
+        why = judged.skipped or (judged.known if result_category(judged) == "known" else judged.says)
         said = ET.SubElement(case, outcome, message=clean(f"{reads(judged)}: {why}" if why else reads(judged)))
         if outcome != "skipped":
             said.set("type", judged.verdict)
@@ -71,7 +71,7 @@ def _case(run: StoredRun, campaign: Campaign) -> ET.Element:
     return case
 
 
-def _properties(run: StoredRun, campaign: Campaign) -> Iterable[tuple[str, str]]:
+def _properties(run: StoredRun, campaign: StoredCampaign) -> Iterable[tuple[str, str]]:
     judged = run.judgement
     yield from (("verdict", judged.verdict), ("expected", judged.expected), ("violated", ";".join(judged.violated)))
     yield from (("network", judged.network), ("run_dir", campaign.place(run.folder)), ("replay", judged.replay))
@@ -85,7 +85,7 @@ def _details(run: StoredRun) -> Iterable[str]:
         yield f"replay: {run.judgement.replay}"
 
 
-def _lost(run: Unfinished, campaign: Campaign) -> ET.Element:
+def _lost(run: Unfinished, campaign: StoredCampaign) -> ET.Element:
     case = ET.Element("testcase", classname="unfinished runs", name=clean(campaign.place(run.folder)), time="0")
     ET.SubElement(case, "error", type="unfinished", message=clean(run.why))
     return case

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import total_usd
-from wedgehog.reports.result_category import SIGNS, standing, tally
+from wedgehog.reports.result_category import SIGNS, result_category, tally
 from wedgehog.reports.shares import shares
 from wedgehog.reports.words import NONE, brief, count, missing, money, one_line, seconds
 
@@ -28,7 +28,7 @@ HEAD = (
 )
 
 
-def write(campaign: Campaign, table: pd.DataFrame, path: Path) -> None:
+def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
     """Write summary.md."""
     path.write_text("\n".join(_lines(campaign, table)) + "\n", encoding="utf-8")
 
@@ -46,7 +46,7 @@ def code(text: str) -> str:
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
 
 
-def _lines(campaign: Campaign, table: pd.DataFrame) -> Iterator[str]:
+def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
     yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {money(total_usd(table))} in all."
@@ -84,10 +84,10 @@ def _cells(row: dict[Any, Any]) -> Sequence[str]:
     )
 
 
-def _unexpected(campaign: Campaign) -> Iterator[str]:
+def _unexpected(campaign: StoredCampaign) -> Iterator[str]:
     for run in campaign.runs:
         judged = run.judgement
-        if standing(judged) not in ("failed", "inconclusive", "error"):
+        if result_category(judged) not in ("failed", "inconclusive", "error"):
             continue
         yield f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**: {escaped(judged.says)}"
         if judged.replay:

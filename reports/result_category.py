@@ -6,12 +6,12 @@ from typing import Literal
 from wedgehog.harness.record.store import Judgement
 from wedgehog.reports.words import NONE
 
-Standing = Literal["passed", "failed", "inconclusive", "error", "skipped", "known", "shown"]
+ResultCategory = Literal["passed", "failed", "inconclusive", "error", "skipped", "known", "shown"]
 """`known`: it fails for a reason its spec gives; `shown`: a cell of the fix matrix that counts as nothing."""
 
-STANDINGS: tuple[Standing, ...] = ("passed", "failed", "skipped", "inconclusive", "error", "known", "shown")
+STANDINGS: tuple[ResultCategory, ...] = ("passed", "failed", "skipped", "inconclusive", "error", "known", "shown")
 
-SIGNS: Mapping[Standing, str] = {
+SIGNS: Mapping[ResultCategory, str] = {
     "passed": "✓",
     "failed": "✗",
     "inconclusive": "?",
@@ -21,14 +21,14 @@ SIGNS: Mapping[Standing, str] = {
     "shown": "·",
 }
 
-ATTENTION: tuple[Standing, ...] = ("failed", "error", "inconclusive")
+ATTENTION: tuple[ResultCategory, ...] = ("failed", "error", "inconclusive")
 """What a person should look at."""
 
 _PLURALS = {"error": "errors", "known": "known failures", "shown": "only shown"}
 _SINGULARS = {"known": "known failure", "shown": "only shown"}
 
 
-def standing(judgement: Judgement) -> Standing:
+def result_category(judgement: Judgement) -> ResultCategory:
     """As what the run counts."""
     if judgement.skipped:
         return "skipped"

@@ -10,9 +10,9 @@ from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.ledger import Ledger, ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
-from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.database import database
-from wedgehog.reports.result_category import reads, standing
+from wedgehog.reports.result_category import reads, result_category
 
 COLUMNS = (
     "scenario",
@@ -59,7 +59,7 @@ BESIDE = (
 """What `table` holds beside them, for the folds and for `--json`."""
 
 
-def table(campaign: Campaign) -> pd.DataFrame:
+def table(campaign: StoredCampaign) -> pd.DataFrame:
     """One row per finished run, with `COLUMNS` and `BESIDE`; times in seconds, money in dollars (NaN: unknown)."""
     return pd.DataFrame([_whole_row(run, campaign) for run in campaign.runs], columns=[*COLUMNS, *BESIDE])
 
@@ -74,12 +74,12 @@ def write_csv(rows: pd.DataFrame, path: Path) -> None:
     shown.to_csv(path, index=False, lineterminator="\n")
 
 
-def _whole_row(run: StoredRun, campaign: Campaign) -> dict[str, Any]:
+def _whole_row(run: StoredRun, campaign: StoredCampaign) -> dict[str, Any]:
     judged, used = run.judgement, database(run.history)
     beside = (
         campaign.family(judged.scenario),
         judged.repeat,
-        standing(judged),
+        result_category(judged),
         reads(judged),
         judged.report_number,
         used.queries if used else None,

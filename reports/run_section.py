@@ -18,12 +18,12 @@ from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import WORST_FIRST
-from wedgehog.reports.badge import run_chip, status_chip
+from wedgehog.reports.badge import run_badge, status_badge
 from wedgehog.reports.call_table import call_table
 from wedgehog.reports.call_words import stop_name, strike
-from wedgehog.reports.campaign_folder import Campaign
+from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.database import database
-from wedgehog.reports.html_table import line, sheet
+from wedgehog.reports.html_table import html_table, line
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.plot import Mark, growth
@@ -41,12 +41,12 @@ def anchor(number: int) -> str:
     return f"run-{number + 1}"
 
 
-def run_section(number: int, run: StoredRun, campaign: Campaign, *, unfolded: bool) -> Markup:
+def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfolded: bool) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
     name = f"{judged.scenario}, {judged.agent}" + (f" (repeat {judged.repeat})" if judged.repeat > 1 else "")
     says = judged.skipped or judged.says
-    head = tag("summary", run_chip(run), tag("strong", name), tag("span", says, class_="why") if says else None)
+    head = tag("summary", run_badge(run), tag("strong", name), tag("span", says, class_="why") if says else None)
     why = campaign.whys.get(judged.scenario)
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
@@ -135,10 +135,10 @@ def _invariants(run: StoredRun) -> Markup | None:
     if not run.judgement.verdicts:
         return None
     lines = [
-        line(_INVARIANT, (one.name, status_chip(one.status), one.says, evidence(run.history, one.evidence)))
+        line(_INVARIANT, (one.name, status_badge(one.status), one.says, evidence(run.history, one.evidence)))
         for one in sorted(run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
     ]
-    return tag("div", tag("h4", "Invariants"), sheet(_INVARIANT, lines))
+    return tag("div", tag("h4", "Invariants"), html_table(_INVARIANT, lines))
 
 
 def evidence(history: History, ids: Sequence[int]) -> str:
@@ -162,7 +162,7 @@ def _turns(history: History) -> Markup | None:
         return None
     lines = [line(_TURN, _turn(turn, history)) for turn in history.turns]
     seen = [_what_was_seen(turn) for turn in history.turns]
-    return tag("div", tag("h4", "Turns"), sheet(_TURN, lines), seen)
+    return tag("div", tag("h4", "Turns"), html_table(_TURN, lines), seen)
 
 
 def _turn(turn: Turn, history: History) -> tuple[object, ...]:

@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports.campaign_folder import NO_FAMILY, Campaign, load
+from wedgehog.reports.campaign_folder import NO_FAMILY, StoredCampaign, load
 from wedgehog.reports.cost import total_usd
 from wedgehog.reports.matrix import fixes
-from wedgehog.reports.result_category import ATTENTION, SIGNS, Standing, attention_heading, standing, tally
+from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
 from wedgehog.reports.shares import shares
 from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
@@ -30,7 +30,7 @@ BOUNDLESS_COLUMNS = 10_000
 WORDS = ("scenario, agent", "verdict")
 HEADS = (*WORDS, "paid", "billed", "delivered", "cost", "turn", "1st error", "recovery")
 
-STYLES: dict[Standing, str] = {
+STYLES: dict[ResultCategory, str] = {
     "passed": "green",
     "failed": "bold red",
     "inconclusive": "yellow",
@@ -59,7 +59,7 @@ def print_report(folder: Path, console: Console, *, verbose: bool = False) -> No
 
 @dataclass(frozen=True)
 class _Report:
-    campaign: Campaign
+    campaign: StoredCampaign
     rows: pd.DataFrame
     console: Console
     verbose: bool
@@ -181,7 +181,7 @@ class _Report:
         runs = [
             run
             for run in self.campaign.runs
-            if run.judgement.verdict == "fail" and standing(run.judgement) in ("passed", "known")
+            if run.judgement.verdict == "fail" and result_category(run.judgement) in ("passed", "known")
         ]
         if runs:
             self._heading("Red, as expected")
@@ -189,7 +189,7 @@ class _Report:
             self._why(alike)
 
     def _attention(self) -> None:
-        runs = [run for run in self.campaign.runs if standing(run.judgement) in ATTENTION]
+        runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
         if runs:
             self._heading(attention_heading(run.judgement for run in runs))
         for alike in _never_played(runs):
@@ -204,12 +204,12 @@ class _Report:
     def _why(self, runs: Sequence[StoredRun]) -> None:
         """One sentence for runs of a scenario that came to the same."""
         judged = runs[0].judgement
-        sign, style = SIGNS[standing(judged)], STYLES[standing(judged)]
+        sign, style = SIGNS[result_category(judged)], STYLES[result_category(judged)]
         scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
         where = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
         names = ", ".join([where, *dict.fromkeys(_name(run) for run in runs)])
         says = judged.says or ", ".join(judged.violated) or judged.verdict
-        known = f" (known: {judged.known})" if standing(judged) == "known" else ""
+        known = f" (known: {judged.known})" if result_category(judged) == "known" else ""
         self._say(Text.assemble(self._text(f"{sign} {names}: ", style), self._text(f"{says}{known}")), indent=2)
         if self.verbose:
             self._each_invariant(runs[0])

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
-from wedgehog.fake_llm.admin.breakpoints import Gate
-from wedgehog.fake_llm.admin.sessions import Sessions, Story
+from wedgehog.fake_llm.admin.breakpoints import Breakpoint
+from wedgehog.fake_llm.admin.sessions import ProviderSessions, Story
 from wedgehog.fake_llm.connection import Connection
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn
@@ -31,11 +31,11 @@ _LONGEST_WAIT_S: Final = 60.0
 _LOCAL: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _SESSION: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
-Reads: TypeAlias = Callable[[str], Story]
+StoryReader: TypeAlias = Callable[[str], Story]
 """Reads a script's text; raises ValueError with one line that says where it is wrong."""
 
 
-class Refused(Exception):  # noqa: N818  it is told to whoever asked
+class AdminRequestError(Exception):
     """What was asked cannot be done; the text says why."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -45,7 +45,7 @@ class Refused(Exception):  # noqa: N818  it is told to whoever asked
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AdminRequest:
     """A request to the admin API: `rest` is its path without prefix and name."""
 
     rest: str
@@ -57,11 +57,11 @@ class Asked:
         """The session that is meant, None: all of them."""
         name = self.query.get("session")
         if name is not None and not _SESSION.fullmatch(name):
-            raise Refused(f"session: expected up to 64 letters, digits, '.', '_' or '-', found {name!r}")
+            raise AdminRequestError(f"session: expected up to 64 letters, digits, '.', '_' or '-', found {name!r}")
         return name
 
 
-Answers: TypeAlias = Callable[[Asked], Awaitable[object]]
+Handler: TypeAlias = Callable[[AdminRequest], Awaitable[object]]
 
 
 class Admin:
@@ -71,13 +71,13 @@ class Admin:
     ...     print(admin.url)
     """
 
-    def __init__(self, sessions: Sessions, read: Reads, port: int = 0) -> None:
+    def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
         """`read` makes a story of a script's text; port 0 takes a free one."""
         self.port = port
         self._sessions, self._read = sessions, read
         self._connections: set[Connection] = set()
         self._listener: asyncio.Server | None = None
-        self._answers: dict[tuple[str, str], Answers] = {
+        self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,
             ("GET", "sessions"): self._list,
             ("GET", "script"): self._script,
@@ -122,7 +122,7 @@ class Admin:
         await connection.can_wait()
         try:
             told, status = await self._told(incoming), 200
-        except Refused as refused:
+        except AdminRequestError as refused:
             told, status = {"error": str(refused)}, refused.status
         plain = isinstance(told, str)
         body = (
@@ -136,78 +136,80 @@ class Admin:
     async def _told(self, incoming: Incoming) -> object:
         if incoming.trouble:
             trouble = incoming.trouble
-            raise Refused(trouble.message or HTTPStatus(trouble.status).phrase, trouble.status)
+            raise AdminRequestError(trouble.message or HTTPStatus(trouble.status).phrase, trouble.status)
         if "origin" in incoming.head.headers or not _LOCAL.fullmatch(incoming.head.headers.get("host", "localhost")):
-            raise Refused("the admin API is for programs on this machine, not for web pages", 403)
+            raise AdminRequestError("the admin API is for programs on this machine, not for web pages", 403)
         root, _, path = incoming.head.path.partition(f"{PREFIX}/")
         name, _, rest = path.partition("/")
         answer = self._answers.get((incoming.head.method, name)) if not root else None
         if answer is None:
             known = ", ".join(f"{method} {PREFIX}/{name}" for method, name in self._answers)
-            raise Refused(f"no such thing: {incoming.head.method} {incoming.head.path} (there are {known})", 404)
-        return await answer(Asked(rest, incoming.head.query, incoming.body))
+            raise AdminRequestError(
+                f"no such thing: {incoming.head.method} {incoming.head.path} (there are {known})", 404
+            )
+        return await answer(AdminRequest(rest, incoming.head.query, incoming.body))
 
     # ---- what there is
 
-    async def _health(self, asked: Asked) -> object:
+    async def _health(self, asked: AdminRequest) -> object:
         sessions = self._sessions
         return {"ok": True, "sessions": len(sessions.all()), "calls_under_way": sessions.calls_under_way}
 
-    async def _list(self, asked: Asked) -> object:
+    async def _list(self, asked: AdminRequest) -> object:
         return {"sessions": [session.as_json() for session in self._sessions.all(asked.session)]}
 
-    async def _script(self, asked: Asked) -> object:
+    async def _script(self, asked: AdminRequest) -> object:
         return self._sessions.story(asked.session).text
 
-    async def _put(self, asked: Asked) -> object:
+    async def _put(self, asked: AdminRequest) -> object:
         if len(asked.body) > _LARGEST_SCRIPT:
-            raise Refused(f"a script has {_LARGEST_SCRIPT} bytes at most", 413)
+            raise AdminRequestError(f"a script has {_LARGEST_SCRIPT} bytes at most", 413)
         try:
             # In a thread: a large script, or the first look at prices, would keep every stream waiting.
             story = await asyncio.to_thread(self._read, asked.body.decode("utf-8-sig"))
             self._sessions.put(story, asked.session)
         except UnicodeDecodeError:
-            raise Refused("script: not UTF-8 text") from None
+            raise AdminRequestError("script: not UTF-8 text") from None
         except ValueError as wrong:
-            raise Refused(str(wrong)) from None
+            raise AdminRequestError(str(wrong)) from None
         return {"ok": True}
 
-    async def _ledger(self, asked: Asked) -> object:
+    async def _ledger(self, asked: AdminRequest) -> object:
         return {"attempts": self._sessions.ledger(asked.session)}
 
-    async def _reset(self, asked: Asked) -> object:
+    async def _reset(self, asked: AdminRequest) -> object:
         self._sessions.reset(asked.session)
         return {"ok": True}
 
     # ---- gates
 
-    async def _gates(self, asked: Asked) -> object:
+    async def _gates(self, asked: AdminRequest) -> object:
         if asked.rest:
             gate = self._gate(asked.rest)
             await gate.reached(_wait_s(asked.query.get("wait_s", "0")))
             return gate.as_json()
         return {"gates": [gate.as_json() for gate in self._sessions.gates.all(asked.session)]}
 
-    async def _hold(self, asked: Asked) -> object:
+    async def _hold(self, asked: AdminRequest) -> object:
         at = json_object(asked.body or b"{}")
         if at is None or len(at) > 1 or any(name not in ("event", "byte") for name in at):
-            raise Refused('a gate is {"event": k}, {"byte": n}, or {} for before the first byte')
+            raise AdminRequestError('a gate is {"event": k}, {"byte": n}, or {} for before the first byte')
         for name, value in at.items():
             if (counted(value) or 0) < 0 or counted(value) is None:
-                raise Refused(f"{name}: expected a whole number of at least 0, found {json.dumps(value)}")
+                raise AdminRequestError(f"{name}: expected a whole number of at least 0, found {json.dumps(value)}")
         return self._sessions.gates.hold(asked.session, **at).as_json()
 
-    async def _let_go(self, asked: Asked) -> object:
+    async def _let_go(self, asked: AdminRequest) -> object:
         gates = [self._gate(asked.rest)] if asked.rest else self._sessions.gates.all(asked.session)
         told: list[Any] = [gate.as_json() for gate in gates]
         for gate in gates:
             self._sessions.gates.open(gate)
         return {"opened": told}
 
-    def _gate(self, number: str) -> Gate:
+    def _gate(self, number: str) -> Breakpoint:
         gate = self._sessions.gates.get(int(number)) if re.fullmatch("[0-9]{1,9}", number) else None
         if gate is None:
-            raise Refused(f"there is no gate {number!r}", 404)
+            raise AdminRequestError(f"there is no gate {number!r}", 404)
         return gate
 
 
@@ -217,5 +219,5 @@ def _wait_s(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _LONGEST_WAIT_S:
-        raise Refused(f"wait_s: expected 0 to {_LONGEST_WAIT_S:g} seconds, found {text!r}")
+        raise AdminRequestError(f"wait_s: expected 0 to {_LONGEST_WAIT_S:g} seconds, found {text!r}")
     return seconds

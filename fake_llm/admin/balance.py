@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from wedgehog.fake_llm.script.items import Words
+from wedgehog.fake_llm.script.items import ConfigModel
 
 Price: TypeAlias = Callable[[str, int, int], Decimal | None]
 """Dollars for (model, input tokens, output tokens), or None where a model has no price."""
@@ -23,7 +23,7 @@ Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _MILLION: Final = 1_000_000
 
 
-class BalanceWords(Words):
+class BalanceConfig(ConfigModel):
     """`{usd: 0.05}` or `{tokens: 10000}`: what each session may spend before its provider wants money.
 
     A model that nobody knows the price of is billed as `price_as`.
@@ -68,13 +68,13 @@ class BalanceWords(Words):
 class Balance:
     """What is left of a prepaid balance; the call that uses it up is still answered whole, as by the providers.
 
-    >>> balance = BalanceWords(tokens=10).balance()
+    >>> balance = BalanceConfig(tokens=10).balance()
     >>> balance.spend("any", 8, 4)
     >>> balance.is_spent, balance.as_json()
     (True, {'unit': 'tokens', 'prepaid': 10.0, 'left': -2.0})
     """
 
-    def __init__(self, words: BalanceWords, price: Price | None) -> None:
+    def __init__(self, words: BalanceConfig, price: Price | None) -> None:
         """Nothing is spent yet."""
         self._words, self._price = words, price
         self._prepaid = Decimal(str(words.usd if words.tokens is None else words.tokens))

@@ -11,7 +11,7 @@ from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 
 
 @dataclass(eq=False, slots=True)
-class Gate:
+class Breakpoint:
     """One place, in the replies of one session or (None) of all: behind an event, behind a byte, or before the head.
 
     `held` are the calls that wait there.
@@ -60,29 +60,29 @@ class Gate:
         return {"gate": self.number, "session": self.session, "at": at or {"phase": "headers"}, "held": list(self.held)}
 
 
-class Gates:
+class Breakpoints:
     """All gates of a server. Those that a reply meets are asked in the order in which they stand in it."""
 
     def __init__(self) -> None:
         """Everything passes."""
-        self._gates: dict[int, Gate] = {}
+        self._gates: dict[int, Breakpoint] = {}
         self._made = 0
 
-    def hold(self, session: str | None = None, *, event: int | None = None, byte: int | None = None) -> Gate:
+    def hold(self, session: str | None = None, *, event: int | None = None, byte: int | None = None) -> Breakpoint:
         """Set up a gate; replies whose first byte is not on its way yet will stop at it."""
         self._made += 1
-        gate = self._gates[self._made] = Gate(self._made, session, event, byte)
+        gate = self._gates[self._made] = Breakpoint(self._made, session, event, byte)
         return gate
 
-    def get(self, number: int) -> Gate | None:
+    def get(self, number: int) -> Breakpoint | None:
         """Return a gate that is not open yet."""
         return self._gates.get(number)
 
-    def all(self, session: str | None = None) -> list[Gate]:
+    def all(self, session: str | None = None) -> list[Breakpoint]:
         """Return those that hold replies of a session (None: of any)."""
         return [gate for gate in self._gates.values() if None in (session, gate.session) or gate.session == session]
 
-    def open(self, gate: Gate) -> None:
+    def open(self, gate: Breakpoint) -> None:
         """Let go of all that is held at a gate, and take it away."""
         self._gates.pop(gate.number, None)
         gate.opened.set()

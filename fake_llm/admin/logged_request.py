@@ -8,17 +8,17 @@ from datetime import datetime
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import ConnectionClosed, Fact, Refused, ReplyEnded, ReplyStarted, RequestSeen
+from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RefusalSent, RequestSeen, WriteEnded, WriteStarted
 from wedgehog.fake_llm.script.position import MainShape, purpose_of
 
-Ended: TypeAlias = Literal["complete", "hung_up", "cut"]
+DeliveryEnd: TypeAlias = Literal["complete", "hung_up", "cut"]
 
 _CLOSES: Final = frozenset({"cut", "down", "refuse"})
 """Faults that end a connection: who is gone then did not hang up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class LoggedFault:
     """What was done to a reply, to its bytes from a body offset on where there is one.
 
     `passed` tells how many bytes of the body got through so far, None where all that are written do; `proof` tells what
@@ -36,7 +36,7 @@ class Struck:
 
 
 @dataclass(frozen=True, slots=True)
-class Gist:
+class RequestSummary:
     """What is kept of a conversation: enough to say what it was, a fraction of its size."""
 
     model: str
@@ -58,7 +58,7 @@ class Gist:
 
 
 @dataclass(slots=True)
-class Attempt:
+class LoggedRequest:
     """A request and its reply. Turn, step and attempt are its position in its session, 0 where it asks no model.
 
     `seen` is the request without its words, `gist` what is kept of those, None where no model was asked.
@@ -66,33 +66,33 @@ class Attempt:
 
     seen: RequestSeen
     arrived: datetime
-    gist: Gist | None = None
+    gist: RequestSummary | None = None
     turn: int = 0
     step: int = 0
     attempt: int = 0
     retry_of: int | None = None
     status: int = 200
     accepted: bool = False
-    refused: Refused | None = None
+    refused: RefusalSent | None = None
     stream: bool = False
     input_tokens: int = 0
-    ended: ReplyEnded | None = None
+    ended: WriteEnded | None = None
     ended_at: datetime | None = None
     gone_at: datetime | None = None
     edited: tuple[str, ...] = ()
-    struck: Struck | None = None
+    struck: LoggedFault | None = None
     pending: Any = None
     """What the story still has to do to this reply."""
 
     def saw(self, fact: Fact, now: datetime) -> None:
         """Note what became of it."""
         match fact:
-            case Refused():
+            case RefusalSent():
                 self.refused, self.status = fact, fact.status if fact.enforced else self.status
-            case ReplyStarted():
+            case WriteStarted():
                 self.accepted, self.stream, self.edited = True, fact.stream, fact.edited
                 self.input_tokens = fact.input_tokens
-            case ReplyEnded():
+            case WriteEnded():
                 self.ended, self.ended_at = fact, now
             case ConnectionClosed(by_us=False):
                 self.gone_at = now
@@ -100,7 +100,7 @@ class Attempt:
                 pass
 
     @property
-    def outcome(self) -> Ended | None:
+    def outcome(self) -> DeliveryEnd | None:
         """How the reply ended, None while it is under way."""
         short = self.struck is not None and self.ended is not None and self.bytes_delivered < self.ended.body_bytes
         if self.ended is None or (short and self.gone_at is None):
@@ -160,7 +160,7 @@ class Attempt:
         return None if moment is None else round((moment - self.arrived).total_seconds(), 4)
 
 
-def _error(refused: Refused) -> dict[str, Any]:
+def _error(refused: RefusalSent) -> dict[str, Any]:
     return {
         "kind": refused.kind,
         "message": refused.message,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from wedgehog.fake_llm.admin.logged_request import Attempt, Gist
+from wedgehog.fake_llm.admin.logged_request import LoggedRequest, RequestSummary
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import RequestSeen
 from wedgehog.fake_llm.script.position import MainShape
@@ -14,20 +14,20 @@ from wedgehog.fake_llm.script.position import MainShape
 _MOST_KEPT: Final = 10_000
 
 
-class Books:
+class RequestLog:
     """All requests of a session in their order; the oldest go where there would be over 10,000."""
 
     def __init__(self) -> None:
         """Nothing was asked yet."""
-        self.attempts: dict[int, Attempt] = {}
+        self.attempts: dict[int, LoggedRequest] = {}
         self._asked: dict[int, list[int]] = {}
         self._main: MainShape | None = None
 
-    def arrived(self, seen: RequestSeen, now: datetime) -> Attempt:
+    def arrived(self, seen: RequestSeen, now: datetime) -> LoggedRequest:
         """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
-        attempt = self.attempts[seen.call] = Attempt(replace(seen, body=b"", conversation=None), now)
+        attempt = self.attempts[seen.call] = LoggedRequest(replace(seen, body=b"", conversation=None), now)
         if seen.conversation is not None:
-            attempt.gist = Gist.of(seen.conversation)
+            attempt.gist = RequestSummary.of(seen.conversation)
             self._place(attempt, seen.conversation)
             self._look_at(attempt.gist.shape)
         if len(self.attempts) > _MOST_KEPT:
@@ -38,7 +38,7 @@ class Books:
         """Return all entries as plain data."""
         return [attempt.as_json(self._main) for attempt in self.attempts.values()]
 
-    def _place(self, attempt: Attempt, talk: Conversation) -> None:
+    def _place(self, attempt: LoggedRequest, talk: Conversation) -> None:
         same = self._asked.setdefault(hash((talk.wire, talk.model, talk.messages)), [])
         attempt.retry_of = same[-1] if same else None
         same.append(attempt.seen.call)

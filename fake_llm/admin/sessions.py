@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from wedgehog.fake_llm.admin.balance import Balance, BalanceWords, Price
-from wedgehog.fake_llm.admin.breakpoints import Gates
-from wedgehog.fake_llm.admin.logged_request import Attempt
-from wedgehog.fake_llm.admin.request_log import Books
-from wedgehog.fake_llm.clock import Clock, RealClock
+from wedgehog.fake_llm.admin.balance import Balance, BalanceConfig, Price
+from wedgehog.fake_llm.admin.breakpoints import Breakpoints
+from wedgehog.fake_llm.admin.logged_request import LoggedRequest
+from wedgehog.fake_llm.admin.request_log import RequestLog
+from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, ReplyEnded, ReplyStarted
+from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, WriteEnded, WriteStarted
 from wedgehog.fake_llm.observer import RequestSeen as Seen
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure
 from wedgehog.fake_llm.script.protocol import Script
@@ -35,41 +35,41 @@ class Story(Protocol):
         """The file that it was read from."""
 
     @property
-    def balance(self) -> BalanceWords | None:
+    def balance(self) -> BalanceConfig | None:
         """What each session may spend; None: as much as it likes."""
 
-    def answer(self, session: Session, attempt: Attempt, conversation: Conversation) -> Answer:
+    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """Say what a request gets, or raise Unscripted(why)."""
 
-    async def gate(self, attempt: Attempt, point: Point) -> Sequence[int]:
+    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Harm a reply, as an observer's gate does; what was done is noted in `attempt.struck`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SessionScript:
     """A story without harm: a script alone."""
 
     script: Script
     text: str = ""
-    balance: BalanceWords | None = None
+    balance: BalanceConfig | None = None
 
-    def answer(self, session: Session, attempt: Attempt, conversation: Conversation) -> Answer:
+    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """Say what the script says."""
         return self.script.answer(attempt.seen.call, conversation)
 
-    async def gate(self, attempt: Attempt, point: Point) -> Sequence[int]:
+    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Let it pass."""
         return ()
 
 
 @dataclass(slots=True)
-class Session:
+class ProviderSession:
     """What one client, or one test, has for itself; `times` counts what the story did only so often."""
 
     name: str
     story: Story
     balance: Balance | None
-    books: Books = field(default_factory=Books)
+    books: RequestLog = field(default_factory=RequestLog)
     times: Counter[object] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Any]:
@@ -78,21 +78,21 @@ class Session:
         return {"session": self.name, "calls": len(self.books.attempts), "balance": balance}
 
 
-class Sessions:
+class ProviderSessions:
     """The fake provider's script and its observer; the oldest session goes where there would be over 1,000."""
 
-    def __init__(self, story: Story, *, price: Price | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, story: Story, *, price: Price | None = None, clock: ProviderClock | None = None) -> None:
         """Every session begins with this story; `price` knows what models cost.
 
         Raises:
             ValueError: the story has a balance in dollars, and there are no prices for it.
         """
-        self.gates = Gates()
+        self.gates = Breakpoints()
         self._price = price
         self._clock = clock or RealClock()
-        self._sessions: dict[str, Session] = {}
-        self._open: dict[int, tuple[Session, Attempt]] = {}
-        self._last_on: dict[int, Attempt] = {}
+        self._sessions: dict[str, ProviderSession] = {}
+        self._open: dict[int, tuple[ProviderSession, LoggedRequest]] = {}
+        self._last_on: dict[int, LoggedRequest] = {}
         self.put(story)
 
     # ---- what the fake provider asks
@@ -122,7 +122,7 @@ class Sessions:
                 session, attempt = self._open[fact.call]
                 attempt.saw(fact, now)
                 _charge(session, attempt, fact)
-                if isinstance(fact, ReplyEnded):
+                if isinstance(fact, WriteEnded):
                     del self._open[fact.call]
 
     async def gate(self, point: Point) -> Sequence[int]:
@@ -138,16 +138,16 @@ class Sessions:
         """How many requests have no whole reply yet."""
         return len(self._open)
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> ProviderSession:
         """Return a session, a new one where there is none of this name."""
         session = self._sessions.get(name)
         if session is None:
-            session = self._sessions[name] = Session(name, self._story, self._fresh_balance(self._story))
+            session = self._sessions[name] = ProviderSession(name, self._story, self._fresh_balance(self._story))
             if len(self._sessions) > _MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         return session
 
-    def all(self, name: str | None = None) -> list[Session]:
+    def all(self, name: str | None = None) -> list[ProviderSession]:
         """Return the sessions that there are, or the one of this name."""
         return list(self._sessions.values()) if name is None else [self.session(name)]
 
@@ -179,19 +179,19 @@ class Sessions:
             if name in (None, gate.session):
                 self.gates.open(gate)
         for session in self.all(name):
-            session.books, session.balance = Books(), self._fresh_balance(session.story)
+            session.books, session.balance = RequestLog(), self._fresh_balance(session.story)
             session.times.clear()
 
     def _fresh_balance(self, story: Story) -> Balance | None:
         return story.balance.balance(self._price) if story.balance else None
 
 
-def _charge(session: Session, attempt: Attempt, fact: Fact) -> None:
+def _charge(session: ProviderSession, attempt: LoggedRequest, fact: Fact) -> None:
     """Draw what a fact bills: the input once a request is accepted, the output once it is generated."""
     gist = attempt.gist
     if session.balance is None or gist is None or not attempt.accepted:
         return
-    if isinstance(fact, ReplyStarted):
+    if isinstance(fact, WriteStarted):
         session.balance.spend(gist.model, fact.input_tokens, 0)
-    elif isinstance(fact, ReplyEnded):
+    elif isinstance(fact, WriteEnded):
         session.balance.spend(gist.model, 0, fact.output_tokens)

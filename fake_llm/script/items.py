@@ -13,26 +13,26 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, NonNegativeFlo
 from wedgehog.fake_llm.reply import Failure, Item, Reply, Stop, Text, Thinking, ToolCall, Usage
 
 
-class Words(BaseModel):
+class ConfigModel(BaseModel):
     """A mapping of a file: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TextWords(Words):
+class TextConfig(ConfigModel):
     """`{text: Hi, pace_ms: 200}`: words for the user; streamed, a piece comes every `pace_ms`."""
 
     text: str
     pace_ms: NonNegativeFloat = 0
 
 
-class ThinkingWords(Words):
+class ThinkingConfig(ConfigModel):
     """`{thinking: Hm.}`: reasoning."""
 
     thinking: str
 
 
-class ToolWords(Words):
+class ToolConfig(ConfigModel):
     """`{tool: shell, args: {command: ls}}`, or `raw_args: '{"comm'` to send arguments verbatim."""
 
     tool: str
@@ -41,26 +41,26 @@ class ToolWords(Words):
     id: str = ""
 
 
-class UsageCounts(Words):
+class UsageCounts(ConfigModel):
     """Tokens that the provider reports; what is not given is estimated."""
 
     input_tokens: NonNegativeInt | None = None
     output_tokens: NonNegativeInt | None = None
 
 
-class UsageWords(Words):
+class UsageConfig(ConfigModel):
     """`{usage: {input_tokens: 8000, output_tokens: 3}}`."""
 
     usage: UsageCounts
 
 
-class StopWords(Words):
+class StopConfig(ConfigModel):
     """`{stop: max_tokens}`: the stop reason, where it is not the one that follows from the items."""
 
     stop: Stop
 
 
-class DelayWords(Words):
+class DelayConfig(ConfigModel):
     """`{delay_s: 2}`: time before the first byte."""
 
     delay_s: NonNegativeFloat
@@ -70,18 +70,18 @@ _KEYS: Final = ("text", "thinking", "tool", "usage", "stop", "delay_s")
 
 
 def _key_of(value: object) -> str | None:
-    if isinstance(value, Words):
+    if isinstance(value, ConfigModel):
         return next(key for key in _KEYS if key in type(value).model_fields)
     return next((key for key in _KEYS if key in value), None) if isinstance(value, dict) else None
 
 
-ItemWords: TypeAlias = Annotated[
-    Annotated[TextWords, Tag("text")]
-    | Annotated[ThinkingWords, Tag("thinking")]
-    | Annotated[ToolWords, Tag("tool")]
-    | Annotated[UsageWords, Tag("usage")]
-    | Annotated[StopWords, Tag("stop")]
-    | Annotated[DelayWords, Tag("delay_s")],
+ItemConfig: TypeAlias = Annotated[
+    Annotated[TextConfig, Tag("text")]
+    | Annotated[ThinkingConfig, Tag("thinking")]
+    | Annotated[ToolConfig, Tag("tool")]
+    | Annotated[UsageConfig, Tag("usage")]
+    | Annotated[StopConfig, Tag("stop")]
+    | Annotated[DelayConfig, Tag("delay_s")],
     Discriminator(
         _key_of,
         custom_error_type="item",
@@ -90,10 +90,10 @@ ItemWords: TypeAlias = Annotated[
 ]
 
 
-class ReplyWords(RootModel[ItemWords | list[ItemWords]]):
+class ReplyConfig(RootModel[ItemConfig | list[ItemConfig]]):
     """One reply: an item, or a list of items.
 
-    >>> ReplyWords.model_validate([{"text": "Hi"}, {"stop": "max_tokens"}]).reply().stop
+    >>> ReplyConfig.model_validate([{"text": "Hi"}, {"stop": "max_tokens"}]).reply().stop
     'max_tokens'
     """
 
@@ -104,7 +104,7 @@ class ReplyWords(RootModel[ItemWords | list[ItemWords]]):
         return reply_of(self.root if isinstance(self.root, list) else [self.root])
 
 
-class ErrorWords(Words):
+class ErrorConfig(ConfigModel):
     """`{status: 429, retry_after: 2}`: an error in the shape of whichever provider is asked, or a page (`html: true`).
 
     The kind `balance` is a prepaid balance that is used up, with the status and in the words of the provider.
@@ -122,7 +122,7 @@ class ErrorWords(Words):
         return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s, self.html)
 
 
-def reply_of(words: Iterable[ItemWords]) -> Reply:
+def reply_of(words: Iterable[ItemConfig]) -> Reply:
     """Put items together to one reply."""
     items: list[Item] = []
     usage: Usage | None = None
@@ -130,16 +130,16 @@ def reply_of(words: Iterable[ItemWords]) -> Reply:
     delay_s: float = 0
     for word in words:
         match word:
-            case TextWords():
+            case TextConfig():
                 items.append(Text(word.text, word.pace_ms))
-            case ThinkingWords():
+            case ThinkingConfig():
                 items.append(Thinking(word.thinking))
-            case ToolWords():
+            case ToolConfig():
                 items.append(ToolCall(word.tool, word.args, word.id, word.raw_args))
-            case UsageWords():
+            case UsageConfig():
                 usage = Usage(word.usage.input_tokens, word.usage.output_tokens)
-            case StopWords():
+            case StopConfig():
                 stop = word.stop
-            case DelayWords():
+            case DelayConfig():
                 delay_s = word.delay_s
     return Reply(tuple(items), usage, stop, delay_s)

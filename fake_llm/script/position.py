@@ -56,7 +56,7 @@ class MainShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallPosition:
     """A request's position; `background` is empty for a main call, else what the call seems to be for."""
 
     turn: int
@@ -100,18 +100,18 @@ class Positions:
         """What makes a tool call known again: part of its id, and what its command prints."""
         return f"{self.salt}{turn}x{step}x{call}"
 
-    def place(self, conversation: Conversation) -> Place:
+    def place(self, conversation: Conversation) -> CallPosition:
         """The place of one request; each asking counts as one attempt."""
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
         background = self._background(conversation, own)
         if background:
-            return Place(turn, round_ + 1, 1, background, self._turns_seen(conversation))
+            return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
         self._rounds[turn] = round_
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
-        return Place(turn, step, attempt, "", self._turns_seen(conversation))
+        return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
 
     def token_of(self, result: ToolResultSeen) -> str:
         """`turn.step.call` of the call that a result answers, by its id or by what the command printed; else empty."""

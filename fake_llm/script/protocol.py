@@ -8,7 +8,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer
 
 
-class Unscripted(Exception):  # noqa: N818  it is a state of the script, and the fact of the same name tells it
+class UnscriptedError(Exception):
     """No line of the script fits this conversation; the text says why."""
 
 

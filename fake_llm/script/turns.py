@@ -9,8 +9,8 @@ from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import Place, Positions
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.position import CallPosition, Positions
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.roles import SHELL, fill, find_named, find_shell
 
 Beacon = Callable[[str, str], str]
@@ -38,9 +38,9 @@ class TurnScript:
     beacon: Beacon = lambda command, token: command
     nonce_per_call: bool = False
     """Every reply gets a nonce of its own (see `nonce_of`), so that the answer tells which call it came from."""
-    _placed: dict[int, Place] = field(default_factory=dict)
+    _placed: dict[int, CallPosition] = field(default_factory=dict)
 
-    def place(self, call: int, conversation: Conversation) -> Place:
+    def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of request number `call`; asking again gives the same."""
         if call not in self._placed:
             self._placed[call] = self.positions.place(conversation)
@@ -58,7 +58,9 @@ class TurnScript:
         turn = self.turns.get(place.turn)
         if turn is None or place.step > len(turn.replies):
             written = 0 if turn is None else len(turn.replies)
-            raise Unscripted(f"turn {place.turn} step {place.step}: the script has {written} replies for this turn")
+            raise UnscriptedError(
+                f"turn {place.turn} step {place.step}: the script has {written} replies for this turn"
+            )
         return self.direct(turn.replies[place.step - 1], call, conversation)
 
     def nonce_of(self, call: int) -> str:
@@ -81,14 +83,14 @@ class TurnScript:
         return replace(reply, items=tuple(items))
 
     def _tool_call(
-        self, item: ToolCall, place: Place, count: int, conversation: Conversation, values: Mapping[str, str]
+        self, item: ToolCall, place: CallPosition, count: int, conversation: Conversation, values: Mapping[str, str]
     ) -> ToolCall:
         token = self.positions.token(place.turn, place.step, count)
         name, args = item.name, expand_all(item.args, values)
         if item.name == SHELL:
             tool = find_shell(conversation.tools)
             if tool is None:
-                raise Unscripted("the script calls a shell and the agent advertises none")
+                raise UnscriptedError("the script calls a shell and the agent advertises none")
             name = tool.name
             args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
         elif named := find_named(conversation.tools, name):

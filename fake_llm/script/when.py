@@ -15,11 +15,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
-from wedgehog.fake_llm.admin.balance import BalanceWords
+from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer
-from wedgehog.fake_llm.script.items import ErrorWords, ReplyWords, Words
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 
 _SHOWN_CHARS = 80
 
@@ -36,7 +36,7 @@ def _readable(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_readable)]
 
 
-class When(Words):
+class When(ConfigModel):
     """What must hold of a conversation; a pattern is a substring in any case, or a /regular expression/.
 
     `user` looks at the last user message, `system` at all system text; `tool_results` counts the results since
@@ -61,15 +61,15 @@ class When(Words):
         )
 
 
-class ReplyLine(Words):
+class ReplyLine(ConfigModel):
     """One entry of a script: `when` it fits, its `reply` or its `error`.
 
     `fault` is what whoever serves the script does to the bytes; the fake itself has no eyes for it.
     """
 
     when: When = Field(default_factory=When)
-    reply: ReplyWords | None = None
-    error: ErrorWords | None = None
+    reply: ReplyConfig | None = None
+    error: ErrorConfig | None = None
     fault: dict[str, Any] | None = None
 
     @model_validator(mode="after")
@@ -90,11 +90,11 @@ class ReplyLine(Words):
         return self.reply.reply()
 
 
-class ScriptFile(Words):
+class ScriptFile(ConfigModel):
     """A whole script file: what the model says, and what each session may spend."""
 
     replies: list[ReplyLine]
-    balance: BalanceWords | None = None
+    balance: BalanceConfig | None = None
 
 
 class WhenScript:
@@ -119,7 +119,7 @@ class WhenScript:
                 return line
         said, results = last_user_text(conversation), results_since_user(conversation)
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
-        raise Unscripted(
+        raise UnscriptedError(
             f"none of the script's {len(self.lines)} lines fits the last user message {shown!r} "
             f"with {results} tool results after it"
         )

@@ -15,7 +15,7 @@ from wedgehog.harness.sandbox.namespaces import Enter
 from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
-Ended = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
+TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 
 class AgentError(Exception):
@@ -44,7 +44,7 @@ class Enclosure(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AgentContext:
     """What one run gives its agent. Below `folder` it gets home/, cwd/, tmp/ and session/ of its own."""
 
     folder: Path
@@ -112,11 +112,11 @@ class Outcome:
     """`Type: message` of an exception, or why a service could not be talked to."""
     stdout: str = ""
     stderr: str = ""
-    ended: Ended = "by itself"
+    ended: TurnEnding = "by itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Blow:
+class DeliveredSignal:
     """A signal that was delivered to the agent's own process, and until when its end is put down to it."""
 
     number: signal.Signals
@@ -160,7 +160,7 @@ class Session(Protocol):
         """The same agent and session, for a message while another is under way; None where it takes one at a time."""
         ...
 
-    def struck(self, blow: Blow) -> None:
+    def struck(self, blow: DeliveredSignal) -> None:
         """A signal to end it was delivered to that process: if it ends by it, the turn under way was killed."""
         ...
 
@@ -177,13 +177,13 @@ class OpenableSession(Session, Protocol):
         ...
 
 
-def open_agent(spec: AgentSpec, place: Place) -> AbstractAsyncContextManager[Session]:
+def open_agent(spec: AgentSpec, place: AgentContext) -> AbstractAsyncContextManager[Session]:
     """Open `spec`'s agent in `place`; leaving the context ends every process of it. Errors: AgentError."""
     return _open(spec, place)
 
 
 @asynccontextmanager
-async def _open(spec: AgentSpec, place: Place) -> AsyncIterator[Session]:
+async def _open(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     from wedgehog.harness.agents.callable import CallableSession
     from wedgehog.harness.agents.chat import ChatSession
     from wedgehog.harness.agents.http import HttpSession

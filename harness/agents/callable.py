@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
-from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_imports
@@ -45,22 +45,22 @@ class _Host:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _CallableTurn:
     host: _Host
     over: asyncio.Event
-    ended: Ended = "by itself"
-    blow: Blow | None = None
+    ended: TurnEnding = "by itself"
+    blow: DeliveredSignal | None = None
 
 
 class CallableSession:
     """One host process per run; it is started anew only where a deadline, or the function itself, ended it."""
 
-    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns the host process; who made it ends it."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self._target = surroundings.fill(spec.callable or "")
         self._host: _Host | None = None
-        self._turn: _Turn | None = None
+        self._turn: _CallableTurn | None = None
         self._started = what_imports(self._target, [str(spec.here)])
 
     @property
@@ -80,7 +80,7 @@ class CallableSession:
         """Call the function."""
         if kind == "wake_up":
             raise AgentError(f"{self._spec.path}: a callable has no wake_up")
-        turn = self._turn = _Turn(await self._alive(), asyncio.Event())
+        turn = self._turn = _CallableTurn(await self._alive(), asyncio.Event())
         owned = turn.host.owned
         asked = {"session_dir": str(self._place.session_dir), "llm_url": self._place.llm_url, "key": self._place.key}
         try:
@@ -117,12 +117,12 @@ class CallableSession:
     def beside(self) -> None:
         """The host makes one call at a time."""
 
-    def struck(self, blow: Blow) -> None:
+    def struck(self, blow: DeliveredSignal) -> None:
         """If the host ends by it instead of answering, the turn was killed; the next message starts another."""
         if self._turn is not None:
             self._turn.blow = blow
 
-    async def _stop(self, ended: Ended, grace_s: float) -> None:
+    async def _stop(self, ended: TurnEnding, grace_s: float) -> None:
         turn = self._running(ended)
         if turn is None:
             return
@@ -134,7 +134,7 @@ class CallableSession:
             turn.host.owned.kill(known)
             await turn.over.wait()
 
-    def _running(self, ended: Ended) -> _Turn | None:
+    def _running(self, ended: TurnEnding) -> _CallableTurn | None:
         if self._turn is None or self._turn.over.is_set():
             return None
         self._turn.ended = ended
@@ -169,7 +169,7 @@ class CallableSession:
             self._host.writer.close()
         self._host = None
 
-    def _outcome(self, turn: _Turn, reply: dict[str, str], code: int | None) -> Outcome:
+    def _outcome(self, turn: _CallableTurn, reply: dict[str, str], code: int | None) -> Outcome:
         owned = turn.host.owned
         owned.stdout.read_now()
         owned.stderr.read_now()
@@ -177,6 +177,6 @@ class CallableSession:
         raised = reply.get("raised") if reply else f"the process ended with exit code {code}"
         error = raised or ""
         if "error" in self._spec.model_fields_set and not raised:
-            source = Source.parse(self._spec.error)
+            source = OutputSource.parse(self._spec.error)
             error = err if source.kind == "stderr" else source.within(out)
         return Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=turn.ended)

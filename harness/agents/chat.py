@@ -5,9 +5,9 @@ Nobody says when such an agent has finished: a turn is over when something was s
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentError, Place, Stimulus
-from wedgehog.harness.agents.http import POLL_S, HttpSession, Reply
-from wedgehog.harness.agents.spec import AgentSpec, Http, Request
+from wedgehog.harness.agents.base import AgentContext, AgentError, Stimulus
+from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession
+from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.sandbox import Tree
 
@@ -15,7 +15,7 @@ from wedgehog.harness.sandbox import Tree
 class ChatSession(HttpSession):
     """A service like any other that we start, only that its messages and answers go through the chat service."""
 
-    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns the agent; who made it ends it."""
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
@@ -37,7 +37,7 @@ class ChatSession(HttpSession):
             raise AgentError(f"{self._spec.path}: nobody can make its own timer fire")
         return self._http
 
-    async def _ask(self, request: Request | Http, text: str, patience: aiohttp.ClientTimeout) -> Reply:
+    async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there, and wait. Errors: ConnectionError when the agent has ended."""
         chat, clock = self._chat, self._place.clock
         number = chat.put(text)
@@ -45,4 +45,4 @@ class ChatSession(HttpSession):
             if self._service is not None and self._service.exit_code is not None:
                 raise ConnectionError("the agent is gone")
             await clock.sleep(POLL_S)
-        return Reply(200, "\n".join(chat.sent))
+        return HttpReply(200, "\n".join(chat.sent))

@@ -8,9 +8,9 @@ from typing import Any
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
-from wedgehog.harness.agents.sources import Source
-from wedgehog.harness.agents.spec import AgentSpec, Http, Request
+from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.network.ports import free_port, somebody_listens
@@ -30,7 +30,7 @@ _PATIENT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, so
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """What came back."""
 
     status: int
@@ -38,9 +38,9 @@ class Reply:
 
 
 @dataclass(slots=True)
-class _Turn:
-    asking: asyncio.Task[Reply]
-    ended: Ended = "by itself"
+class _HttpTurn:
+    asking: asyncio.Task[HttpReply]
+    ended: TurnEnding = "by itself"
     struck: asyncio.Event = field(default_factory=asyncio.Event)
     """A signal to end the service was delivered."""
     refused: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -51,7 +51,7 @@ class HttpSession:
     """Sends each message as its request; the turn's connection can be closed while the service works on."""
 
     def __init__(
-        self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree, http: Http | None = None
+        self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree, http: Http | None = None
     ) -> None:
         """`tree` owns the service if we start it; who made it ends it. `http`: where it is not the spec's own."""
         talks = http or spec.http
@@ -59,8 +59,8 @@ class HttpSession:
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self._http: Http = talks
         self._service: Owned | None = None
-        self._turn: _Turn | None = None
-        self._blow: Blow | None = None
+        self._turn: _HttpTurn | None = None
+        self._blow: DeliveredSignal | None = None
         self._death: asyncio.Task[float] | None = None
         """Of the service, after the last blow; when."""
         self._down = False
@@ -113,7 +113,7 @@ class HttpSession:
             except AgentError as bad:
                 return Outcome(raised=str(bad), error=str(bad))
         self._forget_output()
-        turn = self._turn = _Turn(asyncio.create_task(self._ask(self._request(kind), text, _PATIENT)))
+        turn = self._turn = _HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, _PATIENT)))
         dead = asyncio.create_task(self._killed_under(turn))
         over: set[asyncio.Future[Any]] = {turn.asking, dead, turn.refused}
         try:
@@ -125,7 +125,7 @@ class HttpSession:
             await _close(turn.asking)
         return await self._outcome(turn)
 
-    async def _killed_under(self, turn: _Turn) -> None:
+    async def _killed_under(self, turn: _HttpTurn) -> None:
         """Return when the service was killed in this turn and whoever inherited its connection did not answer."""
         await turn.struck.wait()
         assert self._service is not None and self._blow is not None  # noqa: S101  it was struck
@@ -143,7 +143,7 @@ class HttpSession:
         twin._turn, twin._alone = None, False
         return twin
 
-    def struck(self, blow: Blow) -> None:
+    def struck(self, blow: DeliveredSignal) -> None:
         """If the service ends by it instead of answering, the turn was killed; the next message starts it again."""
         self._blow = blow
         if self._service is not None:
@@ -187,7 +187,7 @@ class HttpSession:
         self._aborts.add(abort)
         abort.add_done_callback(self._aborts.discard)
 
-    async def _ask_to_stop(self, turn: _Turn, abort: Request) -> None:
+    async def _ask_to_stop(self, turn: _HttpTurn, abort: HttpCall) -> None:
         """The turn may be over long before this is answered; a refusal counts only while it goes on."""
         try:
             reply = await self._ask(abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
@@ -212,7 +212,7 @@ class HttpSession:
         if turn := self._running("deadline"):
             await _close(turn.asking)
 
-    def _running(self, ended: Ended) -> _Turn | None:
+    def _running(self, ended: TurnEnding) -> _HttpTurn | None:
         if self._turn is None or self._turn.asking.done():
             return None
         self._turn.ended = ended
@@ -239,29 +239,29 @@ class HttpSession:
         except (aiohttp.ClientError, OSError, TimeoutError):
             return False
 
-    def _request(self, kind: Stimulus) -> Request | Http:
+    def _request(self, kind: Stimulus) -> HttpCall | Http:
         if kind != "wake_up":
             return self._http
         if self._http.wake_up is None:
             raise AgentError(f"{self._spec.path}: the spec has no http wake_up")
         return self._http.wake_up
 
-    async def _ask(self, request: Request | Http, text: str, patience: aiohttp.ClientTimeout) -> Reply:
+    async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """One request on a connection of its own, which closes with it. The HTTP client never repeats a POST."""
         values = {**self._around.values, "message": text}
-        method = request.method if isinstance(request, Request) else "POST"
+        method = request.method if isinstance(request, HttpCall) else "POST"
         body, headers = expand_all(request.body, values), expand_all(request.headers, values)
         given: dict[str, Any] = {} if body is None else {"json": body}
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=patience) as client,
             client.request(method, self._url(request.url), headers=headers, **given) as reply,
         ):
-            return Reply(reply.status, await reply.text(errors="replace"))
+            return HttpReply(reply.status, await reply.text(errors="replace"))
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
 
-    async def _outcome(self, turn: _Turn) -> Outcome:
+    async def _outcome(self, turn: _HttpTurn) -> Outcome:
         out, err = self._output()
         if turn.asking.cancelled():
             if turn.ended == "by itself":
@@ -274,8 +274,8 @@ class HttpSession:
             raised = await self._why(broken)
             return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=turn.ended)
         reply = turn.asking.result()
-        error = Source.parse(self._http.error).within(reply.text) if self._http.error else ""
-        answer = Source.parse(self._http.answer).within(reply.text)
+        error = OutputSource.parse(self._http.error).within(reply.text) if self._http.error else ""
+        answer = OutputSource.parse(self._http.answer).within(reply.text)
         if reply.status >= 400:
             error, answer = error or reply.text, ""
         return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=turn.ended)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from wedgehog.harness.agents.runtime_install import MARK, as_version, bin_of, installed, path_of
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.scenario.document import BadValueError
 
 
-class UnknownRuntime(ValueError):  # noqa: N818  it names what is unknown
+class UnknownRuntimeError(ValueError):
     """No runtime of that name, or one that is not installed; one line."""
 
 
@@ -31,33 +31,33 @@ def named(name: str) -> AgentSpec:
     Without a version: the file's own, or where only others are installed the newest of those.
 
     Raises:
-        UnknownRuntime: nothing of that name is known, or what is behind the @ is no version.
+        UnknownRuntimeError: nothing of that name is known, or what is behind the @ is no version.
     """
     family, at, version = name.partition("@")
     specs = known()
     if family not in specs:
         near = get_close_matches(family, specs, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known runtimes: {', '.join(specs)}"
-        raise UnknownRuntime(f"no runtime is called {family!r}{hint}")
+        raise UnknownRuntimeError(f"no runtime is called {family!r}{hint}")
     try:
         return at_version(specs[family], as_version(version) if at else _usual(specs[family]))
-    except BadValue as wrong:
-        raise UnknownRuntime(f"{name}: {wrong}") from None
+    except BadValueError as wrong:
+        raise UnknownRuntimeError(f"{name}: {wrong}") from None
 
 
 def ready(name: str) -> AgentSpec:
     """The same, where it is installed.
 
     Raises:
-        UnknownRuntime: unknown, not installed, or not whole any more; the line says how to install it.
+        UnknownRuntimeError: unknown, not installed, or not whole any more; the line says how to install it.
     """
     spec = named(name)
     if spec.install is None or not (spec.install / MARK).is_file():
-        raise UnknownRuntime(f"{spec.name} is not installed: wedgehog agents install {spec.name}")
+        raise UnknownRuntimeError(f"{spec.name} is not installed: wedgehog agents install {spec.name}")
     lost = next((file for file in programs(spec) if not file.exists()), None)
     if lost is not None:
         again = f"wedgehog agents install {spec.name} --again"
-        raise UnknownRuntime(f"{spec.name} is not whole, {lost} is missing: {again}")
+        raise UnknownRuntimeError(f"{spec.name} is not whole, {lost} is missing: {again}")
     return spec
 
 

@@ -5,8 +5,8 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Blow, Ended, Outcome, Place, Stimulus
-from wedgehog.harness.agents.sources import Source
+from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
@@ -16,20 +16,20 @@ Signature = tuple[int, int, int] | None
 
 
 @dataclass(slots=True)
-class _Turn:
+class _CommandTurn:
     owned: Owned
     before: dict[str, Signature]
-    ended: Ended = field(default="by itself")
-    blow: Blow | None = None
+    ended: TurnEnding = field(default="by itself")
+    blow: DeliveredSignal | None = None
 
 
 class CommandSession:
     """Runs `command` for the first message, `resume` for the next ones, `wake_up` for wake-ups."""
 
-    def __init__(self, spec: AgentSpec, place: Place, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns whatever is started here; who made it ends it."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
-        self._turn: _Turn | None = None
+        self._turn: _CommandTurn | None = None
         self._started = self._what(self._argv("", "user", first=True))
 
     @property
@@ -47,7 +47,7 @@ class CommandSession:
         """Run the command line for this message. Errors: AgentError where it cannot be started."""
         argv = self._argv(text, kind, first=first)
         before = {name: _signature(self._file(name)) for name in self._files()}
-        turn = self._turn = _Turn(await self._start(argv), before)
+        turn = self._turn = _CommandTurn(await self._start(argv), before)
         self._started = self._what(argv, turn.owned.pid)
         try:
             code = await turn.owned.ended()
@@ -84,12 +84,12 @@ class CommandSession:
         """A second process on the same session."""
         return CommandSession(self._spec, self._place, self._around, self._tree)
 
-    def struck(self, blow: Blow) -> None:
+    def struck(self, blow: DeliveredSignal) -> None:
         """If the process under way ends by it, the turn was killed."""
         if self._turn is not None:
             self._turn.blow = blow
 
-    def _running(self, ended: Ended) -> _Turn | None:
+    def _running(self, ended: TurnEnding) -> _CommandTurn | None:
         """The turn under way, which from here on ends as `ended`."""
         if self._turn is None or self._turn.owned.exit_code is not None:
             return None
@@ -114,7 +114,7 @@ class CommandSession:
     def _what(self, argv: list[str], pid: int | None = None) -> Started:
         return what_runs(argv, self._place.cwd, self._around.env.get("PATH"), pid)
 
-    def _outcome(self, turn: _Turn, code: int) -> Outcome:
+    def _outcome(self, turn: _CommandTurn, code: int) -> Outcome:
         out, err = turn.owned.stdout.text(), turn.owned.stderr.text()
         return Outcome(
             answer=self._read(self._spec.answer, turn, out, err),
@@ -125,8 +125,8 @@ class CommandSession:
             ended=turn.ended,
         )
 
-    def _read(self, place: str, turn: _Turn, out: str, err: str) -> str:
-        source = Source.parse(place)
+    def _read(self, place: str, turn: _CommandTurn, out: str, err: str) -> str:
+        source = OutputSource.parse(place)
         if source.kind == "file":
             return self._fresh(source.where, turn.before[source.where])
         if source.kind == "stderr":
@@ -134,7 +134,7 @@ class CommandSession:
         return source.within(out) or (source.within(err) if source.kind != "stdout" else "")
 
     def _files(self) -> list[str]:
-        sources = (Source.parse(place) for place in (self._spec.answer, self._spec.error))
+        sources = (OutputSource.parse(place) for place in (self._spec.answer, self._spec.error))
         return [source.where for source in sources if source.kind == "file"]
 
     def _file(self, name: str) -> Path:

@@ -17,16 +17,16 @@ from typing import Annotated, Any, Self
 import platformdirs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.scenario.document import BadValueError
 
 MARK = "installed.json"
 """Written last: a folder without it was left by an installation that did not end."""
 
 
 def as_version(text: str) -> str:
-    """`text`, which becomes a folder's name, so that nothing that leads elsewhere is a version. Errors: BadValue."""
+    """`text`, which becomes a folder's name: it must not lead out of its folder. Raises BadValueError."""
     if not re.fullmatch(r"[0-9][\w.+-]*", text):
-        raise BadValue(f"expected a version such as 1.2.3, found {text!r}")
+        raise BadValueError(f"expected a version such as 1.2.3, found {text!r}")
     return text
 
 
@@ -51,7 +51,7 @@ class Runtime(BaseModel):
     @model_validator(mode="after")
     def _one_registry(self) -> Self:
         if bool(self.npm) == bool(self.pip):
-            raise BadValue("expected `npm` or `pip`, one of the two", "pip" if self.pip else "npm")
+            raise BadValueError("expected `npm` or `pip`, one of the two", "pip" if self.pip else "npm")
         return self
 
 
@@ -61,7 +61,7 @@ def agents_cache() -> Path:
 
 
 def place_of(name: str, version: str) -> Path:
-    """The folder of one version. Errors: BadValue where it is none."""
+    """The folder of one version. Errors: BadValueError where it is none."""
     return agents_cache() / name / as_version(version)
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.scenario.document import BadValueError
 
 Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "file"]
-Step = str | int | None
+PathStep = str | int | None
 """A key, a list position, or None for every entry of a list."""
 
 _PATH = re.compile(r"(?:[^.\[\]]+|\[(?:\d+|\*)\])(?:\.[^.\[\]]+|\[(?:\d+|\*)\])*")
@@ -20,7 +20,7 @@ _STEP = re.compile(r"\[(\d+|\*)\]|([^.\[\]]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OutputSource:
     """One such place; `where` is a PATH of dotted keys with [i] or [*], or a file's name."""
 
     kind: Kind
@@ -28,16 +28,18 @@ class Source:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the short form. Errors: BadValue."""
+        """Read the short form. Errors: BadValueError."""
         kind, colon, where = text.partition(":")
         if kind not in get_args(Kind) or bool(colon) != (kind in ("json", "jsonl", "file")):
-            raise BadValue(
+            raise BadValueError(
                 f"expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (for http: text), found {text!r}"
             )
         if kind in ("json", "jsonl") and not _PATH.fullmatch(where):
-            raise BadValue(f"expected a path of dotted keys with [0] or [*], like payloads[*].text, found {where!r}")
+            raise BadValueError(
+                f"expected a path of dotted keys with [0] or [*], like payloads[*].text, found {where!r}"
+            )
         if kind == "file" and not where:
-            raise BadValue("expected a file's path after 'file:'")
+            raise BadValueError("expected a file's path after 'file:'")
         return cls(kind, where)  # type: ignore[arg-type]
 
     def within(self, text: str) -> str:
@@ -52,12 +54,12 @@ class Source:
                 return text
 
 
-def steps(path: str) -> list[Step]:
+def steps(path: str) -> list[PathStep]:
     """`a.b[0][*]` as steps: "a", "b", 0, None (every entry)."""
     return [key or (None if index == "*" else int(index)) for index, key in _STEP.findall(path)]
 
 
-def _at(data: Any, path: Sequence[Step]) -> list[Any]:
+def _at(data: Any, path: Sequence[PathStep]) -> list[Any]:
     """Every value that `path` leads to."""
     values = [data]
     for step in path:
@@ -65,7 +67,7 @@ def _at(data: Any, path: Sequence[Step]) -> list[Any]:
     return values
 
 
-def _below(value: Any, step: Step) -> list[Any]:
+def _below(value: Any, step: PathStep) -> list[Any]:
     if step is None:
         return list(value) if isinstance(value, list) else []
     if isinstance(step, int):

@@ -15,17 +15,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from wedgehog.harness.agents.runtime_install import Runtime, as_version, place_of
-from wedgehog.harness.agents.sources import Source
-from wedgehog.harness.agents.templates import NAMES, UnknownTemplate, expand, names_in, written_in
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, expand, names_in, written_in
 from wedgehog.harness.scenario import document
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.scenario.document import BadValueError
 
 HostLink = Literal["llm", "chat"]
 """The links that may stand behind a host."""
 Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NoSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+SecondsOrNone = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+WholeNumber = Annotated[int, Field(ge=0)]
 Argv = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -33,12 +33,12 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as bad:
-        raise BadValue(f"{text!r} is not a regular expression: {bad}") from None
+        raise BadValueError(f"{text!r} is not a regular expression: {bad}") from None
     return text
 
 
 def _source(text: str) -> str:
-    Source.parse(text)
+    OutputSource.parse(text)
     return text
 
 
@@ -48,7 +48,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class Request(_Part):
+class HttpCall(_Part):
     """An HTTP request that means something to the service: a stop, a wake-up."""
 
     url: str
@@ -69,18 +69,20 @@ class Http(_Part):
     body: Any = None
     answer: Annotated[str, AfterValidator(_source)] = "text"
     error: Annotated[str, AfterValidator(_source)] | None = None
-    abort: Request | None = None
-    wake_up: Request | None = None
+    abort: HttpCall | None = None
+    wake_up: HttpCall | None = None
 
     @model_validator(mode="after")
     def _is_started_or_runs(self) -> Self:
         if (self.start is None) == (self.base is None):
-            raise BadValue("expected either `start` (we start the service) or `base` (it already runs), one of the two")
+            raise BadValueError(
+                "expected either `start` (we start the service) or `base` (it already runs), one of the two"
+            )
         if self.base and not re.match(r"https?://[^/]+", self.base):
-            raise BadValue(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
+            raise BadValueError(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
         for key in ("answer", "error"):
-            if Source.parse(getattr(self, key) or "text").kind not in ("text", "json"):
-                raise BadValue("expected `text` or `json:PATH`, as it is read from the HTTP reply", key)
+            if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json"):
+                raise BadValueError("expected `text` or `json:PATH`, as it is read from the HTTP reply", key)
         return self
 
 
@@ -88,7 +90,7 @@ class Chat(_Part):
     """An agent that polls a chat service for its messages, and sends its answers there."""
 
     start: Argv
-    quiet_s: Seconds = 1
+    quiet_s: PositiveSeconds = 1
     """It has finished when it has sent something, and then nothing for so long; real seconds."""
 
 
@@ -96,7 +98,7 @@ class Timeout(_Part):
     """A timer that the agent claims to have, in its own unscaled seconds."""
 
     name: str
-    s: Seconds
+    s: PositiveSeconds
     says: Annotated[str, AfterValidator(_pattern)] | None = None
     inside: str | None = None
 
@@ -110,13 +112,13 @@ class Timeout(_Part):
 class Limits(_Part):
     """What the agent promises; each tightens the stock bound of the same name."""
 
-    turn_s: Seconds | None = None
-    calls_per_turn: Count | None = None
-    calls_without_progress: Count | None = None
-    tool_rounds: Count | None = None
-    tool_result_chars: Count | None = None
-    tool_s: Seconds | None = None
-    usd_per_turn: NoSeconds | None = None
+    turn_s: PositiveSeconds | None = None
+    calls_per_turn: WholeNumber | None = None
+    calls_without_progress: WholeNumber | None = None
+    tool_rounds: WholeNumber | None = None
+    tool_result_chars: WholeNumber | None = None
+    tool_s: PositiveSeconds | None = None
+    usd_per_turn: SecondsOrNone | None = None
 
 
 class AgentSpec(_Part):
@@ -142,8 +144,8 @@ class AgentSpec(_Part):
     abort: Literal["SIGINT", "SIGTERM", "SIGHUP"] = "SIGINT"
     timeouts: tuple[Timeout, ...] = ()
     limits: Limits = Limits()
-    start_s: Seconds = 60
-    recover_s: NoSeconds = 30
+    start_s: PositiveSeconds = 60
+    recover_s: SecondsOrNone = 30
     price_as: str = "claude-sonnet-4-6"
     known: dict[str, str] = {}
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
@@ -162,7 +164,7 @@ class AgentSpec(_Part):
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         for place, message in _contradictions(self):
-            raise BadValue(message, *place)
+            raise BadValueError(message, *place)
         return self
 
     @property
@@ -209,7 +211,7 @@ class AgentSpec(_Part):
     def error_at_path(self) -> bool:
         """Whether something at the place that `error` names is an error by itself, whatever it says."""
         said = (self.http.error or "text") if self.http else self.error
-        return Source.parse(said).kind in ("json", "jsonl")
+        return OutputSource.parse(said).kind in ("json", "jsonl")
 
     @property
     def wakes_up(self) -> bool:
@@ -254,7 +256,7 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
 
 
 def at_version(spec: AgentSpec, version: str) -> AgentSpec:
-    """A known runtime at one version: `codex@0.169.0`; with an empty one as its file has it. Errors: BadValue."""
+    """A known runtime at one version: `codex@0.169.0`; with an empty one as its file has it. Errors: BadValueError."""
     if not version:
         return spec
     meant = _variant(spec, f"{spec.family}@{as_version(version)}", ())
@@ -316,7 +318,7 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
     if spec.callable and "answer" in given:
         yield ("answer",), "a callable's answer is what it returns; 'answer' goes with 'command'"
     for key in ("answer", "error"):
-        if Source.parse(getattr(spec, key)).kind == "text":
+        if OutputSource.parse(getattr(spec, key)).kind == "text":
             yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
 
 
@@ -388,7 +390,7 @@ def _bad_templates(spec: AgentSpec) -> Iterator[_Problem]:
         if name in timers:
             continue
         if name not in NAMES:
-            yield place, str(UnknownTemplate(name))
+            yield place, str(UnknownTemplateError(name))
         elif name == "message" and (place[0] not in _SPOKEN or place[:2] == ("http", "start")):
             yield place, "{message} has no value here: it goes into command, resume, wake_up and http requests"
         elif name == "port" and not (spec.http and spec.http.start):

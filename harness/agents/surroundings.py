@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Place
+from wedgehog.harness.agents.base import AgentContext, AgentError
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
@@ -34,7 +34,7 @@ class Surroundings:
         return expand(text, self.values if message is None else {**self.values, "message": message})
 
 
-def prepare(spec: AgentSpec, place: Place) -> Surroundings:
+def prepare(spec: AgentSpec, place: AgentContext) -> Surroundings:
     """Make the folders, copy the template folder, write the files. Errors: AgentError."""
     for folder in (place.home, place.cwd, place.tmp, place.session_dir):
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def prepare(spec: AgentSpec, place: Place) -> Surroundings:
     return surroundings
 
 
-def plant(spec: AgentSpec, place: Place, lines: bytes) -> Path:
+def plant(spec: AgentSpec, place: AgentContext, lines: bytes) -> Path:
     """Append lines to the file in which the session lies, which may be new; that file. Errors: AgentError."""
     file = _inside(place, expand(spec.session_file or "", _values(spec, place)), "session_file")
     real = place.outside(file)
@@ -58,18 +58,18 @@ def plant(spec: AgentSpec, place: Place, lines: bytes) -> Path:
     return file
 
 
-def session_files(spec: AgentSpec, place: Place) -> list[Path]:
+def session_files(spec: AgentSpec, place: AgentContext) -> list[Path]:
     """The files that the spec calls its sessions, as they are now."""
     return files_like(session_patterns(spec, place), place)
 
 
-def session_patterns(spec: AgentSpec, place: Place) -> list[Path]:
+def session_patterns(spec: AgentSpec, place: AgentContext) -> list[Path]:
     """Where its sessions are, wildcards and all."""
     values = _values(spec, place)
     return [place.cwd / expand(pattern, values) for pattern in spec.session_files]
 
 
-def files_like(patterns: Iterable[Path], place: Place) -> list[Path]:
+def files_like(patterns: Iterable[Path], place: AgentContext) -> list[Path]:
     """The files that fit, where they are for us."""
     found = [file for pattern in patterns for file in _glob(place.outside(pattern))]
     return list(dict.fromkeys(file for file in found if file.is_file()))
@@ -79,7 +79,7 @@ def _glob(pattern: Path) -> list[Path]:
     return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
 
 
-def _values(spec: AgentSpec, place: Place) -> dict[str, str]:
+def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
     values = {
         "python": sys.executable,
         "here": str(spec.here),
@@ -107,7 +107,7 @@ def _values(spec: AgentSpec, place: Place) -> dict[str, str]:
     return values
 
 
-def _environment(spec: AgentSpec, place: Place, values: Mapping[str, str]) -> dict[str, str]:
+def _environment(spec: AgentSpec, place: AgentContext, values: Mapping[str, str]) -> dict[str, str]:
     own = {"LANG": "C.UTF-8", "TERM": "dumb", **_ours(GIVEN), "HOME": str(place.home), "TMPDIR": str(place.tmp)}
     named = {name: expand(value, values) for name, value in spec.env.items()}
     if spec.runtime and spec.install:
@@ -123,7 +123,7 @@ def _ours(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _tell_of_pipes(place: Place, mark: str) -> None:
+def _tell_of_pipes(place: AgentContext, mark: str) -> None:
     """Make `{pipe}`, and leave word in HOME for it: an MCP client passes HOME on to its servers, and little else."""
     write_launcher(place.folder.absolute())
     if place.pipe:
@@ -132,7 +132,7 @@ def _tell_of_pipes(place: Place, mark: str) -> None:
         file.write_text(f"{place.pipe}\n{mark}\n", encoding="utf-8")
 
 
-def _copy_workdir(spec: AgentSpec, place: Place) -> None:
+def _copy_workdir(spec: AgentSpec, place: AgentContext) -> None:
     template = folder_of(spec)
     if template is None:
         return
@@ -141,14 +141,14 @@ def _copy_workdir(spec: AgentSpec, place: Place) -> None:
     shutil.copytree(template, place.cwd, symlinks=True, dirs_exist_ok=True)
 
 
-def _inside(place: Place, name: str, key: str) -> Path:
+def _inside(place: AgentContext, name: str, key: str) -> Path:
     file = Path(os.path.normpath(place.cwd / name))
     if not file.is_relative_to(place.folder.absolute()):
         raise AgentError(f"{key}: {name!r} lies outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
     return file
 
 
-def _write(place: Place, name: str, content: str) -> None:
+def _write(place: AgentContext, name: str, content: str) -> None:
     file = _inside(place, name, "files")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content, encoding="utf-8")

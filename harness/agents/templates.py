@@ -33,7 +33,7 @@ _WRITTEN = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 """`{name}`, or `{{name}}` for the text `{name}`; every other brace is just a brace, so JSON can be written as it is."""
 
 
-class UnknownTemplate(ValueError):  # noqa: N818  it names what is unknown
+class UnknownTemplateError(ValueError):
     """A `{name}` that stands for nothing."""
 
     def __init__(self, name: str) -> None:
@@ -52,7 +52,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
         if literal:
             return f"{{{literal}}}"
         if name not in values:
-            raise UnknownTemplate(name)
+            raise UnknownTemplateError(name)
         return values[name]
 
     return _WRITTEN.sub(fill, text)

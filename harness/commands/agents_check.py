@@ -19,7 +19,7 @@ from wedgehog.harness.run.control import ControlFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One thing that was looked for; what is optional only makes scenarios not apply."""
 
     ok: bool
@@ -42,7 +42,7 @@ class _Silent:
         """Nothing."""
 
 
-async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[Finding]:
+async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
     """Play the agent's control run and tell what it showed. Errors: as a campaign's."""
     with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
         campaign = Campaign([], Options(Path(out), network), _Silent(), lambda line: None)
@@ -51,23 +51,23 @@ async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> li
     return list(findings(agent, facts, history))
 
 
-def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[Finding]:
+def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     """What a control run showed, one line each, in words that the spec's author can act on."""
     if not facts.passed:
-        yield Finding(False, _failed(agent, facts, history))
+        yield CheckFinding(False, _failed(agent, facts, history))
         yield from _refused_hosts(history, facts.says)
         return
     call = _answering(history.turns[0])
     stream = "streamed" if call.arrived.stream else "not streamed"
-    yield Finding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
-    yield Finding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
+    yield CheckFinding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
+    yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
     yield from list(_lost_words(agent, history)) or _later(facts, history)
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
-        yield Finding(True, "it makes calls beside the conversation; they are answered and counted apart")
+        yield CheckFinding(True, "it makes calls beside the conversation; they are answered and counted apart")
     yield from _refused_hosts(history)
     for refusal in sorted(facts.refusals):
-        yield Finding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
+        yield CheckFinding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
 
 
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
@@ -90,15 +90,15 @@ def _last_word(call: Call) -> str:
     return plain("".join((call.ended.text_delivered if call.ended else "").split()[-1:]))
 
 
-def _tools(facts: ControlFacts, history: History) -> Iterator[Finding]:
+def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     names = ", ".join(sorted(facts.tools)) or "none"
     if not facts.shell:
         says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
-        yield Finding(False, says, optional=True)
+        yield CheckFinding(False, says, optional=True)
         return
     uses = [use for use in history.tool_uses if use.turn > 1]
     well = any(use.done and use.results for use in uses)
-    yield Finding(well, _shell_words(uses, f"(tools: {names})"))
+    yield CheckFinding(well, _shell_words(uses, f"(tools: {names})"))
 
 
 def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
@@ -123,7 +123,7 @@ def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
     )
 
 
-def _lost_words(agent: AgentSpec, history: History) -> Iterator[Finding]:
+def _lost_words(agent: AgentSpec, history: History) -> Iterator[CheckFinding]:
     """Messages after which there were requests, and none that holds their words, by what should be written."""
     seen = {number for call in history.calls for number in call.arrived.turns_seen}
     lost: dict[str, list[str]] = {}
@@ -134,7 +134,7 @@ def _lost_words(agent: AgentSpec, history: History) -> Iterator[Finding]:
     for where, turns in lost.items():
         what = f"message {turns[0]}" if len(turns) == 1 else f"messages {', '.join(turns)}"
         holds = "its words" if len(turns) == 1 else "their words"
-        yield Finding(False, f"{what} did not reach the model: no request holds {holds}; {where}")
+        yield CheckFinding(False, f"{what} did not reach the model: no request holds {holds}; {where}")
 
 
 def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
@@ -150,10 +150,10 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
     return f"write {{message}} in {place} where the user's words go"
 
 
-def _later(facts: ControlFacts, history: History) -> Iterator[Finding]:
+def _later(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     """What came of the second message; where words were lost it says nothing about the agent."""
     yield from _tools(facts, history)
-    yield Finding(
+    yield CheckFinding(
         facts.resumes,
         "the next message continued the session"
         if facts.resumes
@@ -163,16 +163,16 @@ def _later(facts: ControlFacts, history: History) -> Iterator[Finding]:
     yield from _recovery(history)
 
 
-def _refused_hosts(history: History, told: str = "") -> Iterator[Finding]:
+def _refused_hosts(history: History, told: str = "") -> Iterator[CheckFinding]:
     """Hosts that it asked for and did not get, but for those that are told already."""
     refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in told]
     if refused:
         says = f"it asked for hosts that it did not get: {', '.join(refused)}; what it needs goes under `hosts:`"
-        yield Finding(False, says, optional=True)
+        yield CheckFinding(False, says, optional=True)
 
 
-def _recovery(history: History) -> Iterator[Finding]:
+def _recovery(history: History) -> Iterator[CheckFinding]:
     for turn in history.turns[1:]:
         outcome = outcome_of(turn, history)
         if outcome.kind != "answered":
-            yield Finding(False, f"message {turn.number} was not answered ({outcome.kind}: {outcome.how})")
+            yield CheckFinding(False, f"message {turn.number} was not answered ({outcome.kind}: {outcome.how})")

@@ -244,7 +244,7 @@ def init(
     resume: Annotated[str | None, typer.Option(help="For the next message on the same session.")] = None,
 ) -> None:
     """Write a first agent spec; what no option says is asked."""
-    from wedgehog.harness.commands.init import WIRES, Answers, spec_text, wrong_command, wrong_name, wrong_resume
+    from wedgehog.harness.commands.init import WIRES, InitAnswers, spec_text, wrong_command, wrong_name, wrong_resume
 
     with user_mistakes():
         if file.exists():
@@ -256,7 +256,9 @@ def init(
             resume = answered("And for the next message on the same session (empty: the same)?", "", wrong_resume, "")
         elif resume and (said := wrong_resume(resume)):
             raise ValueError(said)
-        file.write_text(spec_text(Answers(name, wire, command, (resume or "").strip()), str(file)), encoding="utf-8")
+        file.write_text(
+            spec_text(InitAnswers(name, wire, command, (resume or "").strip()), str(file)), encoding="utf-8"
+        )
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 
 

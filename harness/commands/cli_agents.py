@@ -101,12 +101,12 @@ def timers(
 ) -> None:
     """Hold an agent up in eleven ways and print which timers it has, what is inside of what, and what has no effect."""
     from wedgehog.harness.commands.timers.chain import findings, lines
-    from wedgehog.harness.commands.timers.take import How, take
+    from wedgehog.harness.commands.timers.take import ProbeOptions, take
     from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():
         agent = named_agent(spec)
-        how = How(look_out, network, jobs, keep)
+        how = ProbeOptions(look_out, network, jobs, keep)
         measured = asyncio.run(take(agent, how, lambda line: err.print(line, markup=False)))
     console = Stdout()
     console.print(f"{agent.name}: its timers as they are, each watched for {look_out:g} s", markup=False)

@@ -9,7 +9,7 @@ from typing import Literal
 import typer
 from rich.console import Console
 
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 BAD_USAGE, INTERRUPTED = 2, 130
 NetworkMode = Literal["auto", "toxiproxy", "embedded"]
@@ -41,11 +41,11 @@ def user_mistakes() -> Iterator[None]:
     """A user's mistake is one line and exit code 2, never a traceback."""
     from wedgehog.harness.network.base import NetworkError
     from wedgehog.harness.run.plugins import PluginError
-    from wedgehog.harness.run.selection import BadUsage
+    from wedgehog.harness.run.selection import UsageError
 
     try:
         yield
-    except (BadFile, BadUsage, NetworkError, PluginError) as wrong:
+    except (BadFileError, UsageError, NetworkError, PluginError) as wrong:
         fail(str(wrong))
     except OSError as wrong:
         fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else wrong.strerror or str(wrong))

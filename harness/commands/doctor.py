@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from wedgehog.harness.network.tcp_diag import KernelCounts
+from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.server import cache_path, locate
 from wedgehog.harness.sandbox.disk import why_no_disk
 from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
@@ -15,7 +15,7 @@ from wedgehog.harness.services.mcp.host import why_no_tools
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked for."""
 
     what: str
@@ -24,37 +24,39 @@ class Finding:
     optional: bool = False
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[DoctorFinding]:
     """Everything that a run needs, in the order in which it needs it."""
-    yield Finding("python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
+    yield DoctorFinding("python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
     try:
-        yield Finding("wedgehog", True, version("wedgehog"))
+        yield DoctorFinding("wedgehog", True, version("wedgehog"))
     except PackageNotFoundError:
-        yield Finding("wedgehog", False, "runs from source, not installed", optional=True)
+        yield DoctorFinding("wedgehog", False, "runs from source, not installed", optional=True)
     yield _toxiproxy()
-    counts = KernelCounts.open()
+    counts = TcpDiag.open()
     kernel = counts is not None
     if counts is not None:
         counts.close()
     says = (
         "the kernel's byte counts can be read: every wire fault is proven" if kernel else "not to be had on this system"
     )
-    yield Finding("proof", kernel, says, optional=True)
+    yield DoctorFinding("proof", kernel, says, optional=True)
     for what, why, says in (
         ("disk full", why_no_disk(), "a small disk can be made full, without root"),
         ("private hosts", why_no_hosts(), "an agent can have https hosts of its own, without root"),
         ("tool host", why_no_tools(), "tools of our own can be served over MCP, and harmed"),
         ("stacks", why_no_stacks(), "where a Python agent hangs can be seen, by py-spy"),
     ):
-        yield Finding(what, not why, why or says, optional=True)
+        yield DoctorFinding(what, not why, why or says, optional=True)
     linux = sys.platform == "linux"
-    yield Finding("processes", linux, "subreaper and process marks" if linux else "process marks only", optional=True)
+    yield DoctorFinding(
+        "processes", linux, "subreaper and process marks" if linux else "process marks only", optional=True
+    )
 
 
-def _toxiproxy() -> Finding:
+def _toxiproxy() -> DoctorFinding:
     found = locate()
     if found.path is not None:
-        return Finding("toxiproxy", True, f"{found.version} at {found.path} ({found.how})")
+        return DoctorFinding("toxiproxy", True, f"{found.version} at {found.path} ({found.how})")
     tried = "; ".join(found.tried)
     says = f"none yet ({tried}); the first run fetches it to {cache_path()}, else the embedded relay is used"
-    return Finding("toxiproxy", False, says, optional=True)
+    return DoctorFinding("toxiproxy", False, says, optional=True)

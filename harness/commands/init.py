@@ -38,7 +38,7 @@ HINTS = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class InitAnswers:
     """What was asked; `resume` is empty where the same command line continues the session."""
 
     name: str
@@ -69,7 +69,7 @@ def wrong_resume(command: str) -> str:
     return wrong_command(command) if command.strip() else ""
 
 
-def spec_text(answers: Answers, file: str) -> str:
+def spec_text(answers: InitAnswers, file: str) -> str:
     """The content of the spec `file`; what the command line names from here is named there as seen from that file."""
     env, command = _split(answers.command)
     more, resume = _split(answers.resume)

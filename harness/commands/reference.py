@@ -24,7 +24,7 @@ from wedgehog.harness.faults.base import Family, Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Default, Duration, Range, hints
 from wedgehog.harness.invariants import Invariant, Parameter, known
 from wedgehog.harness.record.turn_outcome import STOCK_PATTERNS
-from wedgehog.harness.scenario.model import ANY_PIPE, LINKS, FaultWords, Scenario
+from wedgehog.harness.scenario.model import ANY_PIPE, LINKS, FaultConfig, Scenario
 
 Schema = dict[str, Any]
 FileKind = Literal["scenario", "agent", "script"]
@@ -50,7 +50,7 @@ def schema(kind: FileKind) -> Schema:
 
 def _scenario() -> Schema:
     made = Scenario.model_json_schema()
-    _with_faults(made["$defs"]["FaultWords"])
+    _with_faults(made["$defs"]["FaultConfig"])
     made["$defs"]["FailWords"]["properties"]["fail"]["items"] = {"enum": list(known())}
     made["properties"]["invariants"] |= _closed({name: _invariant_schema(found) for name, found in known().items()})
     return made
@@ -63,9 +63,9 @@ def _agent() -> Schema:
 def _script() -> Schema:
     """A line of a script takes the same fault words as a scenario."""
     made = ScriptFile.model_json_schema()
-    words = FaultWords.model_json_schema()
+    words = FaultConfig.model_json_schema()
     made["$defs"] |= words.pop("$defs")
-    made["$defs"]["FaultWords"] = words
+    made["$defs"]["FaultConfig"] = words
     _with_faults(words)
     line = made["$defs"]["ReplyLine"]["properties"]
     line["fault"] = {"anyOf": [{"$ref": "#/$defs/FaultWords"}, {"type": "null"}], "default": None}

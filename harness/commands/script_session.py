@@ -9,9 +9,9 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wedgehog.fake_llm.admin.balance import BalanceWords
-from wedgehog.fake_llm.admin.logged_request import Attempt, Struck
-from wedgehog.fake_llm.admin.sessions import Session
+from wedgehog.fake_llm.admin.balance import BalanceConfig
+from wedgehog.fake_llm.admin.logged_request import LoggedFault, LoggedRequest
+from wedgehog.fake_llm.admin.sessions import ProviderSession
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer
@@ -21,19 +21,19 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.resolve_offset import spot
+from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.network.base import Downstream
 from wedgehog.harness.network.relay import RelayLink, RelayStrike
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import Document
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import ALWAYS, PlannedFault
 
 _POSITIONS = ("turn", "step", "attempt")
 _PLACES = {*_POSITIONS, "event", "byte", "phase"}
 
 
-class Harmed:
+class FaultyLink:
     """The link on which stories strike, and what heals itself there."""
 
     def __init__(self, clock: Clock) -> None:
@@ -42,7 +42,7 @@ class Harmed:
         self.link: RelayLink | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def strike(self, planned: PlannedFault, attempt: Attempt, point: Point, at: int) -> None:
+    async def strike(self, planned: PlannedFault, attempt: LoggedRequest, point: Point, at: int) -> None:
         """Do the harm, and note it; who hangs up meanwhile does not stop it halfway."""
         await asyncio.shield(self._spawn(self._strike(planned, attempt, point, at)))
 
@@ -51,14 +51,14 @@ class Harmed:
         for task in self._tasks:
             task.cancel()
 
-    async def _strike(self, planned: PlannedFault, attempt: Attempt, point: Point, at: int) -> None:
+    async def _strike(self, planned: PlannedFault, attempt: LoggedRequest, point: Point, at: int) -> None:
         fault = planned.fault
         if self.link is None or not isinstance(fault, WireFault):
             return
         before = point.carried + point.head
         where = Downstream(point.conn.peer, point.carried if at == BEFORE_HEAD else before + at)
         strike = await self.link.strike(fault, where)
-        attempt.struck = Struck(fault.name, max(0, at), lambda: _passed(strike, before), lambda: strike.proof)
+        attempt.struck = LoggedFault(fault.name, max(0, at), lambda: _passed(strike, before), lambda: strike.proof)
         heal_after_s = _heal_after_s(planned)
         if heal_after_s is not None:
             self._spawn(self._heal(strike, heal_after_s))
@@ -103,7 +103,7 @@ class LineFault:
             BadFile: it is no fault, or none that could strike here.
         """
         place = ("replies", line, "fault")
-        words = document.into(FaultWords, at=place)
+        words = document.into(FaultConfig, at=place)
         planned = words.planned()
         if words.link != "llm" or planned.trigger.before_request or planned.fault.family == "actor":
             raise document.error(place, f"{planned.fault.name} can't strike a reply of `serve`")
@@ -117,7 +117,7 @@ class LineFault:
         position = tuple((name, getattr(words.at, name)) for name in _POSITIONS if name in written)
         return cls(line, planned, position, planned.times if "times" in words.model_fields_set else ALWAYS)
 
-    def strikes(self, session: Session, attempt: Attempt) -> bool:
+    def strikes(self, session: ProviderSession, attempt: LoggedRequest) -> bool:
         """Tell if this reply is struck; each asking counts."""
         if any(getattr(attempt, name) != wanted for name, wanted in self.position):
             return False
@@ -125,10 +125,10 @@ class LineFault:
         return self.times == ALWAYS or session.times[self.line] <= self.times
 
 
-class ScriptStory:
+class ScriptSession:
     """A script whose lines may carry a fault."""
 
-    def __init__(self, document: Document, text: str, harmed: Harmed) -> None:
+    def __init__(self, document: Document, text: str, harmed: FaultyLink) -> None:
         """Read the script and every fault in it.
 
         Raises:
@@ -136,12 +136,12 @@ class ScriptStory:
         """
         file = document.into(ScriptFile)
         self.text = text
-        self.balance: BalanceWords | None = file.balance
+        self.balance: BalanceConfig | None = file.balance
         self._script, self._harmed = WhenScript(file), harmed
         lines = enumerate(self._script.lines)
         self._faults = {id(line): LineFault.read(document, index) for index, line in lines if line.fault is not None}
 
-    def answer(self, session: Session, attempt: Attempt, conversation: Conversation) -> Answer:
+    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """What the first fitting line says, after its reply fault."""
         line = self._script.line(conversation)
         answer, harm = line.answer(), self._faults.get(id(line))
@@ -155,15 +155,15 @@ class ScriptStory:
         context = Context(event=harm.planned.trigger.event, request_bytes=size, now=self._harmed.clock.wall())
         harmed = fault.on_answer(answer, context)
         proof = "the model's answer is another one" if harmed != answer else ""
-        attempt.struck = Struck(fault.name, proof=lambda: proof)
+        attempt.struck = LoggedFault(fault.name, proof=lambda: proof)
         return harmed
 
-    async def gate(self, attempt: Attempt, point: Point) -> Sequence[int]:
+    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Strike the reply at its fault's spot."""
         planned: PlannedFault | None = attempt.pending
         if planned is None or point.at < BEFORE_HEAD:
             return ()
-        at, fault = spot(planned.trigger, point), planned.fault
+        at, fault = resolve_offset(planned.trigger, point), planned.fault
         if at is None:
             return ()
         held = isinstance(fault, Down | Refuse) or _resumes(fault) or getattr(fault, "armed", "") == "at_spot"
@@ -172,7 +172,7 @@ class ScriptStory:
         attempt.pending = None
         if isinstance(fault, Stall) and fault.for_s != "forever":
             seconds = float(fault.for_s)
-            attempt.struck = Struck(
+            attempt.struck = LoggedFault(
                 fault.name, max(0, at), proof=lambda: f"the fake provider held it for {seconds:g} s"
             )
             await self._harmed.clock.sleep(seconds)

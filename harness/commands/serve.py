@@ -16,15 +16,15 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from wedgehog.fake_llm.admin.api import Admin
-from wedgehog.fake_llm.admin.balance import BalanceWords
-from wedgehog.fake_llm.admin.sessions import Sessions
+from wedgehog.fake_llm.admin.balance import BalanceConfig
+from wedgehog.fake_llm.admin.sessions import ProviderSessions
 from wedgehog.fake_llm.server import FakeLLM
-from wedgehog.harness.commands.script_session import Harmed, ScriptStory
+from wedgehog.harness.commands.script_session import FaultyLink, ScriptSession
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.ledger import price
-from wedgehog.harness.scenario.document import BadFile, Document, load, read
+from wedgehog.harness.scenario.document import BadFileError, Document, load, read
 
 T = TypeVar("T")
 PUT = Path("script")
@@ -38,7 +38,7 @@ class Provider:
     ...     client = OpenAI(base_url=f"{llm.url}/v1", api_key="any")
 
     `script` is a file's path, a YAML text, or plain data. `models` are those that exist (None: any). `balance` replaces
-    the script's. Reading the script may raise BadFile, listening OSError; both are one line.
+    the script's. Reading the script may raise BadFileError, listening OSError; both are one line.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class Provider:
         *,
         strict: bool = True,
         models: Sequence[str] | None = None,
-        balance: BalanceWords | None = None,
+        balance: BalanceConfig | None = None,
         host: str = HOST,
         port: int = 0,
         admin_port: int = 0,
     ) -> None:
         """Port 0 takes a free one."""
-        self._harmed = Harmed(WallClock())
+        self._harmed = FaultyLink(WallClock())
         self._balance = balance
-        self._sessions = Sessions(self._story(script), price=_price)
+        self._sessions = ProviderSessions(self._story(script), price=_price)
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
@@ -162,16 +162,16 @@ class Provider:
 
         return self._thread.do(acting())
 
-    def _read(self, text: str) -> ScriptStory:
+    def _read(self, text: str) -> ScriptSession:
         """Read a text that came over HTTP; what is wrong is a ValueError."""
         try:
             return self._story(text)
-        except BadFile as bad:
+        except BadFileError as bad:
             raise ValueError(str(bad)) from None
 
-    def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptStory:
+    def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
         document, text = _document(script)
-        story = ScriptStory(document, text, self._harmed)
+        story = ScriptSession(document, text, self._harmed)
         story.balance = self._balance or story.balance
         try:
             if story.balance:
@@ -224,7 +224,7 @@ async def _listening(opening: Any, address: tuple[str, int]) -> Any:
         raise OSError(wrong.errno, said) from None
 
 
-def prepaid(usd: float | None, tokens: int | None) -> BalanceWords | None:
+def prepaid(usd: float | None, tokens: int | None) -> BalanceConfig | None:
     """The balance that two options say; None where neither does.
 
     Raises:
@@ -232,7 +232,7 @@ def prepaid(usd: float | None, tokens: int | None) -> BalanceWords | None:
     """
     if usd is not None and tokens is not None:
         raise ValueError("a balance is in dollars or in tokens, not in both")
-    return None if usd is None and tokens is None else BalanceWords(usd=usd, tokens=tokens)
+    return None if usd is None and tokens is None else BalanceConfig(usd=usd, tokens=tokens)
 
 
 async def serve(
@@ -243,12 +243,12 @@ async def serve(
     strict: bool,
     say: Callable[[str], None],
     admin_port: int = 0,
-    balance: BalanceWords | None = None,
+    balance: BalanceConfig | None = None,
 ) -> None:
     """Serve until cancelled, at `host`:`port` (0: a free port).
 
     Raises:
-        BadFile: the script can't be read as one.
+        BadFileError: the script can't be read as one.
         OSError: nobody can listen there; its `strerror` names the address and says why.
     """
     provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port)

@@ -28,7 +28,7 @@ Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]
 
 
-class Pipe(Protocol):
+class FaultPipe(Protocol):
     """One direction of one connection, as a wire fault sees it; `at` counts from the connection's first byte."""
 
     def stop(self, at: int, how: Ending) -> None:
@@ -76,7 +76,7 @@ class WireFault(Fault):
     # will do), or exactly at the spot, because the harm begins as soon as it is armed.
     armed: ClassVar[Literal["before", "at_spot"]] = "before"
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Do the harm to one direction of a connection at absolute byte `at`."""
         raise NotImplementedError
 

@@ -9,22 +9,22 @@ Nemesis ── Board          what is planned, which call stands where, what has
 ```
 """
 
-from wedgehog.harness.inject.fault_state import Cut, Demand, How, limited_by
-from wedgehog.harness.inject.injector import Nemesis
-from wedgehog.harness.inject.state import SETTLE_S, Board
-from wedgehog.harness.inject.targets import Hit, KillServer, Nobody, Sessions, Victims
+from wedgehog.harness.inject.fault_state import Demand, LimitKind, PartialDelivery, limited_by
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState
+from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
 
 __all__ = [
     "SETTLE_S",
-    "Board",
-    "Cut",
     "Demand",
     "Hit",
-    "How",
+    "Injector",
+    "InjectorState",
     "KillServer",
-    "Nemesis",
-    "Nobody",
-    "Sessions",
-    "Victims",
+    "LimitKind",
+    "NoTargets",
+    "PartialDelivery",
+    "ProcessTargets",
+    "SessionFileTargets",
     "limited_by",
 ]

@@ -9,13 +9,13 @@ from wedgehog.harness.faults.actor.freeze import Freeze
 from wedgehog.harness.faults.actor.kill import Kill
 from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.process_fault import ProcessFault
-from wedgehog.harness.inject.disk_filler import Filling
-from wedgehog.harness.inject.fault_state import Demand, State
-from wedgehog.harness.inject.freezer import Freezing
-from wedgehog.harness.inject.heal import Healing
-from wedgehog.harness.inject.killer import Killing
-from wedgehog.harness.inject.resolve_offset import spot
-from wedgehog.harness.inject.state import SETTLE_S, Board
+from wedgehog.harness.inject.disk_filler import DiskFiller
+from wedgehog.harness.inject.fault_state import Demand, FaultState
+from wedgehog.harness.inject.freezer import Freezer
+from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.killer import Killer
+from wedgehog.harness.inject.resolve_offset import resolve_offset
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.record.event import ReplyEnded
 
 LINGER_S = 0.005
@@ -29,22 +29,22 @@ LOOK_EVERY_S = 0.002
 class ActorFaults:
     """Does what can be done to processes, and asks for what only the runner can do."""
 
-    def __init__(self, board: Board, healing: Healing) -> None:
+    def __init__(self, board: InjectorState, healing: Healer) -> None:
         """Nothing is asked for yet."""
         self._board = board
-        self.filling = Filling(board, healing)
-        self.killing = Killing(board)
-        self.freezing = Freezing(board, self.killing)
+        self.filling = DiskFiller(board, healing)
+        self.killing = Killer(board)
+        self.freezing = Freezer(board, self.killing)
         self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
         self.messages: asyncio.Queue[int] = asyncio.Queue()
         """Turns whose message is to be given now, beside the one under way."""
-        self._lingering: dict[int, list[State]] = {}
+        self._lingering: dict[int, list[FaultState]] = {}
         self._tools: dict[str, None] = {}
         """Scripted commands that run, oldest first."""
 
     # ---- triggers
 
-    def at_reply(self, point: Point) -> list[tuple[State, int]]:
+    def at_reply(self, point: Point) -> list[tuple[FaultState, int]]:
         """The faults on processes that strike at this reply, each with its byte; those that wait begin to wait."""
         found = []
         for state in self._board.hit(point.call, ProcessFault):
@@ -53,11 +53,11 @@ class ActorFaults:
                 self._board.spawn(self._once_written(state))
             elif at.phase == "linger":
                 self._lingering.setdefault(point.call, []).append(state)
-            elif (where := spot(at, point)) is not None:
+            elif (where := resolve_offset(at, point)) is not None:
                 found.append((state, where))
         return found
 
-    async def at_stop(self, state: State, at: int) -> None:
+    async def at_stop(self, state: FaultState, at: int) -> None:
         """A reply stands at the fault's spot. Who is hit ends the very connection at which we stand, and us with it.
 
         That comes through the network a moment later: a reply that went on meanwhile would seem to have arrived.
@@ -66,7 +66,7 @@ class ActorFaults:
         if isinstance(state.planned.fault, Kill) and self.killing.dead:
             await self._board.clock.sleep(HANG_UP_S)
 
-    async def _delivered_and_struck(self, state: State, at: int) -> None:
+    async def _delivered_and_struck(self, state: FaultState, at: int) -> None:
         if at > BEFORE_HEAD:
             await self._board.clock.sleep(SETTLE_S)
         await self.strike(state)
@@ -77,11 +77,11 @@ class ActorFaults:
             if any(end.call == call and end.how == "complete" for end in self._board.history.of(ReplyEnded)):
                 self._board.spawn(self._lingered(state))
 
-    async def _lingered(self, state: State) -> None:
+    async def _lingered(self, state: FaultState) -> None:
         await self._board.clock.sleep(LINGER_S)
         await self.strike(state)
 
-    async def _once_written(self, state: State) -> None:
+    async def _once_written(self, state: FaultState) -> None:
         before = self.killing.sessions.look()
         while self.killing.sessions.look() == before:
             await self._board.unless_healed(state, LOOK_EVERY_S)
@@ -97,14 +97,14 @@ class ActorFaults:
 
     # ---- deeds
 
-    async def strike(self, state: State) -> None:
+    async def strike(self, state: FaultState) -> None:
         """A call, a timer, a beacon or a file set it off; its own delay comes first."""
         if state.planned.trigger.after_s:
             await self._board.unless_healed(state, state.planned.trigger.after_s)
         if not state.healed.is_set():
             await self.act(state)
 
-    async def act(self, state: State) -> None:
+    async def act(self, state: FaultState) -> None:
         """Do it now."""
         fault = state.planned.fault
         if fault.name in ("abort", "give_up"):
@@ -120,7 +120,7 @@ class ActorFaults:
         elif isinstance(fault, Freeze):
             await self.freezing.freeze(state, fault, self._tool_of(state))
 
-    def _tool_of(self, state: State) -> str:
+    def _tool_of(self, state: FaultState) -> str:
         """The tool call that a trigger names; else the youngest that runs."""
         at = state.planned.trigger
         if at.tool is not None:

@@ -9,17 +9,17 @@ from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.fault_state import Armed, State, Struck, limited_by
-from wedgehog.harness.inject.heal import Healing
-from wedgehog.harness.inject.state import SETTLE_S, Board
-from wedgehog.harness.network.base import Downstream, Link, Spot, Upstream, WholeLink
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState, StruckReply, limited_by
+from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState
+from wedgehog.harness.network.base import Downstream, Link, Target, Upstream, WholeLink
 from wedgehog.harness.scenario.plan import ALWAYS
 
 
-class WireStrikes:
+class WireFaults:
     """Arms wire faults on the links."""
 
-    def __init__(self, board: Board, healing: Healing, links: Mapping[str, Link]) -> None:
+    def __init__(self, board: InjectorState, healing: Healer, links: Mapping[str, Link]) -> None:
         """Nothing is armed yet."""
         self.links = links
         self._board, self._healing = board, healing
@@ -27,13 +27,13 @@ class WireStrikes:
 
     # ---- on a reply
 
-    def must_hold(self, state: State) -> bool:
+    def must_hold(self, state: FaultState) -> bool:
         """Whether the fake must stop at the spot itself, because the harm begins as soon as it is armed."""
         fault, trigger = state.planned.fault, state.planned.trigger
         at_once = isinstance(fault, Refuse | Down) or (isinstance(fault, Stall) and fault.for_s != "forever")
         return at_once or trigger.after_s is not None or (isinstance(fault, WireFault) and fault.armed == "at_spot")
 
-    async def at_stop(self, state: State, point: Point, at: int | None = None) -> None:
+    async def at_stop(self, state: FaultState, point: Point, at: int | None = None) -> None:
         """The reply stands at the fault's spot (or before it, where that will do): strike."""
         fault, spot_at = state.planned.fault, point.at if at is None else at
         if state.healed.is_set():
@@ -50,17 +50,17 @@ class WireStrikes:
             return
         await self._strike_reply(state, point, spot_at)
 
-    async def _strike_reply(self, state: State, point: Point, at: int) -> None:
+    async def _strike_reply(self, state: FaultState, point: Point, at: int) -> None:
         fault = state.planned.fault
         if not isinstance(fault, WireFault):
             return
         if isinstance(fault, Refuse | Down):
             # It ends the very connection whose reply is held here, and with it whoever waits here to see it armed.
-            self._board.struck[point.call] = Struck("cut", state, max(0, at), self._board.clock.now())
+            self._board.struck[point.call] = StruckReply("cut", state, max(0, at), self._board.clock.now())
             self._board.spawn(self.whole_link(state, fault, point.call, max(0, at)))
             await state.healed.wait()
             return
-        where: Spot = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
+        where: Target = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
         if isinstance(fault, Latency):
             where = WholeLink()
         # An agent that hangs up right now ends whoever waits here; half a strike would be healed by nobody.
@@ -71,28 +71,28 @@ class WireStrikes:
             return
         how = limited_by(fault)
         if how is not None:
-            self._board.struck[point.call] = Struck(how, state, max(0, at), self._board.clock.now())
+            self._board.struck[point.call] = StruckReply(how, state, max(0, at), self._board.clock.now())
         self._board.spawn(self._healing.prove(state, armed))
         if state.planned.sticks_to == "connection":
             state.conns.add(point.conn.id)
         state.sticky = state.planned.sticks_to == "link"
 
     async def _arm(
-        self, state: State, fault: WireFault, where: Spot, call: int | None = None, at: int | None = None
-    ) -> Armed | None:
+        self, state: FaultState, fault: WireFault, where: Target, call: int | None = None, at: int | None = None
+    ) -> ArmedFault | None:
         """Strike, unless the fault is healed by now: what was armed too late is taken away at once."""
         if state.healed.is_set():
             return None
         if isinstance(fault, Refuse | Down):
             async with state.port:  # it hits before it is proved, so healing waits for it
                 self._dropped |= self._board.open_calls if state.planned.link == "llm" else set()
-                state.strikes.append(Armed(await self.links[state.planned.link].strike(fault, where), call, at))
+                state.strikes.append(ArmedFault(await self.links[state.planned.link].strike(fault, where), call, at))
             return state.strikes[-1]
         strike = await self.links[state.planned.link].strike(fault, where)
         if state.healed.is_set():
             await strike.heal()
             return None
-        state.strikes.append(Armed(strike, call, at))
+        state.strikes.append(ArmedFault(strike, call, at))
         return state.strikes[-1]
 
     def dropped(self, call: int) -> bool:
@@ -101,18 +101,18 @@ class WireStrikes:
 
     # ---- before a request
 
-    def keeps_requests_away(self, state: State) -> bool:
+    def keeps_requests_away(self, state: FaultState) -> bool:
         """Whether it may be why no request arrives."""
         at = state.planned.trigger
         away = at.before_request or at.chat == "poll" or isinstance(state.planned.fault, Refuse | Down)
         return away and bool(state.strikes) and not state.healed.is_set()
 
-    def next_requests(self, call: int, phase: str) -> list[State]:
+    def next_requests(self, call: int, phase: str) -> list[FaultState]:
         """Faults that strike the request after this reply, which are armed once."""
         after = self._board.at_main_call(call, steps_on=1)
         return [state for state in after if state.planned.trigger.phase == phase and not state.strikes]
 
-    def overtaken(self, call: int) -> list[State]:
+    def overtaken(self, call: int) -> list[FaultState]:
         """Refusals that a fast agent's request overtook on an open connection, which is about to close.
 
         They are due when the reply before has arrived; without a hold this one would slip through.
@@ -135,17 +135,17 @@ class WireStrikes:
             state.due = isinstance(state.planned.fault, Refuse | Down)
             self._board.spawn(self._once_delivered(state))
 
-    async def _once_delivered(self, state: State) -> None:
+    async def _once_delivered(self, state: FaultState) -> None:
         """Refusing closes what is open: let the bytes that were just written arrive first."""
         await self._board.clock.sleep(SETTLE_S)
         await self.before_request(state)
 
-    async def before_request(self, state: State) -> None:
+    async def before_request(self, state: FaultState) -> None:
         """Arm what the next request, or the next connection, is to meet."""
         fault = state.planned.fault
         if not isinstance(fault, WireFault):
             return
-        where: Spot = WholeLink()
+        where: Target = WholeLink()
         if state.planned.trigger.phase == "request":
             where = Upstream(state.planned.trigger.byte or 0)
         armed = await self._arm(state, fault, where, at=where.at if isinstance(where, Upstream) else None)
@@ -154,8 +154,10 @@ class WireStrikes:
             work = self._each_request(state, fault, armed, where, left if isinstance(where, Upstream) else 1)
             self._board.spawn(work)
 
-    async def _each_request(self, state: State, fault: WireFault, first: Armed, where: Spot, left: int) -> None:
-        armed: Armed | None = first
+    async def _each_request(
+        self, state: FaultState, fault: WireFault, first: ArmedFault, where: Target, left: int
+    ) -> None:
+        armed: ArmedFault | None = first
         while armed is not None:
             await self._healing.prove(state, armed)
             left -= 1
@@ -163,18 +165,20 @@ class WireStrikes:
 
     # ---- on a link
 
-    async def whole_link(self, state: State, fault: WireFault, call: int | None = None, at: int | None = None) -> None:
+    async def whole_link(
+        self, state: FaultState, fault: WireFault, call: int | None = None, at: int | None = None
+    ) -> None:
         """Strike everything on the link, now; where a call stands at byte `at`, once those bytes have arrived."""
         if at:
             await self._board.clock.sleep(SETTLE_S)
         await self._strike_there(state, fault, WholeLink(), call, at)
 
-    async def strike_at(self, state: State, fault: WireFault, spot: Downstream) -> None:
+    async def strike_at(self, state: FaultState, fault: WireFault, spot: Downstream) -> None:
         """Strike one connection while whoever writes to it holds; return when it is armed."""
         await self._strike_there(state, fault, spot)
 
     async def _strike_there(
-        self, state: State, fault: WireFault, where: Spot, call: int | None = None, at: int | None = None
+        self, state: FaultState, fault: WireFault, where: Target, call: int | None = None, at: int | None = None
     ) -> None:
         armed = await self._arm(state, fault, where, call, at)
         if armed is not None:

@@ -3,9 +3,9 @@
 from typing import Protocol
 
 from wedgehog.harness.faults.actor.disk_full import DiskFull
-from wedgehog.harness.inject.fault_state import State
-from wedgehog.harness.inject.heal import Healing
-from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.fault_state import FaultState
+from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.state import InjectorState
 
 
 class Disk(Protocol):
@@ -20,15 +20,15 @@ class Disk(Protocol):
         ...
 
 
-class Filling:
+class DiskFiller:
     """Fills the agent's disk for a while."""
 
-    def __init__(self, board: Board, healing: Healing) -> None:
+    def __init__(self, board: InjectorState, healing: Healer) -> None:
         """There is no disk yet."""
         self._board, self._healing = board, healing
         self.disk: Disk | None = None
 
-    async def fill(self, state: State, fault: DiskFull) -> None:
+    async def fill(self, state: FaultState, fault: DiskFull) -> None:
         """Do it now. Whoever heals waits until there is room again."""
         if self.disk is None:
             return
@@ -42,7 +42,7 @@ class Filling:
         finally:
             self._board.spawn(self._relieve(state, self.disk))
 
-    async def _relieve(self, state: State, disk: Disk) -> None:
+    async def _relieve(self, state: FaultState, disk: Disk) -> None:
         try:
             await state.healed.wait()
             await disk.relieve()

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut as CutFault
 from wedgehog.harness.faults.wire.drip import Drip
@@ -13,28 +13,28 @@ from wedgehog.harness.network.base import Strike
 from wedgehog.harness.scenario.plan import ALWAYS, PlannedFault
 
 Demand = Literal["abort", "give_up"]
-How = Literal["stalled", "cut", "dripping"]
+LimitKind = Literal["stalled", "cut", "dripping"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PartialDelivery:
     """A reply was let through up to body byte `at` only."""
 
     at: int
-    how: How
+    how: LimitKind
 
 
 @dataclass(frozen=True)
 class CallFacts:
     """A request for the model that has found its place."""
 
-    place: Place
+    place: CallPosition
     model: str
     body_bytes: int
 
 
 @dataclass
-class Armed:
+class ArmedFault:
     """A strike on the network, the call whose reply it limits at which body byte, and whether it has proved itself."""
 
     strike: Strike
@@ -44,7 +44,7 @@ class Armed:
 
 
 @dataclass
-class State:
+class FaultState:
     """One planned fault while the run goes on."""
 
     index: int
@@ -57,7 +57,7 @@ class State:
     port: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the link's port is being closed."""
     conns: set[int] = field(default_factory=set)
-    strikes: list[Armed] = field(default_factory=list)
+    strikes: list[ArmedFault] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
     healing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held until all is healed, so that whoever comes second waits for it too."""
@@ -78,11 +78,11 @@ class State:
 
 
 @dataclass
-class Struck:
+class StruckReply:
     """A reply of which only a part gets through."""
 
-    how: How
-    state: State
+    how: LimitKind
+    state: FaultState
     at: int
     since_s: float
     proved: bool = False
@@ -97,7 +97,7 @@ class Struck:
         return self.at + int((now - self.since_s) / fault.every_s) * fault.bytes
 
 
-def limited_by(fault: WireFault) -> How | None:
+def limited_by(fault: WireFault) -> LimitKind | None:
     """How a wire fault on a reply limits what arrives of it."""
     if isinstance(fault, Stall):
         return "stalled"

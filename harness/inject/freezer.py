@@ -7,9 +7,9 @@ from contextlib import suppress
 import psutil
 
 from wedgehog.harness.faults.actor.freeze import Freeze
-from wedgehog.harness.inject.fault_state import State
-from wedgehog.harness.inject.killer import Killing
-from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.fault_state import FaultState
+from wedgehog.harness.inject.killer import Killer
+from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.record.event import Frozen, Note, Thawed
 from wedgehog.harness.sandbox.signals import deliver, stopped
 
@@ -17,10 +17,10 @@ STILL_WITHIN_S = 5.0
 """For what got SIGSTOP to stand still: else the fault is unproven."""
 
 
-class Freezing:
+class Freezer:
     """Makes processes stand still for a while."""
 
-    def __init__(self, board: Board, killing: Killing) -> None:
+    def __init__(self, board: InjectorState, killing: Killer) -> None:
         """`killing` knows whom there is to hit."""
         self._board, self._killing = board, killing
         self._thawed_s = 0.0
@@ -32,7 +32,7 @@ class Freezing:
         now = self._board.clock.now()
         return self._thawed_s + max((now - since_s for since_s in self._since_s.values()), default=0)
 
-    async def freeze(self, state: State, fault: Freeze, token: str) -> None:
+    async def freeze(self, state: FaultState, fault: Freeze, token: str) -> None:
         """Do it now; return when they stand. Whoever heals waits until they go on again."""
         await state.port.acquire()
         hit: list[psutil.Process] = []
@@ -52,14 +52,14 @@ class Freezing:
             else:
                 state.port.release()
 
-    def _begin(self, state: State, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
+    def _begin(self, state: FaultState, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
         if fault.whom != "tool":
             self._since_s[state.index] = self._board.clock.now()
         pids = tuple(process.pid for process in hit)
         turn = state.planned.trigger.turn
         self._board.history.add(Frozen(turn=turn, whom=fault.whom, pids=pids, for_s=fault.for_s))
 
-    async def _thaw(self, state: State, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
+    async def _thaw(self, state: FaultState, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
         since_s = self._board.clock.now()
         try:
             await self._board.unless_healed(state, fault.for_s)

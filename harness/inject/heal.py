@@ -8,24 +8,24 @@ from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.fault_state import Armed, Cut, State
-from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState, PartialDelivery
+from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.network.base import NetworkError, Proof, Strike
 from wedgehog.harness.record.event import FaultHealed, FaultUnproven, RunStarted
 
 
-class Healing:
+class Healer:
     """Waits for proofs, and heals."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: InjectorState) -> None:
         """There is nothing to heal yet."""
         self._board = board
 
-    async def prove(self, state: State, armed: Armed) -> None:
+    async def prove(self, state: FaultState, armed: ArmedFault) -> None:
         """Wait until a strike has hit."""
         self.proved(state, armed, await armed.strike.fired(timeout_s=1e6))
 
-    def proved(self, state: State, armed: Armed, proof: Proof | None) -> None:
+    def proved(self, state: FaultState, armed: ArmedFault, proof: Proof | None) -> None:
         """The network says how a strike came out; its first word counts."""
         if proof is None or armed.proved:
             return
@@ -35,13 +35,13 @@ class Healing:
         if armed.call is not None and struck is not None and struck.how != "dripping":
             # Not settled: its connection is still held by the fault, and a hang-up would have to be told.
             struck.proved = True
-            self._board.delivered(armed.call, Cut(struck.at, struck.how))
+            self._board.delivered(armed.call, PartialDelivery(struck.at, struck.how))
             self._release(armed.call)
         self._heal_later(state)
 
-    def back_later(self, state: State, gone: Strike) -> None:
+    def back_later(self, state: FaultState, gone: Strike) -> None:
         """What is gone comes back when the fault is healed, if not before by its own time."""
-        state.strikes.append(Armed(gone, proved=True))
+        state.strikes.append(ArmedFault(gone, proved=True))
         self._heal_later(state)
 
     def hung_up(self, call: int) -> None:
@@ -49,7 +49,7 @@ class Healing:
         struck = self._board.struck[call]
         struck.hung_up = True
         if struck.how == "dripping":
-            self._settle(call, Cut(struck.passed_by(self._board.clock.now()), "dripping"))
+            self._settle(call, PartialDelivery(struck.passed_by(self._board.clock.now()), "dripping"))
         self._release(call)
 
     def _release(self, call: int) -> None:
@@ -61,17 +61,17 @@ class Healing:
             struck.state.strikes.remove(armed)
             struck.state.released.add(self._board.spawn(armed.strike.heal()))
 
-    def nobody_waits(self, state: State, armed: Armed) -> None:
+    def nobody_waits(self, state: FaultState, armed: ArmedFault) -> None:
         """Whoever waited at this strike has gone: it is taken away, because it keeps others waiting."""
         if armed in state.strikes:
             state.strikes.remove(armed)
             state.released.add(self._board.spawn(self._give_back(state, armed)))
 
-    async def _give_back(self, state: State, armed: Armed) -> None:
+    async def _give_back(self, state: FaultState, armed: ArmedFault) -> None:
         await armed.strike.heal()
         self.proved(state, armed, await armed.strike.fired(timeout_s=0))
 
-    def _heal_later(self, state: State) -> None:
+    def _heal_later(self, state: FaultState) -> None:
         fault = state.planned.fault
         wait = state.planned.heal_after_s
         if wait is None and isinstance(fault, Down) and fault.for_s != "forever":
@@ -79,29 +79,29 @@ class Healing:
         if wait is not None:
             self._board.spawn(self.heal_in(state, wait))
 
-    def _start_up_s(self, state: State) -> float:
+    def _start_up_s(self, state: FaultState) -> float:
         """What the agent takes until it asks, by its control run: a link that is back by then was not down for it."""
         at, run = state.planned.trigger, self._board.history.first(RunStarted)
         first = at.before_request and at.step == 1 and state.planned.link == "llm"
         return run.start_up_s if first and run is not None else 0.0
 
-    async def heal_in(self, state: State, seconds: float) -> None:
+    async def heal_in(self, state: FaultState, seconds: float) -> None:
         """Heal it after so long, if nobody does so before."""
         await self._board.unless_healed(state, seconds)
         await self.heal(state)
 
-    async def heal(self, state: State) -> None:
+    async def heal(self, state: FaultState) -> None:
         """Take the harm away; return when it is gone."""
         async with state.healing:
             if not state.healed.is_set():
                 await self._take_away(state)
 
-    async def _take_away(self, state: State) -> None:
+    async def _take_away(self, state: FaultState) -> None:
         state.healed.set()
         for call, struck in self._board.struck.items():
             if struck.state is state and not struck.settled:
                 # Proven or not, more than this can't have passed.
-                self._settle(call, Cut(struck.passed_by(self._board.clock.now()), struck.how))
+                self._settle(call, PartialDelivery(struck.passed_by(self._board.clock.now()), struck.how))
         await asyncio.gather(*state.released)
         async with state.port:
             strikes = list(state.strikes)
@@ -114,20 +114,20 @@ class Healing:
         if state.fired:
             self._board.history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
 
-    def _passed_under(self, state: State, armed: Armed) -> Proof | None:
+    def _passed_under(self, state: FaultState, armed: ArmedFault) -> Proof | None:
         """A pace or a delay loses nothing: a reply that was written while it was on has met it."""
         slows = isinstance(state.planned.fault, Latency | Drip)
         written = armed.call is not None and armed.call not in self._board.open_calls
         return Proof(armed.at, "the whole reply was written while it was on") if slows and written else None
 
-    def _unproven(self, state: State, armed: Armed) -> None:
+    def _unproven(self, state: FaultState, armed: ArmedFault) -> None:
         if armed.call is None or armed.proved or self._board.history.sealed:
             return
         if isinstance(state.planned.fault, Stall | CutFault):
             name = state.planned.fault.name
             self._board.history.add(FaultUnproven(fault=state.index, name=name, call=armed.call))
 
-    def _settle(self, call: int, cut: Cut) -> None:
+    def _settle(self, call: int, cut: PartialDelivery) -> None:
         """Tell how much of a struck reply arrived, now that the fault is over or the agent has hung up."""
         self._board.delivered(call, cut)
         self._board.struck[call].settled = True

@@ -6,7 +6,7 @@ from typing import Literal
 
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ProcessFault
@@ -14,16 +14,16 @@ from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.inject.actors import ActorFaults
-from wedgehog.harness.inject.arm import WireStrikes
+from wedgehog.harness.inject.arm import WireFaults
 from wedgehog.harness.inject.disk_filler import Disk
-from wedgehog.harness.inject.fault_state import CallFacts, Cut, Demand, How, State, Struck
-from wedgehog.harness.inject.heal import Healing
+from wedgehog.harness.inject.fault_state import CallFacts, Demand, FaultState, LimitKind, PartialDelivery, StruckReply
+from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.replies import ReplyFaults
-from wedgehog.harness.inject.resolve_offset import spot
-from wedgehog.harness.inject.services import ToolFaults
-from wedgehog.harness.inject.state import SETTLE_S, Board, timed
-from wedgehog.harness.inject.stdio import PipeFaults
-from wedgehog.harness.inject.targets import KillServer, Sessions, Victims
+from wedgehog.harness.inject.resolve_offset import resolve_offset
+from wedgehog.harness.inject.services import ServiceFaults
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState, timed
+from wedgehog.harness.inject.stdio import StdioFaults
+from wedgehog.harness.inject.targets import KillServer, ProcessTargets, SessionFileTargets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
@@ -31,7 +31,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 
 
-class Nemesis:
+class Injector:
     """One run's harm. `delivered(call, cut)` is set by whoever listens; `demands` are obeyed by whoever plays."""
 
     def __init__(
@@ -43,16 +43,16 @@ class Nemesis:
         messages: Sequence[PlannedFault] = (),
     ) -> None:
         """Nothing is armed before the first turn. `messages` are to be given in the middle of others."""
-        self._board = Board(plan, history, clock, messages)
-        self._healing = Healing(self._board)
-        self._wire = WireStrikes(self._board, self._healing, links)
+        self._board = InjectorState(plan, history, clock, messages)
+        self._healing = Healer(self._board)
+        self._wire = WireFaults(self._board, self._healing, links)
         self._replies = ReplyFaults(self._board)
         self._actors = ActorFaults(self._board, self._healing)
-        self.tools = ToolFaults(self._board, self._healing, self._wire)
+        self.tools = ServiceFaults(self._board, self._healing, self._wire)
         self._actors.killing.server_killed = self.tools.server_killed
-        self.pipes = PipeFaults(plan, self._board, self._healing)
+        self.pipes = StdioFaults(plan, self._board, self._healing)
         self._history = history
-        self._pending: dict[tuple[int, int], list[State]] = {}
+        self._pending: dict[tuple[int, int], list[FaultState]] = {}
         self._refused: set[int] = set()
         self._arrived: set[int] = set()
         self._turns: set[int] = set()
@@ -61,7 +61,9 @@ class Nemesis:
         """The links are open."""
         self._wire.links = links
 
-    def aim(self, victims: Victims, sessions: Sessions, grace_s: float, disk: Disk | None = None) -> None:
+    def aim(
+        self, victims: ProcessTargets, sessions: SessionFileTargets, grace_s: float, disk: Disk | None = None
+    ) -> None:
         """The agent is there; who can handle a signal has `grace_s` to end by it."""
         self._actors.filling.disk = disk
         self._actors.killing.victims, self._actors.killing.sessions = victims, sessions
@@ -82,12 +84,12 @@ class Nemesis:
         return self._actors.killing.dying_until_s
 
     @property
-    def delivered(self) -> Callable[[int, Cut | None], None]:
+    def delivered(self) -> Callable[[int, PartialDelivery | None], None]:
         """Told when it is known how much of a struck reply got through (None: all of it)."""
         return self._board.delivered
 
     @delivered.setter
-    def delivered(self, listener: Callable[[int, Cut | None], None]) -> None:
+    def delivered(self, listener: Callable[[int, PartialDelivery | None], None]) -> None:
         self._board.delivered = listener
 
     @property
@@ -150,7 +152,7 @@ class Nemesis:
         """Whether an armed fault may be why no request arrives."""
         return any(self._wire.keeps_requests_away(state) for turn in self._turns for state in self._board.of_turn(turn))
 
-    async def _after(self, state: State, *, settle: bool = False) -> None:
+    async def _after(self, state: FaultState, *, settle: bool = False) -> None:
         """What a timer or a beacon set off; `settle`: what has just been written must arrive first."""
         if settle:
             await self._board.clock.sleep(SETTLE_S)
@@ -165,7 +167,7 @@ class Nemesis:
 
     # ---- what the fake provider and the tools tell
 
-    def arrived(self, call: int, place: Place, model: str, body_bytes: int) -> None:
+    def arrived(self, call: int, place: CallPosition, model: str, body_bytes: int) -> None:
         """A request for the model has found its place."""
         self._board.open_calls.add(call)
         self._board.calls[call] = CallFacts(place, model, body_bytes)
@@ -187,7 +189,7 @@ class Nemesis:
         self._board.open_calls.discard(call)
         struck = self._board.struck.get(call)
         if struck is not None and (struck.proved or isinstance(struck.state.planned.fault, Refuse | Down)):
-            self._board.delivered(call, Cut(struck.at, struck.how))
+            self._board.delivered(call, PartialDelivery(struck.at, struck.how))
         if paid:
             self._wire.reply_ended(call)
         self._actors.reply_ended(call)
@@ -214,7 +216,7 @@ class Nemesis:
 
     # ---- Harm, as the recorder sees it
 
-    def limits(self, call: int) -> How | None:
+    def limits(self, call: int) -> LimitKind | None:
         """How a fault limits this reply."""
         struck = self._board.struck.get(call)
         return struck.how if struck and not struck.settled else None
@@ -251,7 +253,7 @@ class Nemesis:
         if point.call in self._refused:
             return stops
         for state in self._wire.overtaken(point.call):
-            self._board.struck[point.call] = Struck("cut", state, 0, self._board.clock.now())
+            self._board.struck[point.call] = StruckReply("cut", state, 0, self._board.clock.now())
             await state.healed.wait()
         for state in self._wire.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
@@ -259,7 +261,7 @@ class Nemesis:
         for state in self._board.hit(point.call, WireFault, conn=point.conn.id):
             if point.call in self._board.struck:
                 break
-            at = spot(state.planned.trigger, point)
+            at = resolve_offset(state.planned.trigger, point)
             if at is None:
                 continue
             if at > BEFORE_HEAD and self._wire.must_hold(state):
@@ -281,12 +283,12 @@ class Nemesis:
                 await self._actors.at_stop(state, at)
         return stops
 
-    def _hold(self, state: State, point: Point, at: int) -> int:
+    def _hold(self, state: FaultState, point: Point, at: int) -> int:
         """Something happens when this reply has come to byte `at`; the same number."""
         self._pending.setdefault((point.call, at), []).append(state)
         return at
 
-    async def _at_stop(self, state: State, point: Point, at: int) -> None:
+    async def _at_stop(self, state: FaultState, point: Point, at: int) -> None:
         if isinstance(state.planned.fault, ProcessFault):
             await self._actors.at_stop(state, at)
         else:

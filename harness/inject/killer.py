@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from wedgehog.harness.faults.actor.kill import Kill
-from wedgehog.harness.inject.fault_state import State
-from wedgehog.harness.inject.state import Board
-from wedgehog.harness.inject.targets import Hit, KillServer, Nobody, Sessions, Victims
+from wedgehog.harness.inject.fault_state import FaultState
+from wedgehog.harness.inject.state import InjectorState
+from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.event import AgentKilled, FaultUnproven, Note
-from wedgehog.harness.sandbox.signals import bury, deliver, gone
+from wedgehog.harness.sandbox.signals import deliver, gone, reap
 
 DEAD_AT_ONCE_S = 0.1
 """Who is gone this soon after a signal that it could have handled, has not handled it."""
@@ -18,16 +18,16 @@ GONE_WITHIN_S = 5.0
 """For what got SIGKILL to be gone: else the fault is unproven."""
 
 
-class Killing:
+class Killer:
     """Aims and kills."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: InjectorState) -> None:
         """There is nobody to kill yet."""
         self._board = board
-        self.victims: Victims = Nobody()
-        self.sessions: Sessions = Nobody()
+        self.victims: ProcessTargets = NoTargets()
+        self.sessions: SessionFileTargets = NoTargets()
         self.kill_server: KillServer | None = None
-        self.server_killed: Callable[[State], None] = lambda state: None
+        self.server_killed: Callable[[FaultState], None] = lambda state: None
         """Told when a server was hit: it comes back when the fault is healed."""
         self.grace_s = 5.0
         """For who can handle a signal to end by it."""
@@ -36,7 +36,7 @@ class Killing:
         self.dying_until_s = 0.0
         """Until then nobody's slowness counts: a signal to end was delivered."""
 
-    async def kill(self, state: State, fault: Kill, token: str) -> None:
+    async def kill(self, state: FaultState, fault: Kill, token: str) -> None:
         """Do it now. Whoever heals waits until it is done: nothing is started again in the middle of it."""
         async with state.port:
             hit = await self._hit(state, fault, token)
@@ -49,7 +49,7 @@ class Killing:
                 return
             self._board.fired(state, hit.proof)
 
-    async def _hit(self, state: State, fault: Kill, token: str) -> Hit | None:
+    async def _hit(self, state: FaultState, fault: Kill, token: str) -> Hit | None:
         number = signal.Signals[fault.signal]
         if fault.whom == "server":
             hit = await self.kill_server(number) if self.kill_server is not None else None
@@ -78,18 +78,18 @@ class Killing:
             return f"{number.name} was delivered to {names}"
         since_s = self._board.clock.now()
         left = await gone(processes, self._board.clock.sleep, GONE_WITHIN_S)
-        bury(processes, but=leaders)
+        reap(processes, but=leaders)
         took_s = self._board.clock.now() - since_s
         return "" if left else f"SIGKILL was delivered to {names}; all were gone after {took_s * 1000:.0f} ms"
 
     def _ends_a_turn(self, fault: Kill) -> bool:
         return fault.whom in ("tree", "leader")
 
-    def _tell(self, state: State, fault: Kill, pids: Sequence[int]) -> None:
+    def _tell(self, state: FaultState, fault: Kill, pids: Sequence[int]) -> None:
         turn = state.planned.trigger.turn
         self._board.history.add(AgentKilled(turn=turn, signal=fault.signal, whom=fault.whom, pids=tuple(pids)))
 
-    def _unproven(self, state: State) -> None:
+    def _unproven(self, state: FaultState) -> None:
         name, turn = state.planned.fault.name, state.planned.trigger.turn
         call = max((call for call, facts in self._board.calls.items() if facts.place.turn == turn), default=0)
         self._board.history.add(FaultUnproven(fault=state.index, name=name, call=call))

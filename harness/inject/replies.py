@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
-from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.state import InjectorState
 
 
 class ReplyFaults:
     """Applies the plan's reply faults."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: InjectorState) -> None:
         """Nothing is said yet."""
         self._board = board
 

@@ -4,7 +4,7 @@ from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.scenario.plan import Phase, Trigger
 
 
-def spot(at: Trigger, point: Point) -> int | None:
+def resolve_offset(at: Trigger, point: Point) -> int | None:
     """The body offset at which a fault strikes this reply; -1 is before the head, None: the reply has no such place.
 
     Without byte, event or phase it is before the head. `phase: body` is right behind the head, `middle` behind half of

@@ -10,43 +10,43 @@ from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.arm import WireStrikes
-from wedgehog.harness.inject.fault_state import Armed, State
-from wedgehog.harness.inject.heal import Healing
-from wedgehog.harness.inject.state import Board
+from wedgehog.harness.inject.arm import WireFaults
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.network.base import Address, Downstream, NetworkError, Proof
 from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE
 
-Spot = tuple[Address, int]
+ConnectionPoint = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
 
 
-class ToolFaults:
+class ServiceFaults:
     """Asked by the tool host and the database before they answer."""
 
-    def __init__(self, board: Board, healing: Healing, wire: WireStrikes) -> None:
+    def __init__(self, board: InjectorState, healing: Healer, wire: WireFaults) -> None:
         """Nobody has asked yet."""
         self._board, self._healing, self._wire = board, healing, wire
-        self._at: dict[Address, tuple[State, Armed]] = {}
+        self._at: dict[Address, tuple[FaultState, ArmedFault]] = {}
         """What was struck on which connection of the chat service."""
         self.turn = 0
         """The one that began last."""
         self.restart_server: Callable[[], Awaitable[None]] | None = None
         """How a tool server that was killed comes back."""
 
-    def at_its_place(self, state: State) -> bool:
+    def at_its_place(self, state: FaultState) -> bool:
         """Whether a fault strikes where the host or the database asks for it, and not by the beacon as such."""
         fault, link = state.planned.fault, state.planned.link
         return isinstance(fault, ResultFault) or (link in (HOST, STORE) and about_bytes(fault))
 
-    def at_its_server(self, state: State) -> bool:
+    def at_its_server(self, state: FaultState) -> bool:
         """Whether a fault strikes the tool host's server or its link, on which a result may be under way."""
         fault, link = state.planned.fault, state.planned.link
         return link in (HOST, PIPE) or (isinstance(fault, ProcessFault) and getattr(fault, "whom", "") == "server")
 
     # ---- results
 
-    def asked(self, token: str, result: Result) -> tuple[Result, Sequence[State]]:
+    def asked(self, token: str, result: Result) -> tuple[Result, Sequence[FaultState]]:
         """The result of the call turn.step.call as the plan leaves it, and the faults that strike as it is written."""
         later = []
         for state in self._named(token):
@@ -59,7 +59,7 @@ class ToolFaults:
                     later.append(state)
         return result, later
 
-    def written(self, faults: Sequence[State]) -> None:
+    def written(self, faults: Sequence[FaultState]) -> None:
         """The response that these faults changed has been written."""
         for state in faults:
             if isinstance(state.planned.fault, ResultFault):
@@ -67,13 +67,13 @@ class ToolFaults:
 
     # ---- bytes
 
-    async def at(self, token: str, spot: Spot | None) -> None:
+    async def at(self, token: str, spot: ConnectionPoint | None) -> None:
         """A call's result stands before its first byte: strike what is due there."""
         for state in self._named(token):
             if state.planned.link == HOST and about_bytes(state.planned.fault) and state.meets_one_more():
                 await self._strike(state, spot)
 
-    async def at_query(self, turn: int, spot: Spot) -> None:
+    async def at_query(self, turn: int, spot: ConnectionPoint) -> None:
         """The database's reply to the turn's next query stands before its first byte."""
         for state in self._board.of_turn(turn):
             at = state.planned.trigger
@@ -82,7 +82,7 @@ class ToolFaults:
             if state.meets_one_more(at.query):
                 await self._strike(state, spot)
 
-    async def at_chat(self, what: str, spot: Spot) -> None:
+    async def at_chat(self, what: str, spot: ConnectionPoint) -> None:
         """The chat service's response to such a request stands before its first byte.
 
         With the poll that brings the message, what strikes the agent's next request is armed too.
@@ -104,7 +104,7 @@ class ToolFaults:
         if conn in self._at:
             self._healing.nobody_waits(*self._at.pop(conn))
 
-    async def _strike(self, state: State, spot: Spot | None) -> None:
+    async def _strike(self, state: FaultState, spot: ConnectionPoint | None) -> None:
         fault, trigger = state.planned.fault, state.planned.trigger
         if trigger.after_s:
             await self._board.unless_healed(state, trigger.after_s)
@@ -121,14 +121,14 @@ class ToolFaults:
 
     # ---- the server
 
-    def server_killed(self, state: State) -> None:
+    def server_killed(self, state: FaultState) -> None:
         """It is back when the fault is healed."""
         if self.restart_server is not None:
             self._healing.back_later(state, _Gone(self._board, self.restart_server))
 
     # ---- who is meant
 
-    def _named(self, token: str) -> list[State]:
+    def _named(self, token: str) -> list[FaultState]:
         turn, step, tool = map(int, token.split("."))
         return [state for state in self._board.of_turn(turn) if _names(state, step, tool)]
 
@@ -138,7 +138,7 @@ def about_bytes(fault: object) -> bool:
     return isinstance(fault, WireFault) and not isinstance(fault, Refuse | Down | Latency)
 
 
-def _names(state: State, step: int, tool: int) -> bool:
+def _names(state: FaultState, step: int, tool: int) -> bool:
     at = state.planned.trigger
     if state.healed.is_set():
         return False
@@ -149,7 +149,7 @@ def _names(state: State, step: int, tool: int) -> bool:
 class _Gone:
     """A killed server, as a strike: healing it brings the server back."""
 
-    board: Board
+    board: InjectorState
     restart: Callable[[], Awaitable[None]]
 
     async def fired(self, timeout_s: float) -> Proof | None:

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import Fault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.inject.fault_state import CallFacts, Cut, State, Struck
+from wedgehog.harness.inject.fault_state import CallFacts, FaultState, PartialDelivery, StruckReply
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultFired, Trouble
@@ -21,28 +21,28 @@ SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
 
 
-class Board:
+class InjectorState:
     """Shared by those who strike and who heal."""
 
     def __init__(self, plan: FaultPlan, history: History, clock: Clock, messages: Sequence[PlannedFault] = ()) -> None:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
         everything = enumerate((*plan.faults, *messages))
-        self.states = [State(index, planned) for index, planned in everything if not planned.on_pipe]
+        self.states = [FaultState(index, planned) for index, planned in everything if not planned.on_pipe]
         self.history, self.clock = history, clock
         self.calls: dict[int, CallFacts] = {}
-        self.struck: dict[int, Struck] = {}
+        self.struck: dict[int, StruckReply] = {}
         self.open_calls: set[int] = set()
-        self.delivered: Callable[[int, Cut | None], None] = lambda call, cut: None
+        self.delivered: Callable[[int, PartialDelivery | None], None] = lambda call, cut: None
         self.broken = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # ---- places
 
-    def of_turn(self, turn: int) -> list[State]:
+    def of_turn(self, turn: int) -> list[FaultState]:
         """Faults whose trigger lies in this turn."""
         return [state for state in self.states if state.planned.trigger.turn == turn]
 
-    def at_main_call(self, call: int, steps_on: int = 0) -> list[State]:
+    def at_main_call(self, call: int, steps_on: int = 0) -> list[FaultState]:
         """Faults whose trigger names the step of this call of the conversation, or the one so many `steps_on`."""
         facts = self.calls.get(call)
         if facts is None or facts.place.background:
@@ -50,12 +50,12 @@ class Board:
         step = facts.place.step + steps_on
         return [state for state in self.of_turn(facts.place.turn) if state.planned.trigger.step == step]
 
-    def hit(self, call: int, family: type[Fault], *, conn: int = 0, count: bool = True) -> list[State]:
+    def hit(self, call: int, family: type[Fault], *, conn: int = 0, count: bool = True) -> list[FaultState]:
         """The faults of one family that this call meets; `count` on its first asking only."""
         facts = self.calls.get(call)
         return [] if facts is None else [s for s in self.states if self._meets(s, facts, family, conn, count)]
 
-    def _meets(self, state: State, facts: CallFacts, family: type[Fault], conn: int, count: bool) -> bool:
+    def _meets(self, state: FaultState, facts: CallFacts, family: type[Fault], conn: int, count: bool) -> bool:
         planned = state.planned
         if not isinstance(planned.fault, family) or planned.trigger.tool is not None or state.healed.is_set():
             return False
@@ -64,7 +64,7 @@ class Board:
             return False
         return state.sticky or conn in state.conns or self._matches(state, facts, count)
 
-    def _matches(self, state: State, facts: CallFacts, count: bool) -> bool:
+    def _matches(self, state: FaultState, facts: CallFacts, count: bool) -> bool:
         at, place = state.planned.trigger, facts.place
         if place.turn != at.turn or (at.on == "main") is bool(place.background):
             return False
@@ -78,12 +78,12 @@ class Board:
 
     # ---- what happened
 
-    def fired(self, state: State, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
+    def fired(self, state: FaultState, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
         """A fault struck, and this is the proof."""
         at = state.planned.trigger
         # What strikes the next request strikes whichever that is, a title's perhaps.
         named = None if at.before_request else at
-        place: Place | Trigger | None = named if call is None else self.calls[call].place
+        place: CallPosition | Trigger | None = named if call is None else self.calls[call].place
         state.fired += 1
         self.history.add(
             FaultFired(
@@ -108,7 +108,7 @@ class Board:
 
     # ---- work
 
-    async def unless_healed(self, state: State, seconds: float) -> None:
+    async def unless_healed(self, state: FaultState, seconds: float) -> None:
         """Let `seconds` pass, or less if the fault is healed before."""
         waits = [asyncio.ensure_future(self.clock.sleep(seconds)), asyncio.ensure_future(state.healed.wait())]
         try:
@@ -143,7 +143,7 @@ class Board:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def timed(state: State) -> bool:
+def timed(state: FaultState) -> bool:
     """Whether the turn's start sets it off, and no call."""
     at, fault = state.planned.trigger, state.planned.fault
     on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1

@@ -12,15 +12,15 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.fault_state import Armed, State
-from wedgehog.harness.inject.heal import Healing
-from wedgehog.harness.inject.state import Board
-from wedgehog.harness.network.base import Downstream, NetworkError, Proof, Spot, WholeLink
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.state import InjectorState
+from wedgehog.harness.network.base import Downstream, NetworkError, Proof, Target, WholeLink
 from wedgehog.harness.record.event import FaultArmed, Note, PipeClosed, PipeOpened
 from wedgehog.harness.scenario.plan import FaultPlan
-from wedgehog.harness.stdio_proxy.session import Direction, Ended, Pipe, Stop
+from wedgehog.harness.stdio_proxy.session import Direction, HoldPoint, StdioSession, StreamEnd
 
-Phase = Literal["started", "done"]
+BeaconMoment = Literal["started", "done"]
 
 CLOSING_S = 10.0
 """For a pipe whose connections have gone to say that it has ended: its word may be late on a busy machine."""
@@ -28,16 +28,16 @@ PROOF_S = 0.2
 """A pipe that ends at once is faster than the network's count: for so long it is waited for."""
 
 
-class PipeFaults:
+class StdioFaults:
     """Hears of pipes (a `PipeWatcher`), of turns and of beacons, and strikes."""
 
-    def __init__(self, plan: FaultPlan, board: Board, healing: Healing) -> None:
+    def __init__(self, plan: FaultPlan, board: InjectorState, healing: Healer) -> None:
         """No pipe is open."""
         faults = enumerate(plan.faults)
-        self._states = [State(index, planned) for index, planned in faults if planned.on_pipe]
+        self._states = [FaultState(index, planned) for index, planned in faults if planned.on_pipe]
         self._board, self._healing = board, healing
-        self._open: list[Pipe] = []
-        self._armed: dict[Direction, list[tuple[State, Armed]]] = {}
+        self._open: list[StdioSession] = []
+        self._armed: dict[Direction, list[tuple[FaultState, ArmedFault]]] = {}
         self._turn = 0
 
     def resets(self, link: str) -> bool:
@@ -67,29 +67,29 @@ class PipeFaults:
         for state in self._states:
             await self._healing.heal(state)
 
-    def hears(self, token: str, phase: Phase) -> list[State]:
+    def hears(self, token: str, phase: BeaconMoment) -> list[FaultState]:
         """The faults that this beacon sets off."""
         turn, step, tool = map(int, token.split("."))
         triggers = ((state, state.planned.trigger) for state in self._states if not state.matched)
         return [it for it, at in triggers if (at.turn, at.step, at.tool, at.when) == (turn, step, tool, phase)]
 
-    async def at_tool(self, token: str, phase: Phase) -> None:
+    async def at_tool(self, token: str, phase: BeaconMoment) -> None:
         """A tool has left its beacon: what it sets off is armed when this returns, on the youngest pipe of its name."""
         for state in self.hears(token, phase):
             state.matched += 1
             for pipe in self._held_by_agent(state)[-1:]:
                 await self._begin(state, pipe)
 
-    def _held_by_agent(self, state: State) -> list[Pipe]:
+    def _held_by_agent(self, state: FaultState) -> list[StdioSession]:
         """Open pipes of its name; one that nobody reads any more was left behind by an agent that has ended."""
         return [pipe for pipe in self._open if _on(state, pipe) and not pipe.abandoned]
 
-    def _of_turn(self) -> list[State]:
+    def _of_turn(self) -> list[FaultState]:
         return [state for state in self._states if state.planned.trigger.turn == self._turn]
 
     # ---- pipes
 
-    async def opened(self, pipe: Pipe) -> None:
+    async def opened(self, pipe: StdioSession) -> None:
         """It stands before its first byte: arm what it must meet."""
         if not self._board.history.sealed:
             self._board.history.add(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
@@ -100,7 +100,7 @@ class PipeFaults:
             if _on(state, pipe) and state.planned.trigger.tool is None:
                 await self._meet(state, pipe)
 
-    async def closed(self, pipe: Pipe) -> None:
+    async def closed(self, pipe: StdioSession) -> None:
         """It has ended; what struck it has proved itself by now, or never will."""
         if pipe in self._open:
             self._open.remove(pipe)
@@ -120,22 +120,22 @@ class PipeFaults:
 
     # ---- strikes
 
-    async def _meet(self, state: State, pipe: Pipe) -> None:
+    async def _meet(self, state: FaultState, pipe: StdioSession) -> None:
         """A pipe counts as an attempt: the first ones may be spared, and only so many are struck."""
         if not state.healed.is_set() and state.meets_one_more():
             await self._begin(state, pipe)
 
-    async def _begin(self, state: State, pipe: Pipe) -> None:
+    async def _begin(self, state: FaultState, pipe: StdioSession) -> None:
         if state.planned.trigger.after_s:
             self._board.spawn(self._later(state, pipe, state.planned.trigger.after_s))
         else:
             await self._strike(state, pipe)
 
-    async def _later(self, state: State, pipe: Pipe, after_s: float) -> None:
+    async def _later(self, state: FaultState, pipe: StdioSession, after_s: float) -> None:
         await self._board.unless_healed(state, after_s)
         await self._strike(state, pipe)
 
-    async def _strike(self, state: State, pipe: Pipe) -> None:
+    async def _strike(self, state: FaultState, pipe: StdioSession) -> None:
         """While it stands, arm; what begins as soon as it is armed waits for its byte."""
         direction = pipe.ways["in" if state.planned.trigger.phase == "request" else "out"]
         async with direction.held() as base:
@@ -153,7 +153,7 @@ class PipeFaults:
                 await self._unless_over(state, pipe, direction, lambda: self._arm(state, direction, at))
 
     async def _unless_over(
-        self, state: State, pipe: Pipe, direction: Direction, arm: Callable[[], Awaitable[None]]
+        self, state: FaultState, pipe: StdioSession, direction: Direction, arm: Callable[[], Awaitable[None]]
     ) -> None:
         """A pipe that ends while it is being struck cannot be struck, and nothing is wrong with the network."""
         try:
@@ -167,11 +167,11 @@ class PipeFaults:
                 raise
             self._nobody(state)
 
-    def _nobody(self, state: State) -> None:
+    def _nobody(self, state: FaultState) -> None:
         if not self._board.history.sealed:
             self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
 
-    async def _at_its_byte(self, state: State, direction: Direction, stop: Stop) -> None:
+    async def _at_its_byte(self, state: FaultState, direction: Direction, stop: HoldPoint) -> None:
         try:
             await self._reached(stop, state)
             at = stop.reached.result() if stop.reached.done() else None
@@ -186,7 +186,7 @@ class PipeFaults:
         finally:
             direction.go(stop)
 
-    async def _reached(self, stop: Stop, state: State) -> None:
+    async def _reached(self, stop: HoldPoint, state: FaultState) -> None:
         """Wait for the byte, or until the fault is healed before."""
         waits: list[asyncio.Future[Any]] = [stop.reached, asyncio.ensure_future(state.healed.wait())]
         try:
@@ -194,19 +194,19 @@ class PipeFaults:
         finally:
             waits[1].cancel()
 
-    async def _arm(self, state: State, direction: Direction, at: int) -> None:
+    async def _arm(self, state: FaultState, direction: Direction, at: int) -> None:
         fault = state.planned.fault
         if not isinstance(fault, WireFault):
             return
-        where: Spot = WholeLink() if isinstance(fault, Latency) else Downstream(direction.conn, at)
-        armed = Armed(await direction.link.strike(fault, where), at=at)
+        where: Target = WholeLink() if isinstance(fault, Latency) else Downstream(direction.conn, at)
+        armed = ArmedFault(await direction.link.strike(fault, where), at=at)
         state.strikes.append(armed)
         self._armed.setdefault(direction, []).append((state, armed))
         self._board.spawn(self._healing.prove(state, armed))
 
     # ---- proof
 
-    def _link_ended(self, pipe: Pipe, direction: Direction, ended: Ended) -> None:
+    def _link_ended(self, pipe: StdioSession, direction: Direction, ended: StreamEnd) -> None:
         """The agent's end of a link was closed: by a fault that was to do so at that byte, or by nobody of ours."""
         strikes = self._armed.get(direction, [])
         for state, armed in strikes:
@@ -219,7 +219,7 @@ class PipeFaults:
             where = f"{pipe.name} ({direction.way}) ended after {ended.received} bytes with {ended.how.upper()}"
             self.trouble(f"the link of the pipe {where}, and no fault did it")
 
-    async def _last_look(self, state: State, armed: Armed, direction: Direction) -> None:
+    async def _last_look(self, state: FaultState, armed: ArmedFault, direction: Direction) -> None:
         """The pipe is over, and its links are about to close: what has struck says so now, or never."""
         at, passed = armed.at or 0, direction.passed
         if not armed.proved and not isinstance(state.planned.fault, Stall | Cut) and passed is not None and passed > at:
@@ -230,11 +230,11 @@ class PipeFaults:
         await armed.strike.heal()
 
 
-def _on(state: State, pipe: Pipe) -> bool:
+def _on(state: FaultState, pipe: StdioSession) -> bool:
     return state.planned.link == f"ipc:{pipe.name}"
 
 
-def _must_stand(state: State) -> bool:
+def _must_stand(state: FaultState) -> bool:
     """Whether the harm begins as soon as it is armed, so that the pipe must stand at the byte itself."""
     fault = state.planned.fault
     return isinstance(fault, WireFault) and (

@@ -10,7 +10,7 @@ import psutil
 from wedgehog.harness.faults.process_fault import Whom
 
 
-class Victims(Protocol):
+class ProcessTargets(Protocol):
     """The processes of an agent, as they are aimed at."""
 
     def find(self, whom: Whom, token: str) -> Iterable[psutil.Process]:
@@ -27,7 +27,7 @@ class Victims(Protocol):
         ...
 
 
-class Sessions(Protocol):
+class SessionFileTargets(Protocol):
     """The agent's session files."""
 
     def look(self) -> Hashable:
@@ -39,7 +39,7 @@ class Sessions(Protocol):
         ...
 
 
-class Nobody:
+class NoTargets:
     """Where there is no agent that could be hit."""
 
     leaders: frozenset[int] = frozenset()

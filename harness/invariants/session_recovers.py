@@ -6,7 +6,7 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, too_late
 from wedgehog.harness.record.event import SessionPlanted
 from wedgehog.harness.record.history import History, Turn
-from wedgehog.harness.record.late_answer import Fate, after_the_harm, fate_of, told
+from wedgehog.harness.record.late_answer import MessageOutcome, after_the_harm, message_outcome, told
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
@@ -23,7 +23,7 @@ def session_recovers(history: History) -> Verdict:
     recoveries = [turn for turn in history.turns if turn.recovery]
     if not recoveries:
         return nothing("no message was sent after healing")
-    fates = [fate_of(turn, history) for turn in (*after_the_harm(history), *recoveries)]
+    fates = [message_outcome(turn, history) for turn in (*after_the_harm(history), *recoveries)]
     found = _judge(history, recoveries, late=any(fate.unanswered for fate in fates))
     return replace(found, says="; ".join(part for part in (found.says + _context(history, fates), told(fates)) if part))
 
@@ -63,7 +63,7 @@ def _refused_for_pairing(turn: Turn) -> bool:
     return any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
 
 
-def _context(history: History, fates: list[Fate]) -> str:
+def _context(history: History, fates: list[MessageOutcome]) -> str:
     """What the first answered request after the harm still carried of the turns before."""
     turn = next((fate.turn for fate in fates if fate.kind == "answered"), None)
     if turn is None:

@@ -39,7 +39,7 @@ class WholeLink:
     """Every connection of the link, open or to come."""
 
 
-Spot = Downstream | Upstream | WholeLink
+Target = Downstream | Upstream | WholeLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class NetworkError(Exception):
     """Root of what can go wrong in a network.
 
     NetworkError
-    ├── LinkBusy              the fault can't be armed now without harm to another connection
+    ├── LinkBusyError              the fault can't be armed now without harm to another connection
     ├── NoServer              Toxiproxy was asked for and can't be had
     └── ToxiproxyError        the server's API
         ├── ToxiproxyGone     no answer: it was stopped, or it died
@@ -63,7 +63,7 @@ class NetworkError(Exception):
     """
 
 
-class LinkBusy(NetworkError):  # noqa: N818  the name is a sentence
+class LinkBusyError(NetworkError):
     """The fault can't be armed now without harm to another connection of the link."""
 
 
@@ -90,7 +90,7 @@ class Link(Protocol):
         would cut all others short, so those wait here until it has been reached.
         """
 
-    async def strike(self, fault: WireFault, spot: Spot) -> Strike:
+    async def strike(self, fault: WireFault, spot: Target) -> Strike:
         """Arm `fault`; when this returns it will hit the spot exactly.
 
         For `Downstream` the fake must be holding that connection: anywhere before the spot for faults with

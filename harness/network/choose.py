@@ -9,7 +9,7 @@ from typing import Literal
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
-from wedgehog.harness.network.toxiproxy.server import Located, NoServer, fetch, locate, start
+from wedgehog.harness.network.toxiproxy.server import Located, NoServerError, fetch, locate, start
 
 Mode = Literal["auto", "toxiproxy", "embedded"]
 
@@ -26,16 +26,16 @@ async def choose_network(
 ) -> AsyncIterator[Network]:
     """The network of that mode, with its server if it needs one; `env` is the server's environment (WEDGEHOG_RUN).
 
-    `auto` falls back to the embedded relay and says why in one line; `toxiproxy` raises NoServer instead.
+    `auto` falls back to the embedded relay and says why in one line; `toxiproxy` raises NoServerError instead.
     """
     async with contextlib.AsyncExitStack() as stack:
         network: Network | None = None
         if mode != "embedded":
             try:
                 network = await stack.enter_async_context(_toxiproxy(say, env, log))
-            except NoServer as error:
+            except NoServerError as error:
                 if mode == "toxiproxy":
-                    raise NoServer(f"{error}; {WHAT_TO_DO}") from error
+                    raise NoServerError(f"{error}; {WHAT_TO_DO}") from error
                 say(f"network: embedded relay, because there is no Toxiproxy ({error})")
         if network is None:
             network = await stack.enter_async_context(EmbeddedNetwork())
@@ -48,7 +48,7 @@ async def _toxiproxy(
 ) -> AsyncIterator[ToxiproxyNetwork]:
     found = await asyncio.to_thread(_have, say)
     if found.path is None:
-        raise NoServer("; ".join(found.tried))
+        raise NoServerError("; ".join(found.tried))
     async with start(found.path, env=env, log=log) as server, ToxiproxyNetwork(server.address) as network:
         yield network
 

@@ -8,39 +8,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wedgehog.harness.network.pipe import Pipe
-from wedgehog.harness.network.proxied_connection import Owner, Passage
+from wedgehog.harness.network.proxied_connection import ConnectionOwner, ProxiedConnection
 
 AGAIN_S = 0.02
 """So long those who waited behind a struck request wait on, for who wants to strike the next one too."""
 
 
 @dataclass(eq=False, slots=True)
-class Expected:
+class ExpectedRequest:
     """A strike that waits for its request; `chosen` hears which one it is, whose bytes have not passed yet."""
 
-    chosen: Callable[[Passage], None]
+    chosen: Callable[[ProxiedConnection], None]
 
 
-class Door:
+class ConnectionGate:
     """The open connections of one listening port, and which of them have to wait."""
 
-    def __init__(self, owner: Owner, *, everybody: bool) -> None:
+    def __init__(self, owner: ConnectionOwner, *, everybody: bool) -> None:
         """Open; where `everybody` waits behind a chosen request, those wait too that have sent some before."""
-        self.passages: set[Passage] = set()
+        self.passages: set[ProxiedConnection] = set()
         self._owner = owner
         self._everybody = everybody
-        self._expected: list[Expected] = []
-        self._struck: Expected | None = None
+        self._expected: list[ExpectedRequest] = []
+        self._struck: ExpectedRequest | None = None
 
-    def expect(self, chosen: Callable[[Passage], None]) -> Expected:
+    def expect(self, chosen: Callable[[ProxiedConnection], None]) -> ExpectedRequest:
         """Have the next new connection that brings bytes chosen; say `done` in any case."""
-        expected = Expected(chosen)
+        expected = ExpectedRequest(chosen)
         self._expected.append(expected)
         for passage in self.passages:
             passage.up.held = passage.up.held or _is_new(passage)
         return expected
 
-    def done(self, expected: Expected) -> None:
+    def done(self, expected: ExpectedRequest) -> None:
         """This strike is through, or not wanted any more: who waits only for it goes on."""
         if expected in self._expected:
             self._expected.remove(expected)
@@ -52,9 +52,9 @@ class Door:
             if self._expected and _is_new(passage):
                 self.look(passage, passage.up)
             else:
-                let(passage)
+                let_through(passage)
 
-    def look(self, passage: Passage, pipe: Pipe) -> None:
+    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
         """Something came: is it what is waited for?"""
         if self._struck or not self._expected:
             return
@@ -64,9 +64,9 @@ class Door:
                 other.up.held = other.up.held or self._everybody
             self._struck.chosen(passage)
 
-    def enter(self) -> Passage:
+    def enter(self) -> ProxiedConnection:
         """A new connection."""
-        passage = Passage(self._owner)
+        passage = ProxiedConnection(self._owner)
         passage.up.held = bool(self._expected or self._struck)
         self.passages.add(passage)
         return passage
@@ -77,11 +77,11 @@ class Door:
             passage.abort()
 
 
-def let(passage: Passage) -> None:
+def let_through(passage: ProxiedConnection) -> None:
     """This one may go on."""
     passage.up.held = False
     passage.client.pump()
 
 
-def _is_new(passage: Passage) -> bool:
+def _is_new(passage: ProxiedConnection) -> bool:
     return passage.up.carried == 0

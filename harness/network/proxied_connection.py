@@ -20,28 +20,28 @@ RESET = struct.pack("ii", 1, 0)
 HIGH_WATER = 1 << 20
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """Who runs passages: it says where they lead, and hears what has passed and that they are over."""
 
     upstream: Address
     tells_resets: bool
     """Whether an RST on one side is one on the other; else it is a FIN there, as through Toxiproxy."""
 
-    def look(self, passage: "Passage", pipe: Pipe) -> None:
+    def look(self, passage: "ProxiedConnection", pipe: Pipe) -> None:
         """All that a pipe has let pass has been handed to the kernel."""
 
-    def ended(self, passage: "Passage") -> None:
+    def ended(self, passage: "ProxiedConnection") -> None:
         """Both sockets are gone."""
 
 
-class Leg(asyncio.Protocol):
+class Endpoint(asyncio.Protocol):
     """One socket of a passage; what it reads goes into `pipe`, whose far end is `other`."""
 
-    def __init__(self, passage: "Passage", pipe: Pipe) -> None:
+    def __init__(self, passage: "ProxiedConnection", pipe: Pipe) -> None:
         """A leg without a socket yet."""
         self.passage = passage
         self.pipe = pipe
-        self.other: Leg | None = None
+        self.other: Endpoint | None = None
         self.transport: asyncio.Transport | None = None
         self.ended = False
         self._alarm: asyncio.TimerHandle | None = None
@@ -149,14 +149,14 @@ class Leg(asyncio.Protocol):
             self.transport.pause_reading()
 
 
-class Passage:
+class ProxiedConnection:
     """One connection through the relay: the agent's leg, the fake's leg, and a pipe each way."""
 
-    def __init__(self, owner: "Owner") -> None:
+    def __init__(self, owner: "ConnectionOwner") -> None:
         """Not connected to the upstream yet."""
         self.owner = owner
         self.up, self.down = Pipe(), Pipe()
-        self.client, self.server = Leg(self, self.up), Leg(self, self.down)
+        self.client, self.server = Endpoint(self, self.up), Endpoint(self, self.down)
         self.peer: Address | None = None
         self._open = 2
         self._connecting: asyncio.Task[None] | None = None
@@ -165,7 +165,7 @@ class Passage:
         """The event loop's clock: all that happens here happens in one loop."""
         return asyncio.get_running_loop().time()
 
-    def accept(self) -> Leg:
+    def accept(self) -> Endpoint:
         """The protocol of a connection that an agent has just made."""
         self._connecting = asyncio.get_running_loop().create_task(self.connect())
         return self.client

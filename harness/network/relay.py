@@ -17,18 +17,18 @@ from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
-    LinkBusy,
+    LinkBusyError,
     NetworkError,
     Proof,
-    Spot,
+    Target,
     Upstream,
     WholeLink,
 )
-from wedgehog.harness.network.connection_gate import AGAIN_S, Door, Expected, let
+from wedgehog.harness.network.connection_gate import AGAIN_S, ConnectionGate, ExpectedRequest, let_through
 from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.network.proxied_connection import Leg, Passage
+from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 
 @dataclass(eq=False, slots=True)
@@ -37,10 +37,10 @@ class RelayStrike:
 
     link: "RelayLink"
     fault: WireFault
-    spot: Spot
+    spot: Target
     hit: "asyncio.Future[Proof]"
-    passage: Passage | None = None
-    expected: Expected | None = None
+    passage: ProxiedConnection | None = None
+    expected: ExpectedRequest | None = None
     """Its place at the door, where it is about a request."""
     healed: bool = False
 
@@ -80,13 +80,13 @@ class RelayLink:
         """Closed; `listen` opens it at `address` (port 0: a free one)."""
         self.name, self.upstream = name, upstream
         self.address = address
-        self._door = Door(self, everybody=False)
+        self._door = ConnectionGate(self, everybody=False)
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
         self._strikes: list[RelayStrike] = []
 
     @property
-    def passages(self) -> set[Passage]:
+    def passages(self) -> set[ProxiedConnection]:
         """Its open connections."""
         return self._door.passages
 
@@ -102,7 +102,7 @@ class RelayLink:
     async def admit(self, conn: Address, carried: int) -> None:
         """Each connection has a pipe of its own: nobody waits for anybody."""
 
-    async def strike(self, fault: WireFault, spot: Spot) -> RelayStrike:
+    async def strike(self, fault: WireFault, spot: Target) -> RelayStrike:
         """Arm the fault on the pipes that the spot names."""
         strike = RelayStrike(self, fault, spot, asyncio.get_running_loop().create_future())
         self._strikes.append(strike)
@@ -112,7 +112,7 @@ class RelayLink:
             await self._arm(strike)
         return strike
 
-    def look(self, passage: Passage, pipe: Pipe) -> None:
+    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
         """See whether a request has come that is to be struck, or what has just passed proves a strike."""
         self._door.look(passage, pipe)
         for strike in self._strikes:
@@ -123,7 +123,7 @@ class RelayLink:
             elif strike.fault.armed == "at_spot" and pipe.carried > _from(strike):
                 strike.prove(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass")
 
-    def ended(self, passage: Passage) -> None:
+    def ended(self, passage: ProxiedConnection) -> None:
         """A passage is history, and what was armed on it can't strike any more."""
         self._door.passages.discard(passage)
         self._strikes = [strike for strike in self._strikes if strike.passage is not passage]
@@ -150,20 +150,20 @@ class RelayLink:
         self._door.shut()
         await asyncio.sleep(0)
 
-    def _accept(self) -> Leg:
+    def _accept(self) -> Endpoint:
         passage = self._door.enter()
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not isinstance(strike.fault, Refuse | Down):
                 strike.fault.on_pipe(passage.down, 0)
         return passage.accept()
 
-    def _meet(self, strike: RelayStrike, passage: Passage) -> None:
+    def _meet(self, strike: RelayStrike, passage: ProxiedConnection) -> None:
         """Strike this connection's request; who came behind it waits for the next strike a while."""
         strike.passage = passage
         strike.fault.on_pipe(passage.up, _from(strike))
         if strike.expected:
             asyncio.get_running_loop().call_later(AGAIN_S, self._door.done, strike.expected)
-        let(passage)
+        let_through(passage)
 
     async def _arm(self, strike: RelayStrike) -> None:
         match strike.spot:
@@ -176,13 +176,13 @@ class RelayLink:
             case _:
                 strike.expected = self._door.expect(functools.partial(self._meet, strike))
 
-    async def _passage(self, conn: Address) -> Passage:
+    async def _passage(self, conn: Address) -> ProxiedConnection:
         """The passage that the fake knows as `conn`; the fake may have accepted it before we know that it did."""
         for passage in list(self.passages):
             await passage.connected()
             if passage.peer == conn:
                 return passage
-        raise LinkBusy(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
+        raise LinkBusyError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
 
     async def _shut(self, strike: RelayStrike) -> None:
         """Close the port for real, keep its number, end what is open, and knock."""
@@ -200,7 +200,7 @@ class RelayLink:
             self._server = None
 
 
-def _touches(strike: RelayStrike, passage: Passage, pipe: Pipe) -> bool:
+def _touches(strike: RelayStrike, passage: ProxiedConnection, pipe: Pipe) -> bool:
     upwards = isinstance(strike.spot, Upstream)
     mine = isinstance(strike.spot, WholeLink) or strike.passage is passage
     return mine and pipe is (passage.up if upwards else passage.down)

@@ -26,7 +26,7 @@ BYTES_RECEIVED, NOT_SENT, BYTES_SENT, INFO_SIZE = 128, 144, 200, 216
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class SocketCount:
     """One socket: data bytes sent (no repeats), received (a FIN counts as one), and what waits in its queues."""
 
     local: Address
@@ -50,7 +50,7 @@ class Count:
         return self.state in (FIN_WAIT_1, FIN_WAIT_2)
 
 
-class KernelCounts:
+class TcpDiag:
     """A view of this machine's TCP sockets over IPv4."""
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class KernelCounts:
             return view
         return None
 
-    def sockets(self, local_port: int = 0, remote_port: int = 0) -> list[Count]:
+    def sockets(self, local_port: int = 0, remote_port: int = 0) -> list[SocketCount]:
         """Living sockets with that local or remote port."""
         ports = struct.pack("!HH", local_port, remote_port)
         body = REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, INFO_REQUESTED, LIVING) + ports + bytes(44)
         self._ask.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, DUMP, 1, 0) + body)
-        found: list[Count] = []
+        found: list[SocketCount] = []
         while True:
             for kind, payload in _messages(self._ask.recv(1 << 18)):
                 if kind == ERROR:
@@ -97,7 +97,7 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += (size + 3) & ~3
 
 
-def _count(message: bytes) -> Count | None:
+def _count(message: bytes) -> SocketCount | None:
     info = _attribute(message[72:], INFO)
     if message[0] != socket.AF_INET or info is None or len(info) < INFO_SIZE:
         return None
@@ -108,7 +108,7 @@ def _count(message: bytes) -> Count | None:
     (unsent,) = struct.unpack_from("=I", info, NOT_SENT)
     sent, repeated = struct.unpack_from("=QQ", info, BYTES_SENT)
     ends = (socket.inet_ntoa(local), local_port), (socket.inet_ntoa(remote), remote_port)
-    return Count(*ends, message[1], cookie, sent - repeated, received, unsent, unacked, unread)
+    return SocketCount(*ends, message[1], cookie, sent - repeated, received, unsent, unacked, unread)
 
 
 def _attribute(data: bytes, wanted: int) -> bytes | None:

@@ -46,7 +46,7 @@ ONLY_SLOWS = ("latency", "drip")
 """Faults under which a request still arrives."""
 
 
-class Sink(Protocol):
+class EventSink(Protocol):
     """Where events go as they happen."""
 
     def write(self, event: Event) -> None:
@@ -255,7 +255,7 @@ class Turn:
 class History:
     """Facts of one run in the order in which they happened."""
 
-    def __init__(self, clock: Clock | None = None, sink: Sink | None = None, events: Iterable[Event] = ()) -> None:
+    def __init__(self, clock: Clock | None = None, sink: EventSink | None = None, events: Iterable[Event] = ()) -> None:
         """An empty record (or a finished one, with `events`); `sink` gets each event at once."""
         self._clock = clock
         self._sink = sink

@@ -8,17 +8,17 @@ from wedgehog.harness.record.event import AgentKilled, FaultFired
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 
-FateKind = Literal["answered", "told", "late", "kept", "lost", "owed nothing"]
+MessageOutcomeKind = Literal["answered", "told", "late", "kept", "lost", "owed nothing"]
 """`told`: its user saw an error, or what passed for an answer; `late`: answered after its own turn was over; `kept`:
 never answered, though a later request carries it; `lost`: not even that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class MessageOutcome:
     """What became of one message; `where`: the turn in which a late answer came, if it came in one."""
 
     turn: Turn
-    kind: FateKind
+    kind: MessageOutcomeKind
     where: Turn | None = None
 
     @property
@@ -33,22 +33,22 @@ class Fate:
         return f"{self.turn} {'lost' if self.kind == 'lost' else 'never answered, though still in the conversation'}"
 
 
-def fate_of(turn: Turn, history: History) -> Fate:
+def message_outcome(turn: Turn, history: History) -> MessageOutcome:
     """What became of the message of `turn`."""
     kind = outcome_of(turn, history).kind
     if turn.stimulus is None or turn.stimulus.stimulus == "wake_up" or kind in OWES_NOTHING:
-        return Fate(turn, "owed nothing")
+        return MessageOutcome(turn, "owed nothing")
     if kind == "answered":
-        return Fate(turn, "answered")
+        return MessageOutcome(turn, "answered")
     if kind not in ("silent", "hidden"):
-        return Fate(turn, "told")
+        return MessageOutcome(turn, "told")
     elsewhere = next((other for other in history.turns if other is not turn and _answers(turn, other)), None)
     if elsewhere is not None:
-        return Fate(turn, "late", elsewhere)
+        return MessageOutcome(turn, "late", elsewhere)
     if any(_answered_after(turn, call) for call in turn.main_calls):
-        return Fate(turn, "late")
+        return MessageOutcome(turn, "late")
     carried = any(turn.number in call.arrived.turns_seen for call in _after(turn, history))
-    return Fate(turn, "kept" if carried else "lost")
+    return MessageOutcome(turn, "kept" if carried else "lost")
 
 
 OWES_NOTHING = ("stopped by its user", "killed", "unfinished")
@@ -62,7 +62,7 @@ def after_the_harm(history: History) -> tuple[Turn, ...]:
     return tuple(t for t in history.turns if not t.recovery and t.stimulus is not None and t.stimulus.id > harm)
 
 
-def told(fates: Sequence[Fate]) -> str:
+def told(fates: Sequence[MessageOutcome]) -> str:
     """Of the unanswered ones among `fates`, what became of each; empty where all were answered."""
     unanswered = [fate for fate in fates if fate.unanswered]
     if not unanswered:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from wedgehog.harness.agents.base import Blow, Place, Session
+from wedgehog.harness.agents.base import AgentContext, DeliveredSignal, Session
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import files_like, session_patterns
 from wedgehog.harness.faults.process_fault import Whom
@@ -48,7 +48,7 @@ class AgentAim:
     def struck(self, number: signal.Signals, grace_s: float) -> None:
         """Tell every session whose process it was."""
         for session in self.sessions:
-            session.struck(Blow(number, self.clock.now() + grace_s))
+            session.struck(DeliveredSignal(number, self.clock.now() + grace_s))
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
         """The youngest shell that was given the scripted command, wherever it ran away to, and all below it."""
@@ -70,7 +70,7 @@ class SessionWatch:
     """The session files of a run's agent."""
 
     spec: AgentSpec
-    place: Place
+    place: AgentContext
     history: History
     salt: str
     """With which the tokens begin that scripted commands print."""
@@ -119,7 +119,7 @@ class SessionWatch:
         )
 
 
-def name_of(file: Path, place: Place) -> Path:
+def name_of(file: Path, place: AgentContext) -> Path:
     """A file's path from the run's own folder, wherever it is for us; its bare name where it is not in it."""
     home = place.home.parent
     for folder in (home, place.outside(place.home).parent):

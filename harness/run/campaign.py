@@ -27,7 +27,7 @@ from wedgehog.harness.run.plugins import plugin_words
 from wedgehog.harness.run.runner import Job, run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import keep_inputs
-from wedgehog.harness.sandbox import RUN_VARIABLE, Warden, carrying, end_all
+from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all
 from wedgehog.harness.scenario.model import expected_words
 
 UNCLEAR = 3
@@ -96,7 +96,7 @@ class Campaign:
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncIterator[Network]:
         """The network, and a warden over everything that is started meanwhile."""
-        with _scratch(self.mark) as self._folder, Warden(self.mark, self._folder):
+        with _scratch(self.mark) as self._folder, WatchdogProcess(self.mark, self._folder):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"

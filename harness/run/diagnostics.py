@@ -24,7 +24,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import AgentKilled, BeaconSeen, HangSeen
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.sandbox.peers import Peer, peers_of
-from wedgehog.harness.sandbox.process_info import Portrait, environment, portraits, tree_of
+from wedgehog.harness.sandbox.process_info import ProcessInfo, environment, process_infos, tree_of
 from wedgehog.harness.sandbox.stacks import (
     NodeReport,
     Stacks,
@@ -43,10 +43,10 @@ BUSY_SHARE = 0.5
 
 
 @dataclass(slots=True)
-class Sight:
+class Diagnosis:
     """All that was seen; what could not be seen stays empty."""
 
-    processes: list[Portrait] = field(default_factory=list)
+    processes: list[ProcessInfo] = field(default_factory=list)
     peers: list[Peer] = field(default_factory=list)
     stacks: list[Stacks] = field(default_factory=list)
     node_reports: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Forensics:
+class Diagnostics:
     """Looks at the agent of one run."""
 
     mark: str
@@ -71,7 +71,7 @@ class Forensics:
 
     async def at(self, turn: int) -> None:
         """Look, and record what was seen."""
-        sight = Sight()
+        sight = Diagnosis()
         try:
             async with asyncio.timeout(WITHIN_S):
                 await self._look(sight)
@@ -88,18 +88,18 @@ class Forensics:
             (self.folder / file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         self.history.add(HangSeen(turn=turn, says=says, file=file))
 
-    async def _look(self, sight: Sight) -> None:
+    async def _look(self, sight: Diagnosis) -> None:
         await _in_a_thread_of_its_own(lambda: self._from_outside(sight))
         await self._inside(sight)
 
-    def _from_outside(self, sight: Sight) -> None:
+    def _from_outside(self, sight: Diagnosis) -> None:
         found = [one for one in tree_of(self.mark, self.leaders()) if one.status() != psutil.STATUS_ZOMBIE]
-        sight.processes = portraits(found, self.clock.wall().timestamp())
+        sight.processes = process_infos(found, self.clock.wall().timestamp())
         sight.peers = peers_of(found, self.links, self.hosts)
         asks = {one.pid: reports_on(one, environment(process)) for one, process in _pairs(sight.processes, found)}
         sight.node_asks = {pid: ask for pid, ask in asks.items() if ask is not None}
 
-    async def _inside(self, sight: Sight) -> None:
+    async def _inside(self, sight: Diagnosis) -> None:
         python = [one.pid for one in sight.processes if one.is_python][:MOST_STACKS]
         node = list(sight.node_asks.items())[:MOST_STACKS]
         stacks = asyncio.gather(*(python_stacks(pid, STACKS_S) for pid in python))
@@ -110,13 +110,15 @@ class Forensics:
             if report:
                 sight.node_reports[str(stack.pid)] = report
 
-    def _record(self, sight: Sight, turn: int, says: str) -> dict[str, Any]:
+    def _record(self, sight: Diagnosis, turn: int, says: str) -> dict[str, Any]:
         last = self.history.events[-1].as_json() if self.history.events else None
         seen = {name: value for name, value in asdict(sight).items() if name != "node_asks"}
         return {"turn": turn, "at_s": round(self.clock.now(), 3), "says": says, "last_event": last, **seen}
 
 
-def _pairs(seen: Iterable[Portrait], found: Iterable[psutil.Process]) -> Iterable[tuple[Portrait, psutil.Process]]:
+def _pairs(
+    seen: Iterable[ProcessInfo], found: Iterable[psutil.Process]
+) -> Iterable[tuple[ProcessInfo, psutil.Process]]:
     by_pid = {process.pid: process for process in found}
     return ((one, by_pid[one.pid]) for one in seen)
 
@@ -133,7 +135,7 @@ async def _in_a_thread_of_its_own(work: Callable[[], None]) -> None:
 # ---- in one sentence
 
 
-def sentence(history: History, sight: Sight, turn: int, now_s: float) -> str:
+def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
     """What it waited for, as far as it can be told: an open call, a tool, a connection, or nothing that we know of.
 
     "it waited for the reply to call 2 on llm, open since 61 s; thread MainThread in agent.py:41 recv"
@@ -152,7 +154,7 @@ def sentence(history: History, sight: Sight, turn: int, now_s: float) -> str:
     return what if where is None else f"{what}; {where}"
 
 
-def _call(history: History, sight: Sight, turn: int, now_s: float) -> str:
+def _call(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
     waiting = [call for call in history.calls if _is_open(call)]
     if sight.processes and not any(peer.link == "llm" for peer in sight.peers):
         return ""  # it has left those calls behind
@@ -184,7 +186,7 @@ def _tool(history: History, now_s: float) -> str:
     return f"it waited for tool call {last.token}{names.get(last.token, '')}, {how} {_seconds(now_s - last.at_s)}"
 
 
-def _busy(sight: Sight) -> str:
+def _busy(sight: Diagnosis) -> str:
     for one in sight.processes:
         if one.state == psutil.STATUS_RUNNING and one.cpu_s > BUSY_SHARE * one.age_s > 0:
             return (
@@ -193,7 +195,7 @@ def _busy(sight: Sight) -> str:
     return ""
 
 
-def _connection(sight: Sight) -> str:
+def _connection(sight: Diagnosis) -> str:
     """A link of ours first; an open connection to the model without an open call is one that is kept alive."""
     known = [peer for peer in sight.peers if peer.link not in ("", "llm", "channel")]
     others = [peer for peer in sight.peers if not peer.link and peer.state in ("ESTABLISHED", "SYN_SENT")]
@@ -202,7 +204,7 @@ def _connection(sight: Sight) -> str:
     return f"no call was open; it held a connection to {others[0].name}" if others else ""
 
 
-def _on_its_way(history: History, sight: Sight, turn: int) -> str:
+def _on_its_way(history: History, sight: Diagnosis, turn: int) -> str:
     """What is sent there, and held on its way, no call tells of."""
     asked = any(call.arrived.turn == turn for call in history.calls)
     held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
@@ -211,13 +213,13 @@ def _on_its_way(history: History, sight: Sight, turn: int) -> str:
     return "it held a connection to the model, and no request of this turn has come through"
 
 
-def _child(sight: Sight) -> str:
+def _child(sight: Diagnosis) -> str:
     leader = sight.processes[0].pid if sight.processes else 0
     below = [one for one in sight.processes if one.parent == leader]
     return f"no call was open; its process {_command(below[0])} still ran" if below else ""
 
 
-def _nothing(history: History, sight: Sight, turn: int) -> str:
+def _nothing(history: History, sight: Diagnosis, turn: int) -> str:
     calls = [call for call in history.calls if call.arrived.turn == turn]
     if not sight.processes:
         return "none of its processes could be seen"
@@ -233,7 +235,7 @@ def _ended(call: Call) -> str:
     return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'nobody knows how'}"
 
 
-def _command(one: Portrait) -> str:
+def _command(one: ProcessInfo) -> str:
     words = [Path(one.argv[0]).name, *one.argv[1:]] if one.argv else [Path(one.executable).name]
     line = " ".join(" ".join(words).split())
     return f"`{line if len(line) <= 60 else line[:59] + '…'}`"

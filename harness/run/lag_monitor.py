@@ -9,7 +9,7 @@ from wedgehog.harness.record.clock import Clock
 BEAT_S = 0.05
 
 
-class Watchdog:
+class LagMonitor:
     """Measures the worst lag while it is open. An async context manager."""
 
     def __init__(self, clock: Clock) -> None:

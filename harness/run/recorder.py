@@ -1,7 +1,7 @@
 """What the fake provider saw, into the history: facts of bytes and calls become events of turns and steps.
 
-How much of a reply was *delivered* is the network's to say: the recorder asks `Harm` (the nemesis) whether a fault
-lets only a part of a reply through, and writes the end of such a reply when that has been decided.
+How much of a reply was *delivered* is the network's to say: the recorder asks `ReplyLimits` (the injector) whether a
+fault lets only a part of a reply through, and writes the end of such a reply when that has been decided.
 """
 
 import contextlib
@@ -15,9 +15,9 @@ from typing import Literal, Protocol
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.usage import output_tokens
-from wedgehog.harness.inject import Cut, How
+from wedgehog.harness.inject import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
     CallUnscripted,
@@ -32,14 +32,14 @@ from wedgehog.harness.record.event import (
 from wedgehog.harness.record.history import History
 
 
-class Harm(Protocol):
+class ReplyLimits(Protocol):
     """What the recorder asks the nemesis."""
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         """Hold a reply, and say where to ask again."""
         ...
 
-    def limits(self, call: int) -> How | None:
+    def limits(self, call: int) -> LimitKind | None:
         """How a fault lets only a part of this reply through, if it does (the end is told by `Recorder.delivered`)."""
         ...
 
@@ -67,7 +67,7 @@ class Harm(Protocol):
 class Placing(Protocol):
     """What the recorder asks the script."""
 
-    def place(self, call: int, conversation: Conversation) -> Place:
+    def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
         ...
 
@@ -84,7 +84,7 @@ class _Open:
     reply: Reply | None = None
     offers: tuple[tuple[str, str, bool], ...] = ()
     edited: tuple[str, ...] = ()
-    ended: fact.ReplyEnded | None = None
+    ended: fact.WriteEnded | None = None
     ended_s: float = -1.0
     written: bool = False
     whole: bool = False
@@ -95,7 +95,7 @@ class Recorder:
     """The fake provider's observer: records, and passes the gate on to the nemesis."""
 
     def __init__(
-        self, history: History, clock: Clock, placing: Placing, harm: Harm, keep_body: Callable[[bytes], str]
+        self, history: History, clock: Clock, placing: Placing, harm: ReplyLimits, keep_body: Callable[[bytes], str]
     ) -> None:
         """`keep_body` stores a request's body and returns its hash."""
         self._history, self._clock, self._placing, self._harm = history, clock, placing, harm
@@ -118,15 +118,15 @@ class Recorder:
         match seen:
             case fact.RequestSeen():
                 self._arrived(seen)
-            case fact.Refused() if seen.call not in self._unplaced:
+            case fact.RefusalSent() if seen.call not in self._unplaced:
                 self._refused(seen)
-            case fact.ReplyStarted() if seen.call not in self._unplaced:
+            case fact.WriteStarted() if seen.call not in self._unplaced:
                 self._calls[seen.call].edited, self._calls[seen.call].paid = seen.edited, True
                 self._harm.edited(seen.call, seen.edited)
                 self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens))
-            case fact.ReplyEnded() if seen.call not in self._unplaced:
+            case fact.WriteEnded() if seen.call not in self._unplaced:
                 self._ended(seen)
-            case fact.Unscripted():
+            case fact.RequestUnscripted():
                 self._history.add(CallUnscripted(call=seen.call, why=seen.why))
             case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
@@ -137,7 +137,7 @@ class Recorder:
         """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls."""
         self._calls[call].reply, self._calls[call].offers = reply, tuple(offers)
 
-    def delivered(self, call: int, cut: Cut | None) -> None:
+    def delivered(self, call: int, cut: PartialDelivery | None) -> None:
         """The network has decided: a struck reply passed up to `cut` only (None: it passed whole after all)."""
         open_ = self._calls[call]
         if open_.ended is not None:
@@ -158,7 +158,7 @@ class Recorder:
         self.requests += 1
         self.look()
         talk = seen.conversation
-        place = self._placing.place(seen.call, talk) if talk else Place(0, 0, 1, "unreadable")
+        place = self._placing.place(seen.call, talk) if talk else CallPosition(0, 0, 1, "unreadable")
         self._history.add(
             RequestArrived(
                 call=seen.call,
@@ -194,7 +194,7 @@ class Recorder:
             for r in message.tool_results
         )
 
-    def _refused(self, seen: fact.Refused) -> None:
+    def _refused(self, seen: fact.RefusalSent) -> None:
         wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         if not seen.enforced:
             return
@@ -213,17 +213,17 @@ class Recorder:
             )
         )
 
-    def _ended(self, seen: fact.ReplyEnded) -> None:
+    def _ended(self, seen: fact.WriteEnded) -> None:
         open_ = self._calls[seen.call]
         open_.ended, open_.ended_s = seen, self._clock.now()
         lost = seen.how == "hung_up" and self._harm.dropped(seen.call)
         if open_.paid and not self._harm.limits(seen.call):
-            self._write_end(seen.call, open_, Cut(seen.body_bytes, "cut") if lost else None)
+            self._write_end(seen.call, open_, PartialDelivery(seen.body_bytes, "cut") if lost else None)
         if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
         self._harm.ended(seen.call, open_.paid)
 
-    def _write_end(self, call: int, open_: _Open, cut: Cut | None) -> None:
+    def _write_end(self, call: int, open_: _Open, cut: PartialDelivery | None) -> None:
         ended = open_.ended
         if open_.written or ended is None:
             return
@@ -270,7 +270,7 @@ class Recorder:
 
 
 def _how(
-    ended: fact.ReplyEnded, cut: Cut | None, edited: Sequence[str]
+    ended: fact.WriteEnded, cut: PartialDelivery | None, edited: Sequence[str]
 ) -> Literal["complete", "hung up", "stalled", "cut", "ended early"]:
     if cut is not None:
         return "cut" if cut.how == "cut" else "stalled"
@@ -283,7 +283,7 @@ def _blocks(reply: Reply) -> list[Text | ToolCall]:
     return [item for item in reply.items if isinstance(item, Text | ToolCall)]
 
 
-def _in_all(reply: Reply, ended: fact.ReplyEnded) -> int:
+def _in_all(reply: Reply, ended: fact.WriteEnded) -> int:
     """The tokens of the whole reply; of one that was hung up on, only those until then were generated."""
     return max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
 

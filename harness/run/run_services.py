@@ -11,7 +11,7 @@ from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, NetworkError
 from wedgehog.harness.record.clock import Clock
@@ -20,14 +20,14 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.links import CHAT, HOST, STORE
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.services.beacon import Phase
+from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.chat import ChatService
 from wedgehog.harness.services.database import Database
-from wedgehog.harness.services.mcp.host import NoToolHost, ToolHost
+from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
 
 
-class RunTools:
+class RunServices:
     """What stands behind `tool:mcp`, `ipc:mcp`, `store:db` and `chat`. An async context manager.
 
     Links go to `upstreams`; when they are open, `connect` is told. A run without such tools has none of it.
@@ -37,7 +37,7 @@ class RunTools:
         self,
         scenario: Scenario,
         agent: AgentSpec,
-        nemesis: Nemesis,
+        nemesis: Injector,
         history: History,
         positions: Positions,
         clock: Clock,
@@ -85,7 +85,7 @@ class RunTools:
                 )
         except BaseException as wrong:
             await self._stack.aclose()
-            if isinstance(wrong, NoToolHost):
+            if isinstance(wrong, NoToolHostError):
                 raise AgentError(str(wrong)) from None
             raise
         return self
@@ -147,7 +147,7 @@ class RunTools:
         if not self._history.sealed:
             self._history.add(ToolAsked(tool=tool, token=token, server=server))
 
-    async def beacon(self, token: str, phase: Phase, exit_code: int | None) -> None:
+    async def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> None:
         """A call to the tool host has started, or is done; return when what that sets off at once has been done."""
         if self._history.sealed:
             return

@@ -14,9 +14,9 @@ from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import MainShape, Positions
 from wedgehog.fake_llm.script.roles import find_named, find_shell
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
-from wedgehog.harness.agents.base import AgentError, Place, Session, open_agent
+from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
@@ -34,21 +34,21 @@ from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.agent_targets import AgentAim, SessionWatch
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control, shape_in
-from wedgehog.harness.run.diagnostics import Forensics
-from wedgehog.harness.run.lag_monitor import Watchdog
+from wedgehog.harness.run.diagnostics import Diagnostics
+from wedgehog.harness.run.lag_monitor import LagMonitor
 from wedgehog.harness.run.recorder import Recorder
-from wedgehog.harness.run.run_services import RunTools
-from wedgehog.harness.run.scripted_replies import Play
+from wedgehog.harness.run.run_services import RunServices
+from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.session_files import SessionFiles
-from wedgehog.harness.run.tokens import RunWords
-from wedgehog.harness.run.turn import Bounds, Message, NetworkBroke, TurnPlayer
+from wedgehog.harness.run.tokens import RunTokens
+from wedgehog.harness.run.turn import Bounds, NetworkBrokeError, TurnPlayer, UserMessage
 from wedgehog.harness.run.world import World, open_world
-from wedgehog.harness.sandbox.disk import NoDisk, SmallDisk
+from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
-from wedgehog.harness.sandbox.namespaces import NoNetwork
+from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.services import beacon
-from wedgehog.harness.stdio_proxy.session import PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer
 
 TURN_S = 120.0
 """The stock bound of a turn, where neither the spec nor the scenario names one."""
@@ -103,9 +103,9 @@ async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tupl
     facts: ControlFacts | None = None
     try:
         facts = await _Run(job, network, store, clock, history).play()
-    except (AgentError, NetworkError, NoDisk, NoNetwork) as wrong:
+    except (AgentError, NetworkError, NoDiskError, NoNetworkError) as wrong:
         history.add(Trouble(what=str(wrong)))
-    except NetworkBroke:
+    except NetworkBrokeError:
         pass
     except Exception as wrong:  # whatever we die of is an error of ours, and other runs go on
         history.add(Trouble(what=f"the harness itself failed: {type(wrong).__name__}: {wrong}"))
@@ -121,22 +121,22 @@ class _Run:
 
     def __init__(self, job: Job, network: Network, store: RunStore, clock: Clock, history: History) -> None:
         self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
-        self.words = RunWords(f"{job.seed} {job.scenario.name} {job.agent.name}")
+        self.words = RunTokens(f"{job.seed} {job.scenario.name} {job.agent.name}")
         self.plan = job.scenario.plan(job.time_scale)
         self.folder = Path(tempfile.mkdtemp(prefix="wedgehog-", dir=job.scratch))
         self.started_pid: int | None = None
         self.hosts: PrivateHosts | None = None
         self.beacon_file = self.folder / "cwd" / beacon.FILE_NAME
-        self.trail = beacon.Trail(self.beacon_file, self._beacon_seen)
-        self.nemesis = Nemesis(self.plan, {}, history, clock, job.scenario.messages(job.time_scale))
-        self.pipes = PipeServer(network, self.nemesis.pipes.resets, self.nemesis.pipes)
+        self.trail = beacon.BeaconFile(self.beacon_file, self._beacon_seen)
+        self.nemesis = Injector(self.plan, {}, history, clock, job.scenario.messages(job.time_scale))
+        self.pipes = StdioServer(network, self.nemesis.pipes.resets, self.nemesis.pipes)
         self.positions = Positions(self.words.salt, shape_in(job.scenario, job.control) if job.control else None)
-        self.tools = RunTools(
+        self.tools = RunServices(
             job.scenario, job.agent, self.nemesis, history, self.positions, clock, job.time_scale
         ).place(self.folder, job.mark, store.folder / "tools.log")
         self.script = TurnScript(self.positions, self._turns(), beacon=self._with_beacon)
         self.script.nonce_per_call = job.control is None
-        self.play_script = Play(self.script, self.nemesis, clock)
+        self.play_script = ScriptedReplies(self.script, self.nemesis, clock)
         self.recorder = Recorder(history, clock, self.play_script, self.nemesis, store.keep_body)
         self.recorder.look = self.trail.look
         self.play_script.recorder = self.recorder
@@ -148,7 +148,7 @@ class _Run:
         self._frame()
         try:
             async with (
-                Watchdog(self.clock) as watchdog,
+                LagMonitor(self.clock) as watchdog,
                 self.pipes,
                 self.tools,
                 open_world(
@@ -177,7 +177,7 @@ class _Run:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
         return self._control_facts() if self.job.control is None else None
 
-    async def _with_agent(self, world: World, watchdog: Watchdog) -> None:
+    async def _with_agent(self, world: World, watchdog: LagMonitor) -> None:
         spec, place = self.job.agent, self._place(world)
         async with contextlib.AsyncExitStack() as stack:
             watchers = [asyncio.create_task(self.trail.watch(self.clock)), asyncio.create_task(self._watch_network())]
@@ -291,21 +291,21 @@ class _Run:
         well = (Reply((Text("All is well again. {nonce}"),)),)
         return scripted | {n: ScriptedTurn(well, self.words.nonce(n)) for n in (last + 1, last + 2)}
 
-    def _message(self, number: int, kind: StimulusKind, text: str) -> Message:
-        return Message(number, kind, text, self.words.marker(number), self.words.nonce(number))
+    def _message(self, number: int, kind: StimulusKind, text: str) -> UserMessage:
+        return UserMessage(number, kind, text, self.words.marker(number), self.words.nonce(number))
 
-    def _message_of(self, number: int) -> Message:
+    def _message_of(self, number: int) -> UserMessage:
         turn = self.job.scenario.turns[number - 1]
         return self._message(number, turn.stimulus, turn.text)
 
-    def _during(self, number: int) -> dict[int, Message]:
+    def _during(self, number: int) -> dict[int, UserMessage]:
         """Messages that are given while this turn, or one that is given while it is, is under way."""
         turns = enumerate(self.job.scenario.turns, start=1)
         direct = [n for n, turn in turns if turn.during is not None and turn.during.turn == number]
         return {n: self._message_of(n) for n in direct} | {m: it for n in direct for m, it in self._during(n).items()}
 
-    def _place(self, world: World) -> Place:
-        place = Place(
+    def _place(self, world: World) -> AgentContext:
+        place = AgentContext(
             folder=self.folder,
             llm_url=world.url("llm"),
             key=CANARY,
@@ -330,16 +330,16 @@ class _Run:
             place = replace(place, hosts=self.hosts)
         return place
 
-    def _take_aim(self, place: Place, session: Session) -> list[Session]:
+    def _take_aim(self, place: AgentContext, session: Session) -> list[Session]:
         """Faults on processes hit this agent, with whatever sessions are in the list."""
         aim = AgentAim(f"{self.job.mark}/agent", self.clock, [session])
         watch = SessionWatch(self.job.agent, place, self.history, self.words.salt, self.store.folder)
         self.nemesis.aim(aim, watch, max(KILL_GRACE_LEAST_S, KILL_GRACE_S / self.job.time_scale), place.disk)
         return aim.sessions
 
-    def _forensics(self, world: World, sessions: Sequence[Session]) -> Forensics:
+    def _forensics(self, world: World, sessions: Sequence[Session]) -> Diagnostics:
         """Who looks at an agent that is over its time."""
-        return Forensics(
+        return Diagnostics(
             f"{self.job.mark}/agent",
             lambda: [session.leader.pid for session in sessions if session.leader is not None],
             {name: link.address for name, link in world.links.items()},

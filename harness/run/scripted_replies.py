@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import MainShape, Place
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.position import CallPosition, MainShape
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import TurnScript, background_reply
 from wedgehog.harness.faults.reply_fault import Context
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.services.beacon import dotted
 
 
 @dataclass
-class Play:
+class ScriptedReplies:
     """A `Script` for the fake provider and the `Placing` of the recorder, for one run."""
 
     script: TurnScript
-    nemesis: Nemesis
+    nemesis: Injector
     clock: Clock
     recorder: Recorder | None = None
     shapes: dict[int, MainShape] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Play:
     offered: Callable[[ToolCall], None] = lambda call: None
     """Told of every tool call that the model makes."""
 
-    def place(self, call: int, conversation: Conversation) -> Place:
+    def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request (asked by the recorder, once per request)."""
         known = call in self.shapes
         place = self.script.place(call, conversation)
@@ -61,7 +61,7 @@ class Play:
         words = self._words(place)
         altered = self.nemesis.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
-            raise Unscripted(_beyond(place, len(self.script.turns[place.turn].replies)))
+            raise UnscriptedError(_beyond(place, len(self.script.turns[place.turn].replies)))
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.nemesis.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply) and self.recorder is not None:
@@ -71,7 +71,7 @@ class Play:
                     self.offered(item)
         return answer
 
-    def _words(self, place: Place) -> Reply | None:
+    def _words(self, place: CallPosition) -> Reply | None:
         """The script's line; where it ends with tool calls, and when its turn is over, some last words end the loop."""
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
@@ -81,7 +81,7 @@ class Play:
             return Reply((Text("That is all. {nonce}"),))
         return None
 
-    def _context(self, place: Place, conversation: Conversation) -> Context:
+    def _context(self, place: CallPosition, conversation: Conversation) -> Context:
         turn = self.script.turns.get(place.turn)
         earlier = turn.replies[: place.step] if turn else ()
         calls = [item for reply in earlier for item in reply.items if isinstance(item, ToolCall)]
@@ -96,7 +96,7 @@ class Play:
             lead=self._lead(place),
         )
 
-    def _lead(self, place: Place) -> str:
+    def _lead(self, place: CallPosition) -> str:
         """What stands before the command of this step's first tool call, so that it leaves its trace."""
         if place.turn not in self.script.turns:
             return ""
@@ -118,5 +118,5 @@ def _offers(reply: Reply) -> Sequence[tuple[str, str, bool]]:
     return [(dotted(call.id.rpartition("a")[0]), call.name, call.raw_args is None) for call in calls]
 
 
-def _beyond(place: Place, written: int) -> str:
+def _beyond(place: CallPosition, written: int) -> str:
     return f"turn {place.turn} step {place.step}: the script has {written} replies for this turn"

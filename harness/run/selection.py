@@ -7,14 +7,14 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from wedgehog.harness.agents.known_runtimes import UnknownRuntime, ready
+from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
 from wedgehog.harness.invariants import InvariantError, accept, find
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenarios, load_scenario
 
 
-class BadUsage(Exception):  # noqa: N818  it names what is bad, for the person who typed it
+class UsageError(Exception):
     """What was asked for on the command line can't be done; one line."""
 
 
@@ -80,8 +80,8 @@ def select(wanted: Wanted) -> list[Entry]:
     """Every run that is asked for, scenario by scenario.
 
     Raises:
-        BadFile: a file that can't be read as what it should be.
-        BadUsage: an unknown name, or nothing to play.
+        BadFileError: a file that can't be read as what it should be.
+        UsageError: an unknown name, or nothing to play.
     """
     found = [load_scenario(path, check_invariant) for path in _paths(wanted)]
     if not wanted.scenarios and not wanted.everything:
@@ -89,11 +89,11 @@ def select(wanted: Wanted) -> list[Entry]:
         found = [file for file in found if first in file.scenario.tags]
     chosen = [file for file in found if _has_word(file, wanted.words)]
     if not chosen:
-        raise BadUsage(f"no scenario matches {wanted.words!r}" if wanted.words else "no scenario to play")
+        raise UsageError(f"no scenario matches {wanted.words!r}" if wanted.words else "no scenario to play")
     _unique(chosen)
     entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
     if not entries:
-        raise BadUsage("these scenarios expect nothing of any agent: name one with --agent SPEC")
+        raise UsageError("these scenarios expect nothing of any agent: name one with --agent SPEC")
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
 
 
@@ -120,7 +120,7 @@ def place_of(name: str) -> Path:
         return stock[name]
     near = get_close_matches(name, stock, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; stock incidents are {', '.join(stock_incidents())}"
-    raise BadUsage(f"no scenario file, folder or stock name {name!r}{hint}")
+    raise UsageError(f"no scenario file, folder or stock name {name!r}{hint}")
 
 
 def check_invariant(name: str, parameters: Mapping[str, object] | None) -> str:
@@ -143,7 +143,7 @@ def _unique(chosen: Sequence[ScenarioFile]) -> None:
     for file in chosen:
         other = seen.setdefault(file.scenario.name, file.path)
         if other != file.path:
-            raise BadFile(file.path, None, f"the name {file.scenario.name!r} is taken by {other}")
+            raise BadFileError(file.path, None, f"the name {file.scenario.name!r} is taken by {other}")
 
 
 def _each_once(entries: Sequence[Entry]) -> list[Entry]:
@@ -152,7 +152,7 @@ def _each_once(entries: Sequence[Entry]) -> list[Entry]:
     for entry in entries:
         other = found.setdefault((entry.scenario.name, entry.agent.name), entry).agent.path
         if other.resolve() != entry.agent.path.resolve():
-            raise BadFile(entry.agent.path, None, f"the name {entry.agent.name!r} is taken by {other}")
+            raise BadFileError(entry.agent.path, None, f"the name {entry.agent.name!r} is taken by {other}")
     return list(found.values())
 
 
@@ -183,7 +183,7 @@ def _all_known(file: ScenarioFile, names: set[str]) -> None:
         if names and name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise BadFile(file.path, None, f"expect: no agent of this incident is called {name!r}{hint}")
+            raise BadFileError(file.path, None, f"expect: no agent of this incident is called {name!r}{hint}")
 
 
 @cache
@@ -192,13 +192,13 @@ def _specs(folder: Path | None) -> tuple[AgentSpec, ...]:
 
 
 def named_agent(name: str) -> AgentSpec:
-    """The spec in a file, or a known runtime that is installed. Errors: BadFile, BadUsage."""
+    """The spec in a file, or a known runtime that is installed. Errors: BadFileError, UsageError."""
     path = Path(name)
     if path.exists() or path.suffix in (".yaml", ".yml"):
         return load_spec(path)
     if path.name != name:
-        raise BadUsage(f"no agent spec {name!r}: no such file")
+        raise UsageError(f"no agent spec {name!r}: no such file")
     try:
         return ready(name)
-    except UnknownRuntime as wrong:
-        raise BadUsage(f"no agent spec {name!r}: expected a YAML file or a known runtime; {wrong}") from None
+    except UnknownRuntimeError as wrong:
+        raise UsageError(f"no agent spec {name!r}: expected a YAML file or a known runtime; {wrong}") from None

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import plant, session_files
 from wedgehog.harness.record.event import SessionKept, SessionPlanted
@@ -17,7 +17,7 @@ class SessionFiles:
     """Of `agent` at `place`; planted ones lie in `beside`, copies go to `kept`."""
 
     agent: AgentSpec
-    place: Place
+    place: AgentContext
     history: History
     beside: Path
     kept: Path

@@ -12,7 +12,7 @@ from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_fol
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, for_others
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
 LISTED = ("tools", "refusals", "usual")
@@ -49,7 +49,7 @@ def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
     for folder in folders:
         try:
             judgements.append(judge_again(folder))
-        except (BadFile, OSError, ValueError) as wrong:
+        except (BadFileError, OSError, ValueError) as wrong:
             unread.append(str(wrong))
     return judgements, unread
 
@@ -59,7 +59,7 @@ def judge_again(folder: Path) -> Judgement:
 
     Raises:
         ValueError: it is no run folder; one sentence.
-        BadFile: its scenario or spec can't be read.
+        BadFileError: its scenario or spec can't be read.
     """
     stored = read_run(folder)
     if stored.judgement.skipped:
@@ -102,7 +102,7 @@ def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
     """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy.
 
     Raises:
-        BadFile: the spec can't be read.
+        BadFileError: the spec can't be read.
         ValueError: it has no such variant any more.
     """
     original = Path(str(inputs["agent_path"]))

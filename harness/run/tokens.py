@@ -3,7 +3,7 @@
 import random
 
 
-class RunWords:
+class RunTokens:
     """Drawn from a run's seed: the same words for the same seed, scenario and agent."""
 
     def __init__(self, seed: int | str) -> None:

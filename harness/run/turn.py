@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
-from wedgehog.harness.inject import Demand, Nemesis
+from wedgehog.harness.inject import Demand, Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
     AbortSent,
@@ -22,7 +22,7 @@ from wedgehog.harness.record.event import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.lag_monitor import Watchdog
+from wedgehog.harness.run.lag_monitor import LagMonitor
 
 TICK_S = 0.05
 AFTER_STOP_S = 2.0
@@ -36,12 +36,12 @@ async def nobody_looks(turn: int) -> None:
     """What an agent waits for is nobody's business."""
 
 
-class NetworkBroke(Exception):  # noqa: N818  it is what happened, and the history holds why
+class NetworkBrokeError(Exception):
     """The network failed in mid turn: the run stops here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class UserMessage:
     """What is said in a turn, and the words by which it and its answer are known again."""
 
     number: int
@@ -73,9 +73,9 @@ class TurnPlayer:
 
     session: Session
     history: History
-    nemesis: Nemesis
+    nemesis: Injector
     positions: Positions
-    watchdog: Watchdog
+    watchdog: LagMonitor
     clock: Clock
     bounds: Bounds
     stays: bool
@@ -91,11 +91,11 @@ class TurnPlayer:
     at_work: bool = False
     frozen_before_s: float = 0.0
 
-    async def play(self, message: Message, *, first: bool, during: Mapping[int, Message] | None = None) -> None:
+    async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Hand over one message, wait until its turn is over, heal; `during` it others, when the nemesis says so.
 
         Raises:
-            NetworkBroke: the harness's own network failed.
+            NetworkBrokeError: the harness's own network failed.
             AgentError: the agent cannot be run as its spec says.
         """
         self.positions.begin(message.number, message.marker)
@@ -118,7 +118,7 @@ class TurnPlayer:
             self.positions.end(message.number)
             await self.nemesis.after_turn(message.number)
 
-    async def _said(self, message: Message, first: bool, others: "_Others") -> Outcome:
+    async def _said(self, message: UserMessage, first: bool, others: "_Others") -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
         self.frozen_before_s = self.nemesis.frozen_s
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
@@ -160,7 +160,7 @@ class TurnPlayer:
             return
         if self.nemesis.broken.is_set():
             await self._end(saying, grace_s=0.5)
-            raise NetworkBroke
+            raise NetworkBrokeError
         if self._overdue(turn, given_s):
             await self.hung(turn)
             await self._end(saying)
@@ -229,7 +229,7 @@ class TurnPlayer:
 class _Others:
     """Messages that are given while a turn is under way; on the way out they are waited for, or ended with it."""
 
-    def __init__(self, player: TurnPlayer, messages: Mapping[int, Message]) -> None:
+    def __init__(self, player: TurnPlayer, messages: Mapping[int, UserMessage]) -> None:
         self._player, self._messages = player, messages
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -238,7 +238,7 @@ class _Others:
         if number in self._messages:
             self._tasks.append(asyncio.create_task(self._play(self._messages[number])))
 
-    async def _play(self, message: Message) -> None:
+    async def _play(self, message: UserMessage) -> None:
         session = self._player.session.beside()
         if session is None:
             return

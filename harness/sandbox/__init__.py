@@ -9,6 +9,16 @@ await tree.end()                       # tools that ran away from it too
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started, what_imports, what_runs
-from wedgehog.harness.sandbox.watchdog_process import Warden
+from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
-__all__ = ["RUN_VARIABLE", "Owned", "Started", "Tree", "Warden", "carrying", "end_all", "what_imports", "what_runs"]
+__all__ = [
+    "RUN_VARIABLE",
+    "Owned",
+    "Started",
+    "Tree",
+    "WatchdogProcess",
+    "carrying",
+    "end_all",
+    "what_imports",
+    "what_runs",
+]

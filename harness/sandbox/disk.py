@@ -25,7 +25,7 @@ PROGRAM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mounting.py
 WITHIN_S = 10.0
 
 
-class NoDisk(Exception):  # noqa: N818  it names what there is not
+class NoDiskError(Exception):
     """A small disk cannot be had; one line."""
 
 
@@ -38,7 +38,7 @@ class SmallDisk:
         self._process: asyncio.subprocess.Process | None = None
 
     async def open(self, mark: str) -> None:
-        """Make it; what lies in the folders is copied. Its keeper carries `mark`. Errors: NoDisk."""
+        """Make it; what lies in the folders is copied. Its keeper carries `mark`. Errors: NoDiskError."""
         self._process = await asyncio.create_subprocess_exec(
             *PROGRAM,
             "hold",
@@ -51,7 +51,7 @@ class SmallDisk:
             start_new_session=True,
         )
         if await self._heard() != READY:
-            raise NoDisk(f"no small disk can be made here: {why_no_disk() or 'it did not say why'}")
+            raise NoDiskError(f"no small disk can be made here: {why_no_disk() or 'it did not say why'}")
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
         """What to start, so that it becomes `command` on the disk; its pid, signals and exit code are the command's."""

@@ -25,7 +25,7 @@ WITHIN_S = 10.0
 Enter = Callable[[Sequence[str], Path], Sequence[str]]
 
 
-class NoNetwork(Exception):  # noqa: N818  it names what there is not
+class NoNetworkError(Exception):
     """A network of one's own cannot be had; one line."""
 
 
@@ -40,7 +40,7 @@ class PrivateNetwork:
         self._asking = asyncio.Lock()
 
     async def open(self, mark: str, enter: Enter = lambda argv, cwd: argv) -> None:
-        """Make it, on a disk that `enter` enters; its keeper carries `mark`. Errors: NoNetwork."""
+        """Make it, on a disk that `enter` enters; its keeper carries `mark`. Errors: NoNetworkError."""
         self._ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.settimeout(WITHIN_S)
         with its:
@@ -56,16 +56,16 @@ class PrivateNetwork:
         said, made = await self._received()
         _close_all(made)
         if said != READY:
-            raise NoNetwork(f"no network of its own can be made here: {why_no_network() or 'it did not say why'}")
+            raise NoNetworkError(f"no network of its own can be made here: {why_no_network() or 'it did not say why'}")
 
     async def socket(self, kind: Literal["stream", "datagram"], address: tuple[str, int]) -> socket.socket:
-        """A socket that is bound there (and listens), for whoever asked to close. Errors: NoNetwork."""
+        """A socket that is bound there (and listens), for whoever asked to close. Errors: NoNetworkError."""
         assert self._ours is not None  # noqa: S101  it is open
         async with self._asking:
             self._ours.send(f"{kind} {address[0]} {address[1]}".encode())
             said, made = await self._received()
         if said != DONE or len(made) != 1:
-            raise NoNetwork(said or "whoever keeps the agent's network is gone")
+            raise NoNetworkError(said or "whoever keeps the agent's network is gone")
         return socket.socket(fileno=made[0])
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:

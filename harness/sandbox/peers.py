@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.network.tcp_diag import KernelCounts
+from wedgehog.harness.network.tcp_diag import TcpDiag
 
 GONE = ("LISTEN", "TIME_WAIT", "CLOSE", "NONE")
 
@@ -43,7 +43,7 @@ def peers_of(
     `hosts`: the links by the addresses at which an agent with a network of its own finds them.
     """
     by_address = {address: name for name, address in links.items()} | dict(hosts or {})
-    view = KernelCounts.open()
+    view = TcpDiag.open()
     if view is None:
         return list(_peers(processes, by_address, {}))
     with closing(view), suppress(OSError):

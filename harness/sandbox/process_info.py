@@ -14,7 +14,7 @@ WORD_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Portrait:
+class ProcessInfo:
     """One process, as it was in one moment."""
 
     pid: int
@@ -47,16 +47,16 @@ def tree_of(mark: str, leaders: Iterable[int]) -> list[psutil.Process]:
     return list(found.values())
 
 
-def portraits(processes: Iterable[psutil.Process], now_s: float) -> list[Portrait]:
+def process_infos(processes: Iterable[psutil.Process], now_s: float) -> list[ProcessInfo]:
     """Those that can still be looked at; `now_s` is the time since the epoch."""
     return list(_portraits(processes, now_s))
 
 
-def _portraits(processes: Iterable[psutil.Process], now_s: float) -> Iterator[Portrait]:
+def _portraits(processes: Iterable[psutil.Process], now_s: float) -> Iterator[ProcessInfo]:
     for process in processes:
         with suppress(psutil.Error, OSError), process.oneshot():
             cpu = process.cpu_times()
-            yield Portrait(
+            yield ProcessInfo(
                 pid=process.pid,
                 parent=process.ppid(),
                 argv=tuple(word[:WORD_CHARS] for word in process.cmdline()),

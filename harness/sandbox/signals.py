@@ -89,7 +89,7 @@ def _stands(process: psutil.Process) -> bool:
     return True
 
 
-def bury(processes: Iterable[psutil.Process], *, but: Iterable[int]) -> None:
+def reap(processes: Iterable[psutil.Process], *, but: Iterable[int]) -> None:
     """Orphans among them were given to us, who are to wait for them; those in `but` somebody else waits for."""
     kept = set(but)
     for process in processes:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.sandbox.process_info import Portrait
+from wedgehog.harness.sandbox.process_info import ProcessInfo
 
 LANGUAGE = re.compile(r"^<|^node:|[/\\]lib[/\\]python[\d.]+[/\\](?!site-packages|dist-packages)")
 """Files of the language itself."""
@@ -34,7 +34,7 @@ PRIVATE = ("environmentVariables", "sharedObjects", "userLimits")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """One call under way."""
 
     function: str
@@ -52,7 +52,7 @@ class Thread:
     """One thread, its innermost call first."""
 
     name: str
-    frames: tuple[Frame, ...]
+    frames: tuple[StackFrame, ...]
 
     def __str__(self) -> str:
         """`thread MainThread in agent.py:41 recv`: the agent's own line, and what it called in the end."""
@@ -134,7 +134,7 @@ def _told(pid: int, out: bytes, err: bytes) -> Stacks:
 
 
 def _thread(told: Mapping[str, Any]) -> Thread:
-    frames = tuple(Frame(str(f["name"]), str(f["filename"]), int(f["line"])) for f in told["frames"])
+    frames = tuple(StackFrame(str(f["name"]), str(f["filename"]), int(f["line"])) for f in told["frames"])
     return Thread(str(told.get("thread_name") or told["thread_id"]), frames)
 
 
@@ -147,7 +147,7 @@ class NodeReport:
     name: str
 
 
-def reports_on(portrait: Portrait, environment: Mapping[str, str]) -> NodeReport | None:
+def reports_on(portrait: ProcessInfo, environment: Mapping[str, str]) -> NodeReport | None:
     """How this process is asked, if it was started so that it answers."""
     if not Path(portrait.executable).name.startswith("node"):
         return None
@@ -190,7 +190,7 @@ async def node_stacks(
 def _javascript(report: Mapping[str, Any]) -> Thread:
     lines = report.get("javascriptStack", {}).get("stack", [])
     found = (re.match(r"(?:at )?(.*?) ?\(?([^() ]+):(\d+):\d+\)?$", str(line).strip()) for line in lines)
-    frames = (Frame(match[1] or "<anonymous>", match[2], int(match[3])) for match in found if match)
+    frames = (StackFrame(match[1] or "<anonymous>", match[2], int(match[3])) for match in found if match)
     return Thread("main", tuple(frames))
 
 

@@ -32,7 +32,7 @@ def identity_of(folder: Path) -> tuple[int, int]:
     return seen.st_dev, seen.st_ino
 
 
-class Warden:
+class WatchdogProcess:
     """Watches over every process whose mark is `mark` or lies below it."""
 
     def __init__(self, mark: str, folder: Path | None = None) -> None:

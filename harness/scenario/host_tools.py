@@ -5,19 +5,19 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.scenario.document import BadValueError
 
 KINDS = ("string", "number", "integer", "boolean", "array", "object")
 NO_LESS_THAN_0 = Field(ge=0, allow_inf_nan=False)
 
 
-class _Words(BaseModel):
+class _HostModel(BaseModel):
     """Unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class HostTool(_Words):
+class HostTool(_HostModel):
     """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the story's."""
 
     says: str = ""
@@ -39,7 +39,7 @@ class HostTool(_Words):
                 continue
             if not isinstance(kind, str) or kind.removesuffix("?") not in KINDS:
                 expected = f"expected {', '.join(KINDS)} (with ? where it may be left out), or a JSON Schema"
-                raise BadValue(f"{name}: {expected}, found {kind!r}")
+                raise BadValueError(f"{name}: {expected}, found {kind!r}")
         return given
 
     @property
@@ -59,11 +59,11 @@ class HostTool(_Words):
 def _tool_name(name: str) -> str:
     """MCP and every provider take these names."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):
-        raise BadValue(f"a tool's name is a word of at most 48 letters, digits, _ and -, found {name!r}")
+        raise BadValueError(f"a tool's name is a word of at most 48 letters, digits, _ and -, found {name!r}")
     return name
 
 
-class HostStore(_Words):
+class HostStore(_HostModel):
     """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the story's."""
 
     latency_s: Annotated[float, NO_LESS_THAN_0] = 0.05
@@ -73,13 +73,13 @@ def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
     """The tools, if their names can be told from a shell's and from each other.
 
     Raises:
-        BadValue: a name that no provider takes, that means the agent's own shell, or that ends like another one.
+        BadValueError: a name that no provider takes, that means the agent's own shell, or that ends like another one.
     """
     for name in given:
         _tool_name(name)
         if name == "shell":
-            raise BadValue("`shell` means the agent's own shell: give the tool another name")
+            raise BadValueError("`shell` means the agent's own shell: give the tool another name")
         longer = next((other for other in given if other != name and other.endswith(name)), None)
         if longer is not None:
-            raise BadValue(f"{longer!r} ends in {name!r}, and a tool is known by how its name ends: rename one")
+            raise BadValueError(f"{longer!r} ends in {name!r}, and a tool is known by how its name ends: rename one")
     return given

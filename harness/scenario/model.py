@@ -21,14 +21,14 @@ from pydantic import (
 )
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
-from wedgehog.fake_llm.script.items import ReplyWords
+from wedgehog.fake_llm.script.items import ReplyConfig
 from wedgehog.harness.faults.actor.disk_full import DiskFull
 from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import Fault, parse_fault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.record.verdict import Status
-from wedgehog.harness.scenario.document import BadFile, BadValue, load
+from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE, misfit
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
@@ -42,13 +42,13 @@ ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
 """A `wedgehog-pipe --name NAME` of the agent's own."""
 
 
-class Words(BaseModel):
+class ScenarioModel(BaseModel):
     """A mapping in a file: unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class WakeUp(Words):
+class WakeUp(ScenarioModel):
     """The agent's own timer fires."""
 
     fires: PositiveInt = 1
@@ -57,7 +57,7 @@ class WakeUp(Words):
 def _beside(name: str) -> str:
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         here = f"planted/{PurePosixPath(name).name}"
-        raise BadValue(f"expected a file beside the scenario, such as {here}, found {name!r}")
+        raise BadValueError(f"expected a file beside the scenario, such as {here}, found {name!r}")
     return name
 
 
@@ -65,7 +65,7 @@ Beside = Annotated[str, AfterValidator(_beside)]
 """A file named by its path from the scenario's folder."""
 
 
-class TurnWords(Words):
+class TurnConfig(ScenarioModel):
     """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
 
     user: str | None = None
@@ -73,18 +73,18 @@ class TurnWords(Words):
     resume: str | None = None
     append: Beside | None = None
     """Lines that somebody appends to the session file before this turn."""
-    during: "AtWords | None" = None
+    during: "TriggerConfig | None" = None
     """Said while an earlier turn is under way, when that trigger of it is met."""
-    model: list[ReplyWords] = []
+    model: list[ReplyConfig] = []
 
     @model_validator(mode="after")
-    def _one_stimulus(self) -> "TurnWords":
+    def _one_stimulus(self) -> "TurnConfig":
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
-            raise BadValue("a turn has exactly one of user, wake_up and resume")
+            raise BadValueError("a turn has exactly one of user, wake_up and resume")
         if self.during is not None and self.append is not None:
-            raise BadValue("nobody appends to a session in the middle of a turn", "append")
+            raise BadValueError("nobody appends to a session in the middle of a turn", "append")
         if self.during is not None and self.during.phase in ("connect", "request"):
-            raise BadValue("a message is given at headers, body, middle, terminal or linger", "during", "phase")
+            raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
         return self
 
     @property
@@ -103,7 +103,7 @@ class TurnWords(Words):
         return tuple(words.reply() for words in self.model)
 
 
-class AtWords(Words):
+class TriggerConfig(ScenarioModel):
     """When a fault strikes."""
 
     turn: PositiveInt = 1
@@ -122,12 +122,12 @@ class AtWords(Words):
     on: Literal["main", "background"] = "main"
 
     @model_validator(mode="after")
-    def _one_spot(self) -> "AtWords":
+    def _one_spot(self) -> "TriggerConfig":
         if self.event is not None and self.byte is not None:
-            raise BadValue("a trigger has either event or byte", "byte")
+            raise BadValueError("a trigger has either event or byte", "byte")
         for spot in ("event", "byte", "phase", "tool"):
             if self.session is not None and getattr(self, spot) is not None:
-                raise BadValue(f"a trigger has either session or {spot}", spot)
+                raise BadValueError(f"a trigger has either session or {spot}", spot)
         return self
 
     def trigger(self) -> Trigger:
@@ -135,33 +135,33 @@ class AtWords(Words):
         return Trigger(**self.model_dump())
 
 
-class HealWords(Words):
+class HealConfig(ScenarioModel):
     """When the harm is taken away."""
 
     after_s: Annotated[float, NON_NEGATIVE]
 
 
-TurnWords.model_rebuild()
+TurnConfig.model_rebuild()
 
 
-class FaultWords(Words):
+class FaultConfig(ScenarioModel):
     """One line of the fault plan."""
 
     link: str = "llm"
-    at: AtWords = AtWords()
+    at: TriggerConfig = TriggerConfig()
     do: Any
     times: PositiveInt | Literal["always"] = 1
     sticks_to: Literal["call", "connection", "link"] = "call"
-    heal: HealWords | None = None
+    heal: HealConfig | None = None
 
     @model_validator(mode="after")
-    def _known(self) -> "FaultWords":
+    def _known(self) -> "FaultConfig":
         if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
-            raise BadValue(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
+            raise BadValueError(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
         try:
             fault = parse_fault(self.do)
         except ValueError as wrong:
-            raise BadValue(str(wrong), "do") from None
+            raise BadValueError(str(wrong), "do") from None
         _fits(fault, self)
         return self
 
@@ -177,36 +177,38 @@ class FaultWords(Words):
         )
 
 
-def _fits(fault: Fault, words: FaultWords) -> None:
+def _fits(fault: Fault, words: FaultConfig) -> None:
     if fault.name == "give_up" and words.link != "channel":
-        raise BadValue("give_up is something the front end does: write `link: channel`", "link")
+        raise BadValueError("give_up is something the front end does: write `link: channel`", "link")
     if fault.family == "reply" and words.link != "llm":
-        raise BadValue(f"{fault.name} is something the model says: write `link: llm`", "link")
+        raise BadValueError(f"{fault.name} is something the model says: write `link: llm`", "link")
     if fault.name in ("refuse", "down") and words.at.phase not in (None, "connect"):
-        raise BadValue(f"{fault.name} strikes connections: write `phase: connect`", "at", "phase")
+        raise BadValueError(f"{fault.name} strikes connections: write `phase: connect`", "at", "phase")
     _aimed(fault, words)
     if wrong := misfit(fault, words.link, words.at.trigger()):
-        raise BadValue(wrong[0], *wrong[1])
+        raise BadValueError(wrong[0], *wrong[1])
 
 
-def _aimed(fault: Fault, words: FaultWords) -> None:
+def _aimed(fault: Fault, words: FaultConfig) -> None:
     """Faults on processes, and the triggers that are theirs alone, go together."""
     if not isinstance(fault, ProcessFault):
         if words.link == AGENT and fault.name != "abort":
-            raise BadValue(f"{fault.name} is nothing that is done to processes: it has another link", "link")
+            raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
         if words.at.session is not None or (words.at.phase == "linger" and fault.family != "wire"):
             key = "session" if words.at.session is not None else "phase"
-            raise BadValue(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
+            raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
         return
     server = getattr(fault, "whom", "") == "server"
     if words.link != (HOST if server else AGENT):
         hint = "" if server or words.link != HOST else ", or `whom: server`"
-        raise BadValue(f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link")
+        raise BadValueError(
+            f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link"
+        )
     if words.at.phase in ("connect", "request"):
-        raise BadValue("a fault on processes strikes at headers, body, middle, terminal or linger", "at", "phase")
+        raise BadValueError("a fault on processes strikes at headers, body, middle, terminal or linger", "at", "phase")
 
 
-class PageWords(Words):
+class PageConfig(ScenarioModel):
     """A page of the page server behind `tool:web`."""
 
     text: str = ""
@@ -218,13 +220,13 @@ class PageWords(Words):
     stall: Literal["forever"] | None = None
 
 
-class FailWords(Words):
+class FailConfig(ScenarioModel):
     """`{fail: [names]}`: red, with exactly these invariants violated."""
 
     fail: list[str] = Field(min_length=1)
 
 
-Expect = Literal["pass", "inconclusive", "error"] | FailWords
+Expect = Literal["pass", "inconclusive", "error"] | FailConfig
 
 
 def _off(value: Any) -> Any:
@@ -234,7 +236,7 @@ def _off(value: Any) -> Any:
     if isinstance(value, str):
         if value == "off" or value.startswith("off:"):
             return None
-        raise BadValue(f"expected parameters or `off: reason`, found {value!r}")
+        raise BadValueError(f"expected parameters or `off: reason`, found {value!r}")
     return value
 
 
@@ -243,22 +245,22 @@ InvariantWords = Annotated[dict[str, float | bool | str] | None, BeforeValidator
 
 def _link(text: str) -> str:
     if not re.fullmatch(r"https://[^\s/]+\.[^\s/]+/\S+", text):
-        raise BadValue(f"expected the address of a public report, https://…, found {text!r}")
+        raise BadValueError(f"expected the address of a public report, https://…, found {text!r}")
     return text
 
 
-Link = Annotated[str, AfterValidator(_link)]
+LinkName = Annotated[str, AfterValidator(_link)]
 
 
-class Scenario(Words):
+class Scenario(ScenarioModel):
     """One scenario file."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     why: str = Field(min_length=1)
     tags: list[str] = []
-    turns: list[TurnWords] = Field(min_length=1)
-    faults: list[FaultWords] = []
-    web: dict[str, PageWords] = {}
+    turns: list[TurnConfig] = Field(min_length=1)
+    faults: list[FaultConfig] = []
+    web: dict[str, PageConfig] = {}
     tools: Annotated[dict[str, HostTool], AfterValidator(check_names)] = {}
     """The tools of our tool host."""
     store: HostStore | None = None
@@ -269,7 +271,7 @@ class Scenario(Words):
     time_scale: PositiveFloat = 1
     report: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
-    seen: Link = ""
+    seen: LinkName = ""
     """A public report of somebody to whom it happened."""
     expect: dict[str, Expect] = {}
 
@@ -278,16 +280,18 @@ class Scenario(Words):
         for index, words in enumerate(self.faults):
             if words.at.turn > len(self.turns):
                 there = "is only 1 turn" if len(self.turns) == 1 else f"are only {len(self.turns)} turns"
-                raise BadValue(f"there {there}", "faults", index, "at", "turn")
+                raise BadValueError(f"there {there}", "faults", index, "at", "turn")
         return self
 
     @model_validator(mode="after")
     def _something_is_there(self) -> "Scenario":
         for index, words in enumerate(self.faults):
             if words.link in (HOST, PIPE) and not self.tools:
-                raise BadValue("our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link")
+                raise BadValueError(
+                    "our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link"
+                )
             if words.link == STORE and self.store is None:
-                raise BadValue("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
+                raise BadValueError("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
         return self
 
     @model_validator(mode="after")
@@ -296,10 +300,12 @@ class Scenario(Words):
         for number in beside:
             of = self.turns[number - 1].during
             if of is not None and of.turn >= number:
-                raise BadValue("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+                raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
         for index, words in enumerate(self.faults):
             if words.at.turn in beside and parse_fault(words.do).name in ("abort", "give_up"):
-                raise BadValue("stopping one of two turns at once is not told apart", "faults", index, "at", "turn")
+                raise BadValueError(
+                    "stopping one of two turns at once is not told apart", "faults", index, "at", "turn"
+                )
         return self
 
     @model_validator(mode="after")
@@ -308,7 +314,7 @@ class Scenario(Words):
         cuts = [(i, fault) for i, words in enumerate(self.faults) if isinstance(fault := parse_fault(words.do), Cut)]
         for index, fault in cuts:
             if fault.then != cuts[0][1].then:
-                raise BadValue("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
+                raise BadValueError("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
         return self
 
     def plan(self, time_scale: float) -> FaultPlan:
@@ -419,7 +425,7 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
     """Read one scenario file; `wrong(invariant, parameters)` says what is wrong with an invariant, or nothing.
 
     Raises:
-        BadFile: one line with file, line and what was expected.
+        BadFileError: one line with file, line and what was expected.
     """
     document = load(path)
     scenario = document.into(Scenario)
@@ -431,7 +437,7 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
             if said := wrong(name, given):
                 raise document.error(("invariants", name), said)
         for agent, expected in scenario.expect.items():
-            for name in expected.fail if isinstance(expected, FailWords) else ():
+            for name in expected.fail if isinstance(expected, FailConfig) else ():
                 if said := wrong(name, None):
                     raise document.error(("expect", agent), said)
     return ScenarioFile(path, scenario)
@@ -441,17 +447,17 @@ def find_scenarios(place: Path) -> Iterator[Path]:
     """Scenario files at `place`: the file itself, or those in the folders named `scenarios` or directly in it.
 
     Raises:
-        BadFile: nothing there.
+        BadFileError: nothing there.
     """
     if place.is_file():
         yield place
         return
     if not place.is_dir():
-        raise BadFile(place, None, "no such scenario file or folder")
+        raise BadFileError(place, None, "no such scenario file or folder")
     skipped = {"agents", "planted"}
     found = sorted(path for path in place.rglob("*.yaml") if not skipped & set(path.relative_to(place).parts[:-1]))
     if not found:
-        raise BadFile(place, None, "no scenario file (*.yaml) in this folder")
+        raise BadFileError(place, None, "no scenario file (*.yaml) in this folder")
     yield from found
 
 
@@ -464,6 +470,6 @@ def expected_words(expect: Expect | None) -> str:
 
 def meets(expect: Expect, verdict: Status, violated: tuple[str, ...]) -> bool:
     """Whether the verdict and the exact set of violated invariants are the expected ones."""
-    if isinstance(expect, FailWords):
+    if isinstance(expect, FailConfig):
         return verdict == "fail" and set(violated) == set(expect.fail)
     return verdict == expect and not violated

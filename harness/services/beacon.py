@@ -15,7 +15,7 @@ from wedgehog.harness.record.clock import Clock
 FILE_NAME = ".wedgehog-beacon"
 WATCH_EVERY_S = 0.02
 
-Phase = Literal["started", "done"]
+BeaconPhase = Literal["started", "done"]
 
 
 def wrapped(command: str, token: str, file: Path) -> str:
@@ -70,7 +70,7 @@ class Trace:
     """One line of the beacon's file; a command that is done has an exit code."""
 
     token: str
-    phase: Phase
+    phase: BeaconPhase
     exit_code: int | None = None
     background: bool = False
     """Of a command that has started: it ends in `&`."""
@@ -93,11 +93,11 @@ def _lines(data: bytes) -> Iterator[Trace]:
         found = re.fullmatch(r"(\d+\.\d+\.\d+) (started|done)(?: (\d+)| (&))?", line)
         if found:
             token, phase, code, background = found.groups()
-            yield Trace(token, cast(Phase, phase), None if code is None else int(code), background is not None)
+            yield Trace(token, cast(BeaconPhase, phase), None if code is None else int(code), background is not None)
 
 
 @dataclass
-class Trail:
+class BeaconFile:
     """The traces of one run, each told to `seen` once."""
 
     file: Path

@@ -21,9 +21,9 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock
 
-What = Literal["poll", "send", "other"]
+ChatOperation = Literal["poll", "send", "other"]
 """A poll that brings a message, a message of the agent's, anything else."""
-Gate = Callable[[What, Address, int], Awaitable[None]]
+ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(what, connection, bytes written on it so far)` before each response."""
 LONGEST_POLL_S = 50.0
 CHAT_ID = 7
@@ -60,7 +60,7 @@ class ChatService:
         self.sent: list[str] = []
         """What the agent sent since then."""
         self.sent_s = 0.0
-        self.gate: Gate | None = None
+        self.gate: ChatGate | None = None
         self.asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None
         """Told of each message that is handed over, and of each that the agent sends."""
         self.closes = False
@@ -90,7 +90,7 @@ class ChatService:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         method, said = request.path.rpartition("/")[2].lower(), await _parameters(request)
-        what: What = "other"
+        what: ChatOperation = "other"
         result: Any = True
         if method == "getupdates":
             self.polled.set()
@@ -127,7 +127,9 @@ class ChatService:
             news.cancel()
             over.cancel()
 
-    async def _written_out(self, request: web.BaseRequest, what: What, reply: Mapping[str, Any]) -> web.StreamResponse:
+    async def _written_out(
+        self, request: web.BaseRequest, what: ChatOperation, reply: Mapping[str, Any]
+    ) -> web.StreamResponse:
         response = web.Response(body=json.dumps(reply).encode(), content_type="application/json")
         peer = request.transport.get_extra_info("peername")[:2] if request.transport else ("", 0)
         conn, written = self._written.setdefault(request.protocol, (peer, 0))

@@ -18,16 +18,16 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.services.json_lines import LineServer, line_of
 
-Asked = Callable[[int, str, int, float], None]
+QueryListener = Callable[[int, str, int, float], None]
 """(number in the run, verb, rows, seconds it took)"""
-Gate = Callable[[Address, int], Awaitable[None]]
+QueryGate = Callable[[Address, int], Awaitable[None]]
 """`await gate(connection, bytes written on it so far)` before each reply."""
 
 
 class Database:
     """Listens on a free loopback port. An async context manager."""
 
-    def __init__(self, latency_s: float, clock: Clock, asked: Asked, gate: Gate) -> None:
+    def __init__(self, latency_s: float, clock: Clock, asked: QueryListener, gate: QueryGate) -> None:
         """Each query takes `latency_s` (real seconds); `asked` hears of it; its reply waits for `gate`."""
         self._latency_s, self._clock, self._asked, self._gate = latency_s, clock, asked, gate
         self._sql = sqlite3.connect(":memory:", isolation_level=None)

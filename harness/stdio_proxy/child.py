@@ -6,7 +6,7 @@ import resource
 import signal
 import sys
 
-from wedgehog.harness.stdio_proxy.ends import Sink, Source
+from wedgehog.harness.stdio_proxy.ends import InputEnd, OutputEnd
 
 FORWARDED = (
     signal.SIGTERM,
@@ -36,7 +36,7 @@ class Child:
         os.close(theirs_out)
         os.set_blocking(ours_in, False)
         os.set_blocking(ours_out, False)
-        self.stdin, self.stdout = Sink(ours_in, ours=True), Source(ours_out)
+        self.stdin, self.stdout = OutputEnd(ours_in, ours=True), InputEnd(ours_out)
         self.status: int | None = None
         """Its exit code once it is dead, minus the signal's number where one ended it."""
 

@@ -15,7 +15,7 @@ SAFE = 512
 """What a pipe with room takes without blocking (POSIX's PIPE_BUF)."""
 
 
-class Source:
+class InputEnd:
     """A descriptor to read from."""
 
     def __init__(self, descriptor: int) -> None:
@@ -42,7 +42,7 @@ class Source:
         os.close(self.descriptor)
 
 
-class Sink:
+class OutputEnd:
     """A descriptor to write to. The reader's end may be a pipe, a socket (Node's are), a terminal or a file."""
 
     def __init__(self, descriptor: int, *, ours: bool = False) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from wedgehog.harness.stdio_proxy.child import FORWARDED, Child, die_like
 from wedgehog.harness.stdio_proxy.guard import Guard
-from wedgehog.harness.stdio_proxy.harness_connection import Control, HarnessGone
-from wedgehog.harness.stdio_proxy.stream import NOW, Stream
+from wedgehog.harness.stdio_proxy.harness_connection import HarnessConnection, HarnessGoneError
+from wedgehog.harness.stdio_proxy.stream import NOW, ProxyStream
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 HURRY_S = 0.5
@@ -37,16 +37,22 @@ class Signals:
         return b""
 
 
-class Relay:
+class ProxyLoop:
     """Both directions of one COMMAND's pipe, until it is dead and all that it said has crossed."""
 
     def __init__(
-        self, control: Control, child: Child, guard: Guard, signals: Signals, outward: Stream, inward: Stream
+        self,
+        control: HarnessConnection,
+        child: Child,
+        guard: Guard,
+        signals: Signals,
+        outward: ProxyStream,
+        inward: ProxyStream,
     ) -> None:
         """`outward` carries COMMAND's stdout, `inward` its stdin."""
         self.control, self.child, self.guard, self.signals = control, child, guard, signals
         self.outward, self.inward = outward, inward
-        self.streams: dict[str, Stream] = {outward.name: outward, inward.name: inward}
+        self.streams: dict[str, ProxyStream] = {outward.name: outward, inward.name: inward}
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
         self._reported: set[str] = set()
@@ -62,7 +68,7 @@ class Relay:
                 self._turn()
                 self._report()
                 self._die_of_reset()
-        except HarnessGone:
+        except HarnessGoneError:
             self._give_up()
         self._leave()
 
@@ -202,7 +208,7 @@ class Relay:
                 self._turn()
                 self._report()
                 self._die_of_reset()
-        except HarnessGone:
+        except HarnessGoneError:
             os._exit(70)
         self._say_closed()
         os._exit(0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from wedgehog.harness.stdio_proxy import ADDRESS_FILE, ADDRESS_VARIABLE, RUN_VARIABLE
 
 
-class Harness(NamedTuple):
+class HarnessAddress(NamedTuple):
     """Whom to call, with which secret, and the mark that processes of its run carry."""
 
     host: str
@@ -16,14 +16,14 @@ class Harness(NamedTuple):
     mark: str
 
 
-def find_harness(env: Mapping[str, str]) -> Harness | None:
+def find_harness(env: Mapping[str, str]) -> HarnessAddress | None:
     """The harness around us; None where there is none, or where what names it makes no sense."""
     lines = env.get(ADDRESS_VARIABLE, "").split() or _kept(env.get("HOME", ""))
     mark = env.get(RUN_VARIABLE) or (lines[1] if len(lines) > 1 else "")
     parts = lines[0].rsplit(":", 2) if lines else []
     if len(parts) != 3 or not parts[1].isdecimal():
         return None
-    return Harness(parts[0], int(parts[1]), parts[2], mark)
+    return HarnessAddress(parts[0], int(parts[1]), parts[2], mark)
 
 
 def _kept(home: str) -> list[str]:

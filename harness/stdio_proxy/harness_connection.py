@@ -19,11 +19,11 @@ import socket
 TIMEOUT_S = 30.0
 
 
-class HarnessGone(OSError):  # noqa: N818  the name is a sentence
+class HarnessGoneError(OSError):
     """The harness does not answer any more."""
 
 
-class Control:
+class HarnessConnection:
     """Lines to and from the harness."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -38,17 +38,17 @@ class Control:
             self.socket.sendall(" ".join(map(str, words)).encode() + b"\n")
 
     def ask(self, expected: str) -> list[str]:
-        """Wait for the line that begins with that word; what follows it. Errors: HarnessGone."""
+        """Wait for the line that begins with that word; what follows it. Errors: HarnessGoneError."""
         while b"\n" not in self._come:
             self._read()
         line, _, self._come = self._come.partition(b"\n")
         words = line.decode().split()
         if words[:1] != [expected]:
-            raise HarnessGone(f"it said {line.decode()!r} where {expected!r} was expected")
+            raise HarnessGoneError(f"it said {line.decode()!r} where {expected!r} was expected")
         return words[1:]
 
     def heard(self) -> list[list[str]]:
-        """The lines that have come, read once something can be read; never waits then. Errors: HarnessGone."""
+        """The lines that have come, read once something can be read; never waits then. Errors: HarnessGoneError."""
         self._read()
         return self.left()
 
@@ -61,7 +61,7 @@ class Control:
         try:
             data = self.socket.recv(4096)
         except OSError as wrong:
-            raise HarnessGone(str(wrong)) from wrong
+            raise HarnessGoneError(str(wrong)) from wrong
         if not data:
-            raise HarnessGone("it has hung up")
+            raise HarnessGoneError("it has hung up")
         self._come += data

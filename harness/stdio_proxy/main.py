@@ -10,12 +10,12 @@ from typing import NoReturn
 
 from wedgehog.harness.stdio_proxy import RUN_VARIABLE
 from wedgehog.harness.stdio_proxy.child import Child, become, refusal
-from wedgehog.harness.stdio_proxy.ends import Sink, Source
-from wedgehog.harness.stdio_proxy.event_loop import Relay, Signals
+from wedgehog.harness.stdio_proxy.ends import InputEnd, OutputEnd
+from wedgehog.harness.stdio_proxy.event_loop import ProxyLoop, Signals
 from wedgehog.harness.stdio_proxy.guard import Guard
-from wedgehog.harness.stdio_proxy.harness_address import Harness, find_harness
-from wedgehog.harness.stdio_proxy.harness_connection import Control, HarnessGone
-from wedgehog.harness.stdio_proxy.stream import Stream
+from wedgehog.harness.stdio_proxy.harness_address import HarnessAddress, find_harness
+from wedgehog.harness.stdio_proxy.harness_connection import HarnessConnection, HarnessGoneError
+from wedgehog.harness.stdio_proxy.stream import ProxyStream
 
 USAGE = """usage: wedgehog-pipe [--name NAME] -- COMMAND [ARGUMENT]...
 
@@ -25,7 +25,7 @@ stall, cut, drip or delay them; NAME is COMMAND's own name unless it is given. O
 RECEIVE_BUFFER = 1 << 20
 
 
-class BadUsage(Exception):  # noqa: N818  it names what is bad
+class PipeUsageError(Exception):
     """The command line makes no sense."""
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     """The console script."""
     try:
         name, argv = parse(sys.argv[1:])
-    except BadUsage as wrong:
+    except PipeUsageError as wrong:
         sys.stderr.write(f"wedgehog-pipe: {wrong}\n{USAGE}")
         sys.exit(2)
     if not argv:
@@ -45,14 +45,14 @@ def main() -> None:
         sys.exit(become(argv))
     try:
         stand_between(name, argv, harness, control)
-    except HarnessGone as wrong:
+    except HarnessGoneError as wrong:
         control.say("trouble", f"the pipe {name} could not be opened: {wrong}")
         sys.stderr.write(f"wedgehog-pipe: the harness left in the middle of a word: {wrong}\n")
         os._exit(70)
 
 
 def parse(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The pipe's name and COMMAND; without a COMMAND, help was asked for. Errors: BadUsage."""
+    """The pipe's name and COMMAND; without a COMMAND, help was asked for. Errors: PipeUsageError."""
     rest, name = list(arguments), ""
     while rest and rest[0].startswith("-"):
         option, equals, value = rest.pop(0).partition("=")
@@ -61,20 +61,20 @@ def parse(arguments: Sequence[str]) -> tuple[str, list[str]]:
         if option == "--":
             break
         if option != "--name" or not (equals or rest):
-            raise BadUsage(f"there is no option {option!r}" if option != "--name" else "--name needs a NAME")
+            raise PipeUsageError(f"there is no option {option!r}" if option != "--name" else "--name needs a NAME")
         name = value if equals else rest.pop(0)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-            raise BadUsage(f"a NAME is made of letters, digits and . _ -, found {name!r}")
+            raise PipeUsageError(f"a NAME is made of letters, digits and . _ -, found {name!r}")
     if not rest:
-        raise BadUsage("there is no COMMAND to run")
+        raise PipeUsageError("there is no COMMAND to run")
     return name or re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(rest[0])) or "command", rest  # noqa: PTH119
 
 
-def called(harness: Harness) -> Control | None:
+def called(harness: HarnessAddress) -> HarnessConnection | None:
     """The control connection; a harness that is gone is like none."""
     mark_ourselves(harness.mark)
     try:
-        return Control(harness.host, harness.port)
+        return HarnessConnection(harness.host, harness.port)
     except OSError as wrong:
         sys.stderr.write(f"wedgehog-pipe: no harness at {harness.host}:{harness.port}, running without ({wrong})\n")
         return None
@@ -91,8 +91,8 @@ def mark_ourselves(mark: str) -> None:
             os.execve(sys.executable, sys.orig_argv, env)  # noqa: S606  ourselves once more, no shell
 
 
-def stand_between(name: str, argv: list[str], harness: Harness, control: Control) -> NoReturn:
-    """Be the pipe. Errors: HarnessGone before all is connected."""
+def stand_between(name: str, argv: list[str], harness: HarnessAddress, control: HarnessConnection) -> NoReturn:
+    """Be the pipe. Errors: HarnessGoneError before all is connected."""
     fill_gaps()
     guard, signals = Guard(), Signals()
     outward, inward = listener(), listener()
@@ -110,13 +110,13 @@ def stand_between(name: str, argv: list[str], harness: Harness, control: Control
     out_near, out_far = crossing(outward, out_link)
     in_near, in_far = crossing(inward, in_link)
     control.say("child", child.pid, out_near.getpeername()[1], in_near.getpeername()[1])
-    relay = Relay(
+    relay = ProxyLoop(
         control,
         child,
         guard,
         signals,
-        Stream("out", child.stdout, Sink(1), out_near, out_far),
-        Stream("in", Source(0), child.stdin, in_near, in_far),
+        ProxyStream("out", child.stdout, OutputEnd(1), out_near, out_far),
+        ProxyStream("in", InputEnd(0), child.stdin, in_near, in_far),
     )
     relay.run()
     raise AssertionError("a relay ends with its process")
@@ -135,7 +135,7 @@ def listener() -> socket.socket:
 
 
 def crossing(upstream: socket.socket, link: str) -> tuple[socket.socket, socket.socket]:
-    """Both ends of a connection through a link. Errors: HarnessGone."""
+    """Both ends of a connection through a link. Errors: HarnessGoneError."""
     host, _, port = link.rpartition(":")
     far = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -145,7 +145,7 @@ def crossing(upstream: socket.socket, link: str) -> tuple[socket.socket, socket.
         upstream.settimeout(10)
         near, _ = upstream.accept()
     except OSError as wrong:
-        raise HarnessGone(f"no way through the link at {link}: {wrong}") from wrong
+        raise HarnessGoneError(f"no way through the link at {link}: {wrong}") from wrong
     upstream.close()
     near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     near.setblocking(False)

@@ -24,11 +24,11 @@ GOODBYE_S = 1.0
 """For a pipe to say that it has ended, when its run is over."""
 CLOSING_S = 10.0
 """For what a closed pipe still has to tell, and for its links to close."""
-Way = Literal["out", "in"]
+StreamName = Literal["out", "in"]
 """COMMAND's stdout, or its stdin."""
 
 
-class Ended(NamedTuple):
+class StreamEnd(NamedTuple):
     """A link ended by itself: with FIN or RST, and after how many bytes."""
 
     how: str
@@ -36,7 +36,7 @@ class Ended(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Stop:
+class HoldPoint:
     """Somebody wants a direction to stand: at a byte, or where it is."""
 
     byte: int | None
@@ -48,22 +48,22 @@ class Stop:
 class Direction:
     """One way through a pipe."""
 
-    way: Way
+    way: StreamName
     link: Link
     say: Callable[..., None]
     conn: Address = (HOST, 0)
     """The sending end of the link, as the link's upstream knows it."""
-    ended: "asyncio.Future[Ended]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    ended: "asyncio.Future[StreamEnd]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """How the link ended before COMMAND did."""
     passed: int | None = None
     """Bytes delivered, once the pipe is closed; None: unknown, the process in the middle was killed."""
-    _stops: list[Stop] = field(default_factory=list)
+    _stops: list[HoldPoint] = field(default_factory=list)
     _asked: int = 0
     _closed: bool = False
 
-    def stop(self, byte: int | None = None) -> Stop:
+    def stop(self, byte: int | None = None) -> HoldPoint:
         """Let it write into its link up to `byte` and no further (None: not a byte more), until `go`."""
-        stop = Stop(byte, asyncio.get_running_loop().create_future())
+        stop = HoldPoint(byte, asyncio.get_running_loop().create_future())
         if self._closed:
             stop.reached.set_result(None)
             return stop
@@ -71,7 +71,7 @@ class Direction:
         self._tell()
         return stop
 
-    def go(self, stop: Stop) -> None:
+    def go(self, stop: HoldPoint) -> None:
         """Nobody waits at this stop any more."""
         if stop in self._stops:
             self._stops.remove(stop)
@@ -108,12 +108,12 @@ class Direction:
 
 
 @dataclass(eq=False)
-class Pipe:
+class StdioSession:
     """One `wedgehog-pipe` that runs."""
 
     name: str
     pid: int
-    ways: dict[Way, Direction]
+    ways: dict[StreamName, Direction]
     child: int = 0
     status: int | None = None
     """COMMAND's exit code, or minus the signal that ended it; None: it still runs, or nobody knows."""
@@ -123,23 +123,23 @@ class Pipe:
     """The pipe is gone, with all that it had to say."""
 
 
-class PipeWatcher(Protocol):
+class StdioObserver(Protocol):
     """Who hears of pipes."""
 
-    async def opened(self, pipe: Pipe) -> None:
+    async def opened(self, pipe: StdioSession) -> None:
         """It is connected; both ways stand before their first byte until this returns."""
 
-    async def closed(self, pipe: Pipe) -> None:
+    async def closed(self, pipe: StdioSession) -> None:
         """It has ended; its links are closed when this returns."""
 
     def trouble(self, what: str) -> None:
         """A pipe could not be made, or broke, and no fault of the plan did it."""
 
 
-class PipeServer:
+class StdioServer:
     """The control server of one run. An async context manager."""
 
-    def __init__(self, network: Network, resets: Callable[[str], bool], watcher: PipeWatcher) -> None:
+    def __init__(self, network: Network, resets: Callable[[str], bool], watcher: StdioObserver) -> None:
         """`resets(link)` says whether an RST may be struck on the link of that name."""
         self._network, self._resets, self._watcher = network, resets, watcher
         self._secret = secrets.token_hex(8)
@@ -193,7 +193,7 @@ class _Call:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: str) -> None:
         self._reader, self._writer, self._secret = reader, writer, secret
 
-    async def serve(self, network: Network, resets: Callable[[str], bool], watcher: PipeWatcher) -> None:
+    async def serve(self, network: Network, resets: Callable[[str], bool], watcher: StdioObserver) -> None:
         """From the first word to the last."""
         word, *rest = await self._line()
         if word != "open" or len(rest) != 5 or not hmac.compare_digest(rest[0], self._secret):
@@ -206,7 +206,7 @@ class _Call:
                 links.append(await network.open_link(link, (HOST, int(port)), resets(link)))
                 stack.push_async_callback(links[-1].close)
             out, into = Direction("out", links[0], self._say), Direction("in", links[1], self._say)
-            pipe = Pipe(name, int(pid), {"out": out, "in": into})
+            pipe = StdioSession(name, int(pid), {"out": out, "in": into})
             self._say("links", *(f"{it.address[0]}:{it.address[1]}" for it in links))
             if await self._connected(pipe, watcher):
                 await self._through(pipe, watcher)
@@ -216,7 +216,7 @@ class _Call:
         if not self._writer.is_closing():
             self._writer.write(" ".join(map(str, words)).encode() + b"\n")
 
-    async def _connected(self, pipe: Pipe, watcher: PipeWatcher) -> bool:
+    async def _connected(self, pipe: StdioSession, watcher: StdioObserver) -> bool:
         word, *rest = await self._line()
         if word == "trouble":
             watcher.trouble(" ".join(rest))
@@ -228,7 +228,7 @@ class _Call:
             await direction.link.admit(direction.conn, 0)
         return True
 
-    async def _through(self, pipe: Pipe, watcher: PipeWatcher) -> None:
+    async def _through(self, pipe: StdioSession, watcher: StdioObserver) -> None:
         """Listen to it until it is closed; how it is harmed is decided beside that."""
         opening = asyncio.get_running_loop().create_task(self._open(pipe, watcher))
         try:
@@ -242,21 +242,21 @@ class _Call:
             finally:
                 await watcher.closed(pipe)
 
-    async def _open(self, pipe: Pipe, watcher: PipeWatcher) -> None:
+    async def _open(self, pipe: StdioSession, watcher: StdioObserver) -> None:
         try:
             async with pipe.ways["out"].held(0), pipe.ways["in"].held(0):
                 await watcher.opened(pipe)
         except NetworkError as wrong:
             watcher.trouble(f"the pipe {pipe.name} could not be struck: {wrong}")
 
-    async def _listen(self, pipe: Pipe, watcher: PipeWatcher) -> None:
+    async def _listen(self, pipe: StdioSession, watcher: StdioObserver) -> None:
         while True:
             match await self._line():
                 case ["stands", ("out" | "in") as way, byte, asked]:
                     pipe.ways[way].stands(int(byte), int(asked))
                 case ["ended", ("out" | "in") as way, how, byte]:
                     if not pipe.ways[way].ended.done():
-                        pipe.ways[way].ended.set_result(Ended(how, int(byte)))
+                        pipe.ways[way].ended.set_result(StreamEnd(how, int(byte)))
                 case ["abandoned"]:
                     pipe.abandoned = True
                 case ["exit", status]:

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from wedgehog.harness.stdio_proxy.ends import CHUNK, Sink, Source
+from wedgehog.harness.stdio_proxy.ends import CHUNK, InputEnd, OutputEnd
 
 WINDOW = 1 << 17
 """So many bytes may be on their way: a proxy's sockets alone would hold megabytes, and be no pipe.
@@ -27,16 +27,16 @@ NOW = -1
 """As a stop: where it stands."""
 
 
-class Stream:
+class ProxyStream:
     """Bytes on their way from `source` to `sink`."""
 
     def __init__(
-        self, name: Literal["out", "in"], source: Source, sink: Sink, near: socket.socket, far: socket.socket
+        self, name: Literal["out", "in"], source: InputEnd, sink: OutputEnd, near: socket.socket, far: socket.socket
     ) -> None:
         """`near` and `far` must not block."""
         self.name = name
-        self.source: Source | None = source
-        self.sink: Sink | None = sink
+        self.source: InputEnd | None = source
+        self.sink: OutputEnd | None = sink
         self.near, self.far = near, far
         self.sent = self.received = self.delivered = 0
         self.ended: Literal["", "fin", "rst"] = ""

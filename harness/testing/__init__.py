@@ -7,8 +7,8 @@
 ...     assert check(case.invariant, case.history, **case.parameters).status == "fail"
 """
 
-from wedgehog.harness.testing.history_builder import Telling
-from wedgehog.harness.testing.valid_runs import answered_histories, good_histories
-from wedgehog.harness.testing.violating_runs import BREAKS, Broken, broken
+from wedgehog.harness.testing.history_builder import HistoryBuilder
+from wedgehog.harness.testing.valid_runs import answered_histories, valid_histories
+from wedgehog.harness.testing.violating_runs import BREAKS, ViolatingRun, violating_runs
 
-__all__ = ["BREAKS", "Broken", "Telling", "answered_histories", "broken", "good_histories"]
+__all__ = ["BREAKS", "HistoryBuilder", "ViolatingRun", "answered_histories", "valid_histories", "violating_runs"]

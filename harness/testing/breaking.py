@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.testing.valid_runs import Play
+from wedgehog.harness.testing.valid_runs import RunDraw
 
-Number = int | float | bool
-Break = Callable[[Play], Mapping[str, Number]]
+BoundValue = int | float | bool
+Violation = Callable[[RunDraw], Mapping[str, BoundValue]]
 
 
-def pick(play: Play, *ways: Break) -> Mapping[str, Number]:
+def pick(play: RunDraw, *ways: Violation) -> Mapping[str, BoundValue]:
     """Break it in one of these ways."""
-    chosen: Break = play.draw(st.sampled_from(ways))
+    chosen: Violation = play.draw(st.sampled_from(ways))
     return chosen(play)

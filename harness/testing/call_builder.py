@@ -18,12 +18,12 @@ from wedgehog.harness.record.event import (
 )
 from wedgehog.harness.record.history import History
 
-How = Literal["complete", "hung up", "stalled", "cut", "ended early"]
+ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 TICK_S = 0.01
 """What passes between two events that nobody waits between."""
 
 
-class CallTelling:
+class CallBuilder:
     """Appends events of calls, and keeps the time."""
 
     def __init__(self, *, stream: bool, model: str) -> None:
@@ -119,7 +119,7 @@ class CallTelling:
         text: str = "",
         *,
         tools: Sequence[bool] = (),
-        how: How = "complete",
+        how: ReplyEnding = "complete",
         stop: str = "",
         tokens: int = 20,
         delivered: int | None = None,

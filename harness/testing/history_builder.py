@@ -33,14 +33,14 @@ from wedgehog.harness.record.event import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing.call_builder import CallTelling
+from wedgehog.harness.testing.call_builder import CallBuilder
 
 MODEL = "claude-sonnet-4-6"
 CUT_TEXT = "The lighthouse keeper counted seventeen"
 """A reply's text up to its cut: long enough to be known again."""
 
 
-class Telling(CallTelling):
+class HistoryBuilder(CallBuilder):
     """Appends what happened, one sentence of the story per method, and keeps the time."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Telling(CallTelling):
             )
         )
 
-    def lag(self, worst_s: float) -> "Telling":
+    def lag(self, worst_s: float) -> "HistoryBuilder":
         """The harness itself was slow."""
         self._add(LagSeen(worst_s=worst_s))
         return self
@@ -94,13 +94,13 @@ class Telling(CallTelling):
         self._add(self._given)
         return number
 
-    def goes_on(self, turn: int) -> "Telling":
+    def goes_on(self, turn: int) -> "HistoryBuilder":
         """Of two turns that are under way at once, this one is told of from here on."""
         self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
         self.turn = turn
         return self
 
-    def frozen(self, for_s: float, whom: str = "tree") -> "Telling":
+    def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
         """Processes stand still for so long."""
         self._add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
@@ -117,7 +117,7 @@ class Telling(CallTelling):
         status: int | None = None,
         raised: str | None = None,
         stderr: str = "",
-    ) -> "Telling":
+    ) -> "HistoryBuilder":
         """The turn is over; unless told otherwise its answer holds the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
         self._add(
@@ -136,53 +136,53 @@ class Telling(CallTelling):
         self.turn = 0
         return self
 
-    def fails(self, words: str = "Error: the provider is overloaded", exit_code: int = 1) -> "Telling":
+    def fails(self, words: str = "Error: the provider is overloaded", exit_code: int = 1) -> "HistoryBuilder":
         """The turn ends in an error that its user sees."""
         return self.end("", error=words, exit_code=exit_code)
 
-    def abort(self) -> "Telling":
+    def abort(self) -> "HistoryBuilder":
         """The user stops the turn."""
         self._add(AbortSent(turn=self.turn))
         return self
 
-    def give_up(self, after_s: float | None = None) -> "Telling":
+    def give_up(self, after_s: float | None = None) -> "HistoryBuilder":
         """The front end closes its connection."""
         self._add(GaveUp(turn=self.turn, after_s=after_s))
         return self
 
-    def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "Telling":
+    def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
         """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
         self._add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
         self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
-    def deadline(self, bound_s: float = 120.0) -> "Telling":
+    def deadline(self, bound_s: float = 120.0) -> "HistoryBuilder":
         """The turn is over its time."""
         self._add(DeadlineHit(turn=self.turn, bound_s=bound_s))
         return self
 
-    def sees_hang(self, says: str) -> "Telling":
+    def sees_hang(self, says: str) -> "HistoryBuilder":
         """An agent that is over its time is looked at."""
         self._add(HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
         return self
 
-    def planted(self) -> "Telling":
+    def planted(self) -> "HistoryBuilder":
         """The agent starts from a session of the scenario's."""
         self._add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
         return self
 
-    def host_refused(self, host: str, why: str) -> "Telling":
+    def host_refused(self, host: str, why: str) -> "HistoryBuilder":
         """An agent with hosts of its own asks for one that it does not get."""
         self._add(HostRefused(host=host, why=why))
         return self
 
-    def stores(self, rows: int, verb: str = "INSERT") -> "Telling":
+    def stores(self, rows: int, verb: str = "INSERT") -> "HistoryBuilder":
         """Our database answers a query."""
         number = sum(isinstance(event, StoreAsked) for event in self._history.events) + 1
         self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
-    def start_missed(self, bound_s: float = 60.0) -> "Telling":
+    def start_missed(self, bound_s: float = 60.0) -> "HistoryBuilder":
         """No request came."""
         self._add(StartMissed(turn=self.turn, bound_s=bound_s))
         return self

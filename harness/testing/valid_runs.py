@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wedgehog.harness.record.event import ToolResult
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing.history_builder import CUT_TEXT, Telling, result
+from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder, result
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 TEN_RETRIES = 10
@@ -53,10 +53,10 @@ FAILURES = (
 
 
 @dataclass
-class Play:
+class RunDraw:
     """One run that is being told, and its agent."""
 
-    tell: Telling
+    tell: HistoryBuilder
     agent: Temperament
     draw: Draw
 
@@ -94,7 +94,7 @@ class Play:
         return rounds + 1, results
 
 
-def fail_once(tell: Telling, call: int, kind: str) -> float:
+def fail_once(tell: HistoryBuilder, call: int, kind: str) -> float:
     """One attempt comes to nothing; the seconds that must pass before the next one."""
     if kind == "refused":
         tell.refuse(call, 503)
@@ -117,7 +117,7 @@ def fail_once(tell: Telling, call: int, kind: str) -> float:
     return 0.0
 
 
-def answered(play: Play) -> None:
+def answered(play: RunDraw) -> None:
     """A message is answered, if need be at a later attempt."""
     step, results = play.work()
     play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
@@ -127,7 +127,7 @@ def answered(play: Play) -> None:
     play.tell.end()
 
 
-def gives_in(play: Play) -> None:
+def gives_in(play: RunDraw) -> None:
     """Every attempt fails, and the agent says so."""
     step, results = play.work()
     play.failures(step, results, play.agent.retries + 1)
@@ -135,14 +135,14 @@ def gives_in(play: Play) -> None:
     play.tell.fails(play.draw(st.sampled_from(words)))
 
 
-def stops_at_its_limit(play: Play) -> None:
+def stops_at_its_limit(play: RunDraw) -> None:
     """The model wants one more tool, and the agent stops with words of its own."""
     step, results = play.work()
     play.tool_round(step, results)
     play.tell.end("I stopped after the rounds that I am allowed.")
 
 
-def aborted(play: Play) -> None:
+def aborted(play: RunDraw) -> None:
     """The user stops the turn; a request that was on its way may still arrive."""
     step, results = play.work()
     call = play.ask(step, results)
@@ -154,7 +154,7 @@ def aborted(play: Play) -> None:
     play.tell.wait(play.draw(st.sampled_from([0.1, 30.0]))).end("", ended="aborted", exit_code=130)
 
 
-def front_end_gives_up(play: Play) -> None:
+def front_end_gives_up(play: RunDraw) -> None:
     """The front end waits less than the turn may take, and the agent then asks nothing more."""
     step, results = play.work()
     call = play.ask(step, results)
@@ -163,7 +163,7 @@ def front_end_gives_up(play: Play) -> None:
     play.tell.end("", ended="gave up", exit_code=None)
 
 
-def cannot_connect_at_first(play: Play) -> None:
+def cannot_connect_at_first(play: RunDraw) -> None:
     """The first attempts never reach the provider."""
     for _ in range(play.draw(st.integers(1, 3))):
         play.tell.connection_refused()
@@ -171,14 +171,14 @@ def cannot_connect_at_first(play: Play) -> None:
     answered(play)
 
 
-def calls_without_a_stimulus(play: Play) -> None:
+def calls_without_a_stimulus(play: RunDraw) -> None:
     """After the turn the agent tidies up, on its own account."""
     answered(play)
     for _ in range(play.draw(st.integers(0, 3))):
         play.tell.reply(play.tell.ask(1, turn=0, background=play.draw(st.sampled_from(["", "memory"]))), "Noted.")
 
 
-def works_in_the_background(play: Play) -> None:
+def works_in_the_background(play: RunDraw) -> None:
     """A command ends in `&`: its result comes at once, and its job runs on, or is over before anyone could wait."""
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token, background=True)
@@ -194,7 +194,7 @@ def works_in_the_background(play: Play) -> None:
     play.tell.end()
 
 
-def killed(play: Play) -> None:
+def killed(play: RunDraw) -> None:
     """The agent is killed in mid tool; what it had sent or saved is there again, what was lost is called lost."""
     step, results = play.work(most_rounds=1)
     (token,) = play.tell.reply(play.ask(step, results), tools=[True])
@@ -212,7 +212,7 @@ def killed(play: Play) -> None:
     play.tell.end()
 
 
-def stands_still(play: Play) -> None:
+def stands_still(play: RunDraw) -> None:
     """The agent is stopped and goes on, for longer than any bound: no second of that is its own."""
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token)
@@ -222,7 +222,7 @@ def stands_still(play: Play) -> None:
     play.tell.end()
 
 
-def two_at_once(play: Play) -> None:
+def two_at_once(play: RunDraw) -> None:
     """A second message comes in the middle of a tool call; whichever is answered first, both are."""
     first = play.tell.turn
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -254,7 +254,7 @@ SHAPES = (
 )
 
 
-def wake_up(play: Play) -> None:
+def wake_up(play: RunDraw) -> None:
     """The agent's own timer fires; it may keep quiet when all went well in the end."""
     step, results = play.work()
     play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
@@ -262,14 +262,14 @@ def wake_up(play: Play) -> None:
     play.tell.end(play.draw(st.sampled_from(["", f"Noted. {play.tell.nonce}"])))
 
 
-def some_turns(play: Play, least: int = 1) -> None:
+def some_turns(play: RunDraw, least: int = 1) -> None:
     """One to three turns of any good shape."""
     for shape in play.draw(st.lists(st.sampled_from((*SHAPES, wake_up)), min_size=least, max_size=3)):
         play.tell.message("wake_up" if shape is wake_up else play.draw(st.sampled_from(["user", "resume"])))
         shape(play)
 
 
-def recovery(play: Play) -> None:
+def recovery(play: RunDraw) -> None:
     """After healing the next message is answered, or the one after that."""
     if play.draw(st.booleans()):
         play.tell.message("recovery")
@@ -280,14 +280,14 @@ def recovery(play: Play) -> None:
     play.tell.end()
 
 
-def begin(draw: Draw) -> Play:
+def begin(draw: Draw) -> RunDraw:
     """A run of some agent."""
     agent = draw(temperaments)
-    return Play(Telling(stream=agent.stream), agent, draw)
+    return RunDraw(HistoryBuilder(stream=agent.stream), agent, draw)
 
 
 @st.composite
-def good_histories(draw: Draw) -> History:
+def valid_histories(draw: Draw) -> History:
     """Runs that no invariant may call red."""
     play = begin(draw)
     some_turns(play)

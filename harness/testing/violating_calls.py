@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.testing.breaking import Break, Number, pick
-from wedgehog.harness.testing.valid_runs import Play
+from wedgehog.harness.testing.breaking import BoundValue, Violation, pick
+from wedgehog.harness.testing.valid_runs import RunDraw
 
 
-def _paid_too_often(play: Play) -> Mapping[str, Number]:
+def _paid_too_often(play: RunDraw) -> Mapping[str, BoundValue]:
     """One step is paid for again and again, and each attempt brings a little."""
     play.tell.message()
     for _ in range(play.draw(st.integers(14, 30))):
@@ -17,7 +17,7 @@ def _paid_too_often(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _paid_for_nothing(play: Play) -> Mapping[str, Number]:
+def _paid_for_nothing(play: RunDraw) -> Mapping[str, BoundValue]:
     """Across two steps nothing arrives: each step is within its bound."""
     play.tell.message()
     for attempt in range(play.draw(st.integers(12, 24))):
@@ -26,7 +26,7 @@ def _paid_for_nothing(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _no_progress(play: Play) -> Mapping[str, Number]:
+def _no_progress(play: RunDraw) -> Mapping[str, BoundValue]:
     """More requests than the spec allows come to nothing, paid or refused."""
     play.tell.message()
     for attempt in range(play.draw(st.integers(12, 14))):
@@ -40,7 +40,7 @@ def _no_progress(play: Play) -> Mapping[str, Number]:
     return {"calls_without_progress": 11}
 
 
-def _too_many_calls(play: Play) -> Mapping[str, Number]:
+def _too_many_calls(play: RunDraw) -> Mapping[str, BoundValue]:
     """More requests than the spec allows, background ones among them."""
     play.tell.message()
     for _ in range(60):
@@ -50,7 +50,7 @@ def _too_many_calls(play: Play) -> Mapping[str, Number]:
     return {"calls_per_turn": 60}
 
 
-def _storm_between_turns(play: Play) -> Mapping[str, Number]:
+def _storm_between_turns(play: RunDraw) -> Mapping[str, BoundValue]:
     """A storm of paid calls that no stimulus asked for."""
     play.tell.message()
     play.tell.answer_step(1)
@@ -60,11 +60,11 @@ def _storm_between_turns(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _paid_call_bound(play: Play) -> Mapping[str, Number]:
+def _paid_call_bound(play: RunDraw) -> Mapping[str, BoundValue]:
     return pick(play, _paid_too_often, _paid_for_nothing, _no_progress, _too_many_calls, _storm_between_turns)
 
 
-def _spend_bound(play: Play) -> Mapping[str, Number]:
+def _spend_bound(play: RunDraw) -> Mapping[str, BoundValue]:
     """A huge context, again and again: $3 per million input tokens."""
     play.tell.message()
     for _ in range(5):
@@ -74,7 +74,7 @@ def _spend_bound(play: Play) -> Mapping[str, Number]:
     return {"usd_per_turn": 2.5}
 
 
-def _deaf_to_retry_after(play: Play) -> Mapping[str, Number]:
+def _deaf_to_retry_after(play: RunDraw) -> Mapping[str, BoundValue]:
     is_date = play.draw(st.booleans())
     play.tell.message()
     play.tell.refuse(play.ask(1), 429, retry_after_s=20, is_date=is_date)
@@ -84,7 +84,7 @@ def _deaf_to_retry_after(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _hopeless_repeat(play: Play) -> Mapping[str, Number]:
+def _hopeless_repeat(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     play.tell.refuse(play.ask(1), play.draw(st.sampled_from([400, 401])))
     play.tell.wait(5)
@@ -93,7 +93,7 @@ def _hopeless_repeat(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _hammering(play: Play) -> Mapping[str, Number]:
+def _hammering(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     for _ in range(play.draw(st.integers(4, 8))):
         call = play.ask(1)
@@ -106,7 +106,7 @@ def _hammering(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _endless_attempts(play: Play) -> Mapping[str, Number]:
+def _endless_attempts(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     for _ in range(play.draw(st.integers(31, 45))):
         play.tell.refuse(play.ask(1), 503)
@@ -115,11 +115,11 @@ def _endless_attempts(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _retry_discipline(play: Play) -> Mapping[str, Number]:
+def _retry_discipline(play: RunDraw) -> Mapping[str, BoundValue]:
     return pick(play, _deaf_to_retry_after, _hopeless_repeat, _hammering, _endless_attempts)
 
 
-def _tool_call_pairing(play: Play) -> Mapping[str, Number]:
+def _tool_call_pairing(play: RunDraw) -> Mapping[str, BoundValue]:
     """The history holds a call without its result."""
     play.tell.message()
     play.tell.refuse(play.ask(1), 400, pairing=True, scripted=False)
@@ -127,7 +127,7 @@ def _tool_call_pairing(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-CALLS: Mapping[str, Break] = {
+CALLS: Mapping[str, Violation] = {
     "paid_call_bound": _paid_call_bound,
     "retry_discipline": _retry_discipline,
     "spend_bound": _spend_bound,

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from wedgehog.harness.record.event import ToolResult
-from wedgehog.harness.testing.breaking import Break, Number, pick
+from wedgehog.harness.testing.breaking import BoundValue, Violation, pick
 from wedgehog.harness.testing.history_builder import result
-from wedgehog.harness.testing.valid_runs import Play
+from wedgehog.harness.testing.valid_runs import RunDraw
 
 
-def _tool_deadline(play: Play) -> Mapping[str, Number]:
+def _tool_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
     """A tool takes longer than promised, with or without a word of its own."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -24,7 +24,7 @@ def _tool_deadline(play: Play) -> Mapping[str, Number]:
     return {"tool_s": 35}
 
 
-def _tool_round_bound(play: Play) -> Mapping[str, Number]:
+def _tool_round_bound(play: RunDraw) -> Mapping[str, BoundValue]:
     """The model always wants one more tool, and gets it; the history grows."""
     bound = play.draw(st.sampled_from([10, 50]))
     play.tell.message()
@@ -37,7 +37,7 @@ def _tool_round_bound(play: Play) -> Mapping[str, Number]:
     return {} if bound == 50 else {"tool_rounds": bound}
 
 
-def _tool_result_bound(play: Play) -> Mapping[str, Number]:
+def _tool_result_bound(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.runs(token)
@@ -46,7 +46,7 @@ def _tool_result_bound(play: Play) -> Mapping[str, Number]:
     return {"tool_result_chars": 4000}
 
 
-def _no_half_calls(play: Play) -> Mapping[str, Number]:
+def _no_half_calls(play: RunDraw) -> Mapping[str, BoundValue]:
     """The arguments are cut, and the command runs all the same."""
     play.tell.message()
     (token,) = play.tell.cut(play.ask(1), tools=[False])
@@ -61,7 +61,7 @@ def _no_half_calls(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _work_kept(play: Play) -> Mapping[str, Number]:
+def _work_kept(play: RunDraw) -> Mapping[str, BoundValue]:
     """One of two tools fails, and what the other had done is gone."""
     play.tell.message()
     fast, slow = play.tell.reply(play.ask(1), tools=[True, True])
@@ -76,7 +76,7 @@ def _work_kept(play: Play) -> Mapping[str, Number]:
     return {"asked": True}
 
 
-def _ran_for_the_cut_reply_too(play: Play) -> Mapping[str, Number]:
+def _ran_for_the_cut_reply_too(play: RunDraw) -> Mapping[str, BoundValue]:
     """The call had come whole when the reply was cut; the retry's is the same, and runs as well."""
     play.tell.message()
     (token,) = play.tell.cut(play.ask(1), tools=[True])
@@ -87,7 +87,7 @@ def _ran_for_the_cut_reply_too(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _ran_again_after_a_kill(play: Play) -> Mapping[str, Number]:
+def _ran_again_after_a_kill(play: RunDraw) -> Mapping[str, BoundValue]:
     """The restarted agent finds the call in its session, and does it again."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -100,7 +100,7 @@ def _ran_again_after_a_kill(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _ran_until_it_worked(play: Play) -> Mapping[str, Number]:
+def _ran_until_it_worked(play: RunDraw) -> Mapping[str, BoundValue]:
     """A tool that fails is simply run again."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -112,11 +112,11 @@ def _ran_until_it_worked(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _at_most_once_tools(play: Play) -> Mapping[str, Number]:
+def _at_most_once_tools(play: RunDraw) -> Mapping[str, BoundValue]:
     return pick(play, _ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked)
 
 
-def _background_returns(play: Play) -> Mapping[str, Number]:
+def _background_returns(play: RunDraw) -> Mapping[str, BoundValue]:
     """The tool waits for the job, until it ends, or until its own patience does."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -134,7 +134,7 @@ def _background_returns(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _result_durable(play: Play) -> Mapping[str, Number]:
+def _result_durable(play: RunDraw) -> Mapping[str, BoundValue]:
     """The result had been sent, or saved, and after the kill it is gone, or only called lost."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
@@ -149,7 +149,7 @@ def _result_durable(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _rows_bound(play: Play) -> Mapping[str, Number]:
+def _rows_bound(play: RunDraw) -> Mapping[str, BoundValue]:
     """The same rows are added for a second message; what is only read, or changed, adds none."""
     rows = play.draw(st.integers(1, 5))
     for _message in range(2):
@@ -162,7 +162,7 @@ def _rows_bound(play: Play) -> Mapping[str, Number]:
     return {"rows": rows}
 
 
-TOOLS: Mapping[str, Break] = {
+TOOLS: Mapping[str, Violation] = {
     "at_most_once_tools": _at_most_once_tools,
     "background_returns": _background_returns,
     "no_half_calls": _no_half_calls,

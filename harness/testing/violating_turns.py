@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.testing.breaking import Break, Number, pick
+from wedgehog.harness.testing.breaking import BoundValue, Violation, pick
 from wedgehog.harness.testing.history_builder import CUT_TEXT
-from wedgehog.harness.testing.valid_runs import Play
+from wedgehog.harness.testing.valid_runs import RunDraw
 
 
-def _error_surfaced(play: Play) -> Mapping[str, Number]:
+def _error_surfaced(play: RunDraw) -> Mapping[str, BoundValue]:
     """The provider stays down, and the user gets an apology or nothing at all."""
     play.tell.message()
     for _ in range(play.draw(st.integers(1, 3))):
@@ -19,7 +19,7 @@ def _error_surfaced(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _session_recovers(play: Play) -> Mapping[str, Number]:
+def _session_recovers(play: RunDraw) -> Mapping[str, BoundValue]:
     """No message is answered any more, after a kill or without one; each ends in an honest error."""
     if play.draw(st.booleans()):
         play.tell.message()
@@ -32,7 +32,7 @@ def _session_recovers(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _killed_at_its_deadline(play: Play) -> Mapping[str, Number]:
+def _killed_at_its_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     call = play.ask(1)
     play.tell.wait(121.5).deadline(120)
@@ -44,14 +44,14 @@ def _killed_at_its_deadline(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _slow_to_the_end(play: Play) -> Mapping[str, Number]:
+def _slow_to_the_end(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     play.tell.reply(play.ask(1), f"Done {play.tell.nonce}", took_s=play.draw(st.sampled_from([122.0, 500.0])))
     play.tell.end()
     return {}
 
 
-def _front_end_waited_in_vain(play: Play) -> Mapping[str, Number]:
+def _front_end_waited_in_vain(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     call = play.ask(1)
     play.tell.wait(90).give_up(after_s=90.0)
@@ -60,7 +60,7 @@ def _front_end_waited_in_vain(play: Play) -> Mapping[str, Number]:
     return {"turn_s": 90}
 
 
-def _never_asks_again(play: Play) -> Mapping[str, Number]:
+def _never_asks_again(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.message()
     play.tell.answer_step(1)
     play.tell.end().message()
@@ -69,11 +69,11 @@ def _never_asks_again(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _turn_deadline(play: Play) -> Mapping[str, Number]:
+def _turn_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
     return pick(play, _killed_at_its_deadline, _slow_to_the_end, _front_end_waited_in_vain, _never_asks_again)
 
 
-def _turn_answered(play: Play) -> Mapping[str, Number]:
+def _turn_answered(play: RunDraw) -> Mapping[str, BoundValue]:
     """One stall, and the turn is lost, if with an honest error."""
     play.tell.message()
     play.tell.stall(play.ask(1))
@@ -81,7 +81,7 @@ def _turn_answered(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _no_spend_after_abort(play: Play) -> Mapping[str, Number]:
+def _no_spend_after_abort(play: RunDraw) -> Mapping[str, BoundValue]:
     """The user or the front end has gone, and the loop goes on."""
     play.tell.message()
     call = play.ask(1)
@@ -98,7 +98,7 @@ def _no_spend_after_abort(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-def _truncation_noticed(play: Play) -> Mapping[str, Number]:
+def _truncation_noticed(play: RunDraw) -> Mapping[str, BoundValue]:
     """Half a reply is the answer, and the exit code is 0."""
     play.tell.message()
     if play.draw(st.booleans()):
@@ -109,7 +109,7 @@ def _truncation_noticed(play: Play) -> Mapping[str, Number]:
     return {}
 
 
-TURNS: Mapping[str, Break] = {
+TURNS: Mapping[str, Violation] = {
     "error_surfaced": _error_surfaced,
     "no_spend_after_abort": _no_spend_after_abort,
     "session_recovers": _session_recovers,

@@ -6,13 +6,13 @@ from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
 def test_the_example_invariant_lets_one_answer_pass(example):
     """A turn that is answered once is what it asks for."""
     example("one_answer_per_turn")
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), "Done")
     assert check("one_answer_per_turn", tell.end().seal()).status == "pass"
@@ -21,7 +21,7 @@ def test_the_example_invariant_lets_one_answer_pass(example):
 def test_the_example_invariant_sees_a_second_answer(example):
     """It names both requests as evidence, and its bound can be moved."""
     example("one_answer_per_turn")
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(2):
         tell.reply(tell.ask(1), "Done")

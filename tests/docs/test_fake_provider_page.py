@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from wedgehog.fake_llm.admin.api import Admin
-from wedgehog.fake_llm.admin.logged_request import Attempt
-from wedgehog.fake_llm.admin.sessions import Sessions, Told
+from wedgehog.fake_llm.admin.logged_request import LoggedRequest
+from wedgehog.fake_llm.admin.sessions import ProviderSessions, SessionScript
 from wedgehog.fake_llm.observer import Conn, RequestSeen
 from wedgehog.harness.commands.serve import Provider
 
@@ -59,7 +59,7 @@ def test_the_commands_answer_what_the_page_says(page: str, docs: Path):
 
 def test_every_field_of_the_ledger_is_explained(page: str):
     """None is missing in its table, and none stands there that is gone."""
-    fields = Attempt(SEEN, datetime.now(UTC)).as_json(None)
+    fields = LoggedRequest(SEEN, datetime.now(UTC)).as_json(None)
     table = page.partition("## The ledger")[2].partition("\n## ")[0]
     told = {word for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)}
     assert told == set(fields)
@@ -68,4 +68,4 @@ def test_every_field_of_the_ledger_is_explained(page: str):
 def test_every_request_of_the_admin_api_is_in_its_table(page: str):
     """With its method."""
     table = set(re.findall(r"^\| `(\w+) /_wedgehog/(\w+)[^`]*` \|", page, re.MULTILINE))
-    assert table == set(Admin(Sessions(Told(None)), lambda text: Told(None))._answers)  # type: ignore[arg-type]
+    assert table == set(Admin(ProviderSessions(SessionScript(None)), lambda text: SessionScript(None))._answers)  # type: ignore[arg-type]

@@ -10,12 +10,12 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from wedgehog.fake_llm.script.when import ReplyLine, When
-from wedgehog.harness.agents.spec import AgentSpec, Http, Limits, Request, Timeout
+from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall, Limits, Timeout
 from wedgehog.harness.commands.reference import blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
 from wedgehog.harness.scenario.document import load
-from wedgehog.harness.scenario.model import AtWords, FaultWords, PageWords, Scenario, TurnWords
+from wedgehog.harness.scenario.model import FaultConfig, PageConfig, Scenario, TriggerConfig, TurnConfig
 from wedgehog.reports.rows import COLUMNS
 
 STOCK = Path(str(files("wedgehog.scenarios"))) / "incidents"
@@ -118,8 +118,8 @@ def test_each_way_to_write_a_fault_fits_the_schema(docs: Path, do: object):
 @pytest.mark.parametrize(
     ("page", "models"),
     [
-        ("scenarios.md", [Scenario, TurnWords, AtWords, FaultWords, PageWords]),
-        ("agents.md", [AgentSpec, Http, Limits, Request, Timeout]),
+        ("scenarios.md", [Scenario, TurnConfig, TriggerConfig, FaultConfig, PageConfig]),
+        ("agents.md", [AgentSpec, Http, Limits, HttpCall, Timeout]),
         ("script.md", [ReplyLine, When]),
     ],
 )

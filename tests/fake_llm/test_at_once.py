@@ -10,7 +10,7 @@ import pytest
 from wedgehog.fake_llm.connection import Connection
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.http_request import Incoming
-from wedgehog.fake_llm.observer import Conn, Fact, ReplyEnded
+from wedgehog.fake_llm.observer import Conn, Fact, WriteEnded
 from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.server import FakeLLM
 
@@ -70,7 +70,7 @@ async def test_a_reply_that_nobody_holds_is_written_at_once() -> None:
     assert tape.writes[0].count(b"data: ") == 53
     connection.data_received(ASKED * 2)
     assert [data.endswith(LAST_CHUNK) for data in tape.writes] == [True] * 3
-    assert [fact.how for fact in notes.facts if isinstance(fact, ReplyEnded)] == ["complete"] * 3
+    assert [fact.how for fact in notes.facts if isinstance(fact, WriteEnded)] == ["complete"] * 3
 
 
 async def test_a_gate_is_asked_by_a_task(recorder: Any) -> None:
@@ -82,7 +82,7 @@ async def test_a_gate_is_asked_by_a_task(recorder: Any) -> None:
     await recorder.until(lambda: bool(recorder.points))
     assert tape.writes == []
     opened.set()
-    await recorder.wait_for(ReplyEnded)
+    await recorder.wait_for(WriteEnded)
     assert tape.writes[0].endswith(LAST_CHUNK)
 
 

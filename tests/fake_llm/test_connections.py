@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, ReplyEnded, ReplyStarted
+from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import PingsOnly, Reply, Text
 
 
@@ -18,7 +18,7 @@ async def test_a_client_that_hangs_up_while_held_ends_the_reply(
     await wire.ask(provider.path, provider.request(stream=True), provider.headers)
     await recorder.until(lambda: bool(recorder.points))
     await wire.hang_up()
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert (ended.how, ended.head_bytes, ended.body_bytes) == ("hung_up", 0, 0)
     assert ended.output_tokens == ended.frames[-1].tokens > 0
 
@@ -34,7 +34,7 @@ async def test_a_hang_up_in_a_paced_reply_bills_what_was_written(
         clock.ring()
     await recorder.until(lambda: len(recorder.points) == 4)
     await wire.hang_up()
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert (ended.how, ended.output_tokens, ended.frames[-1].tokens) == ("hung_up", 3, 10)
     assert ended.body_bytes in {mark.end for mark in ended.frames}
 
@@ -46,9 +46,9 @@ async def test_a_hang_up_in_a_delay_is_noticed(
     clock.held = True
     wire = await open_wire(await open_llm(Reply((Text("Hi"),), delay_s=60)))
     await wire.ask(provider.path, provider.request(), provider.headers)
-    await recorder.wait_for(ReplyStarted)
+    await recorder.wait_for(WriteStarted)
     await wire.hang_up()
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert (ended.how, ended.output_tokens) == ("hung_up", 1)
 
 
@@ -58,7 +58,7 @@ async def test_a_connection_that_ends_after_its_reply_is_no_hang_up(
     """A reply that was written whole is complete; the close is a fact of the connection alone."""
     await ask(await open_llm(), provider)
     (closed,) = await recorder.wait_for(ConnectionClosed)
-    (ended,) = recorder.all(ReplyEnded)
+    (ended,) = recorder.all(WriteEnded)
     assert ended.how == "complete"
     assert closed.conn == recorder.all(ConnectionOpened)[0].conn
 
@@ -86,7 +86,7 @@ async def test_a_reply_can_ask_for_the_connections_end(
         replies.append(await wire.reply())
     assert await wire.rest() == b""
     assert [reply.headers["connection"] for reply in replies] == ["keep-alive", "close"]
-    assert [ended.how for ended in recorder.all(ReplyEnded)] == ["complete", "complete"]
+    assert [ended.how for ended in recorder.all(WriteEnded)] == ["complete", "complete"]
 
 
 async def test_a_client_that_wants_to_close_is_obeyed(open_llm: Any, open_wire: Any, provider: Any) -> None:
@@ -145,7 +145,7 @@ async def test_an_http_1_0_client_gets_no_chunks(open_llm: Any, open_wire: Any, 
     wire = await open_wire(await open_llm())
     await wire.ask(provider.path, provider.request(stream=True), provider.headers, version="1.0")
     head, body = (await wire.rest()).split(b"\r\n\r\n", 1)
-    (ended,) = recorder.all(ReplyEnded)
+    (ended,) = recorder.all(WriteEnded)
     assert b"chunked" not in head
     assert len(body) == ended.body_bytes == ended.frames[-1].end
 
@@ -169,7 +169,7 @@ async def test_closing_the_server_drops_held_replies_and_leaves_no_task(
         await llm.__aexit__(None, None, None)
     assert asyncio.all_tasks() == before
     assert len(recorder.all(ConnectionClosed)) == 3
-    assert [ended.how for ended in recorder.all(ReplyEnded)] == ["complete", "hung_up", "hung_up"]
+    assert [ended.how for ended in recorder.all(WriteEnded)] == ["complete", "hung_up", "hung_up"]
 
 
 async def test_a_gate_that_fails_drops_the_connection(
@@ -187,4 +187,4 @@ async def test_a_gate_that_fails_drops_the_connection(
     await wire.ask(provider.path, provider.request(), provider.headers)
     sent = await wire.rest()
     assert len(sent) == recorder.points[0].head + 40
-    assert recorder.all(ReplyEnded)[0].how == "hung_up"
+    assert recorder.all(WriteEnded)[0].how == "hung_up"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.wire_reply import Image, chunked
+from wedgehog.fake_llm.wire_reply import WireReply, chunked
 
 
 class InstantClock:
@@ -41,7 +41,7 @@ frames = st.lists(
 )
 
 
-async def deliver(image: Image, sink: Sink) -> Delivery:
+async def deliver(image: WireReply, sink: Sink) -> Delivery:
     delivery = Delivery(image, sink.writes.append, sink.ask, InstantClock())
     await delivery.run()
     return delivery

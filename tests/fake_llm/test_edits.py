@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fake_llm.conftest import told_error
-from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted
+from wedgehog.fake_llm.observer import RefusalSent, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import (
     BALANCE,
     Duplicated,
@@ -40,12 +40,12 @@ WORDS = (Text("Hello, how are you today?"),)
 async def test_an_early_end_is_a_proper_one(open_llm: Any, ask: Any, recorder: Any, provider: Any, event: int) -> None:
     """Exactly `event` events arrive, the body ends as HTTP wants it, and only they were generated."""
     received = await ask(await open_llm(Reply(WORDS, edits=(EarlyEnd(event),))), provider, stream=True)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert len(received.events) == event
     assert received.raw_body.endswith(b"0\r\n\r\n")
     assert ended.how == "complete"
     assert ended.output_tokens == (ended.frames[-1].tokens if event else 0)
-    assert recorder.all(ReplyStarted)[0].edited == ("early_end",)
+    assert recorder.all(WriteStarted)[0].edited == ("early_end",)
 
 
 async def test_an_error_event_comes_inside_the_stream(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
@@ -56,7 +56,7 @@ async def test_an_error_event_comes_inside_the_stream(open_llm: Any, ask: Any, r
     name, data = received.events[-1]
     assert told_error(data)[1] == "Overloaded"
     assert name == provider.error_event
-    assert recorder.all(ReplyStarted)[0].edited == ("error_event",)
+    assert recorder.all(WriteStarted)[0].edited == ("error_event",)
 
 
 async def test_pings_only_never_ends(open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any) -> None:
@@ -69,7 +69,7 @@ async def test_pings_only_never_ends(open_llm: Any, open_wire: Any, recorder: An
     pings = 2 * (b"%x\r\n%b\r\n" % (len(PINGS[provider.wire]), PINGS[provider.wire]))
     raw = await wire.exactly(point.head + point.frame_ends[-1] + len(pings))
     await wire.hang_up()
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert set(clock.slept) == {15}
     assert (point.body, len(point.frame_ends)) == (-1, 4)
     assert raw.endswith(pings)
@@ -86,7 +86,7 @@ async def test_an_edit_behind_the_last_event_did_not_apply(
     edits = (EarlyEnd(len(whole.events)),)
     received = await ask(await open_llm(Reply(WORDS, edits=edits)), provider, stream=True)
     assert received.body == whole.body
-    assert recorder.all(ReplyStarted)[-1].edited == ()
+    assert recorder.all(WriteStarted)[-1].edited == ()
 
 
 async def test_a_reply_that_is_not_streamed_is_not_edited(
@@ -95,7 +95,7 @@ async def test_a_reply_that_is_not_streamed_is_not_edited(
     """Edits are about events; a reply in one piece stays as it is, and says so."""
     received = await ask(await open_llm(Reply(WORDS, edits=(ErrorEvent(1),))), provider)
     assert "how are you today?" in received.body.decode()
-    assert recorder.all(ReplyStarted)[0].edited == ()
+    assert recorder.all(WriteStarted)[0].edited == ()
 
 
 def delivering(provider: Any, received: Any) -> list[Any]:
@@ -124,8 +124,8 @@ async def test_a_duplicated_event_comes_twice(
     first = first_delivery(provider, whole)
     received = await ask(await open_llm(Reply(WORDS, edits=(Duplicated(first * named),))), provider, stream=True)
     assert received.events == [*whole.events[:first], *whole.events[first - 1 :]]
-    assert recorder.all(ReplyStarted)[-1].edited == ("duplicated_event",)
-    before, after = await recorder.wait_for(ReplyEnded, 2)
+    assert recorder.all(WriteStarted)[-1].edited == ("duplicated_event",)
+    before, after = await recorder.wait_for(WriteEnded, 2)
     assert before.output_tokens == after.output_tokens
 
 
@@ -138,8 +138,8 @@ async def test_reordered_events_change_places(
     received = await ask(await open_llm(Reply(WORDS, edits=(Reordered(first * named),))), provider, stream=True)
     one, two = whole.events[first - 1 : first + 1]
     assert received.events == [*whole.events[: first - 1], two, one, *whole.events[first + 1 :]]
-    assert recorder.all(ReplyStarted)[-1].edited == ("reordered_events",)
-    before, after = ([mark.tokens for mark in ended.frames] for ended in await recorder.wait_for(ReplyEnded, 2))
+    assert recorder.all(WriteStarted)[-1].edited == ("reordered_events",)
+    before, after = ([mark.tokens for mark in ended.frames] for ended in await recorder.wait_for(WriteEnded, 2))
     assert before == after
 
 
@@ -149,7 +149,7 @@ async def test_the_last_event_has_nothing_to_change_places_with(
     """The stream stays whole, and says so; the same event can be doubled."""
     last = len(whole.events)
     await ask(await open_llm(Reply(WORDS, edits=(Reordered(last), Duplicated(last)))), provider, stream=True)
-    assert recorder.all(ReplyStarted)[-1].edited == ("duplicated_event",)
+    assert recorder.all(WriteStarted)[-1].edited == ("duplicated_event",)
 
 
 async def test_malformed_json_breaks_off_inside_one_event(
@@ -164,7 +164,7 @@ async def test_malformed_json_breaks_off_inside_one_event(
     assert sound[3].startswith(blocks[3])
     with pytest.raises(json.JSONDecodeError):
         json.loads(blocks[3].rpartition(b"data: ")[2])
-    assert recorder.all(ReplyStarted)[-1].edited == ("malformed_json",)
+    assert recorder.all(WriteStarted)[-1].edited == ("malformed_json",)
 
 
 async def test_a_reply_in_one_piece_can_be_malformed_too(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
@@ -173,7 +173,7 @@ async def test_a_reply_in_one_piece_can_be_malformed_too(open_llm: Any, ask: Any
     with pytest.raises(json.JSONDecodeError):
         json.loads(received.body)
     assert received.status == 200
-    assert recorder.all(ReplyStarted)[0].edited == ("malformed_json",)
+    assert recorder.all(WriteStarted)[0].edited == ("malformed_json",)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -189,9 +189,9 @@ async def test_without_usage_the_reply_is_billed_all_the_same(
     assert '_tokens":' not in text.replace("max_output_tokens", "")
     if not stream:
         assert re.search(r"usage\W+usage\W+1", text)
-    assert recorder.all(ReplyStarted)[0].edited == ("no_usage",)
-    assert recorder.all(ReplyStarted)[0].input_tokens > 0
-    assert (await recorder.wait_for(ReplyEnded))[0].output_tokens > 0
+    assert recorder.all(WriteStarted)[0].edited == ("no_usage",)
+    assert recorder.all(WriteStarted)[0].input_tokens > 0
+    assert (await recorder.wait_for(WriteEnded))[0].output_tokens > 0
 
 
 async def test_a_page_stands_where_json_was_expected(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
@@ -200,8 +200,8 @@ async def test_a_page_stands_where_json_was_expected(open_llm: Any, ask: Any, re
         received = await ask(await open_llm(Failure(status, html=True)), provider, stream=True)
         assert (received.status, received.headers["content-type"]) == (status, "text/html")
         assert received.body.startswith(b"<!DOCTYPE html>")
-    assert [fact.status for fact in recorder.all(Refused)] == [200, 502]
-    assert recorder.all(ReplyStarted) == []
+    assert [fact.status for fact in recorder.all(RefusalSent)] == [200, 502]
+    assert recorder.all(WriteStarted) == []
 
 
 async def test_a_used_up_balance_is_refused_in_each_providers_words(
@@ -218,4 +218,4 @@ async def test_a_used_up_balance_is_refused_in_each_providers_words(
     assert received.status == status
     assert received.error[0] == kind
     assert received.error[1].startswith(message)
-    assert recorder.all(Refused)[0].scripted
+    assert recorder.all(RefusalSent)[0].scripted

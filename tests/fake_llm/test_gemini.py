@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fake_llm.conftest import Gemini
-from wedgehog.fake_llm.observer import Refused, ReplyEnded, RequestSeen
+from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded
 from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, Thinking, ToolCall, Usage
 
 MODELS = "/v1beta/models"
@@ -91,14 +91,14 @@ async def test_without_alt_a_stream_is_one_array(open_llm: Any, ask: Any, record
     """The body is JSON as a whole and holds the very responses that events would bring."""
     llm = await open_llm(RICH)
     array, events = await ask(llm, Gemini, path=ARRAY), await ask(llm, Gemini, path=SSE)
-    await recorder.wait_for(ReplyEnded, 2)
+    await recorder.wait_for(WriteEnded, 2)
     said = [
         [(part.get("text"), part.get("functionCall", {}).get("name")) for part in parts(all_of_it)]
         for all_of_it in (array.json, chunks(events))
     ]
     assert array.headers["content-type"].startswith("application/json")
     assert said[0] == said[1]
-    assert tuple(mark.end for mark in recorder.all(ReplyEnded)[0].frames) == array.ends
+    assert tuple(mark.end for mark in recorder.all(WriteEnded)[0].frames) == array.ends
     assert recorder.all(RequestSeen)[0].conversation.stream is True
 
 
@@ -208,7 +208,7 @@ async def test_broken_pairs_are_refused_in_the_providers_words(
 ) -> None:
     """Each refusal is a 400 INVALID_ARGUMENT, told as a pairing refusal."""
     received = await ask(await open_llm(), Gemini, contents=contents)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert (received.status, received.json["error"]["status"]) == (400, "INVALID_ARGUMENT")
     assert received.json["error"]["message"] == words
     assert (refused.pairing, refused.scripted, refused.enforced) == (True, False, True)
@@ -249,7 +249,7 @@ async def test_other_bad_requests_are_refused_too(
 ) -> None:
     """What has nothing to do with pairs is refused without blaming them."""
     received = await ask(await open_llm(), Gemini, document)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.status == 400
     assert received.json["error"]["message"].startswith(words)
     assert refused.pairing is False
@@ -269,8 +269,8 @@ async def test_newer_models_want_their_signature_back(open_llm: Any, ask: Any, r
     statuses = {name: (await ask(llm, Gemini, path=path, contents=told)).status for name, told in histories.items()}
     assert statuses == {"bare": 400, "signed": 200, "earlier": 200, "second": 400}
     assert (await ask(llm, Gemini, contents=histories["bare"])).status == 200
-    assert "position 2" in recorder.all(Refused)[0].message
-    assert not any(refused.pairing for refused in recorder.all(Refused))
+    assert "position 2" in recorder.all(RefusalSent)[0].message
+    assert not any(refused.pairing for refused in recorder.all(RefusalSent))
 
 
 async def test_a_key_is_needed_in_a_header_or_in_the_address(open_llm: Any, ask: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.fake_llm.http_request import LARGEST_BODY, Incoming, Reader
+from wedgehog.fake_llm.http_request import LARGEST_BODY, Incoming, RequestReader
 
 LENGTH = b"POST /v1/a%20b?x=1&y= HTTP/1.1\r\nHost: h\r\nX-Key: one\r\nx-key:two \r\nContent-Length: 5\r\n\r\nhello"
 CHUNKS = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n02\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
@@ -18,7 +18,7 @@ BARE = b"GET /models HTTP/1.0\r\n\r\n"
 
 
 def read(data: bytes, *cuts: int) -> list[Incoming]:
-    reader, edges = Reader(), [0, *sorted(cuts), len(data)]
+    reader, edges = RequestReader(), [0, *sorted(cuts), len(data)]
     return [one for start, end in pairwise(edges) for one in reader.feed(data[start:end])]
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_the_last_of_its_connection(data: bytes, status: 
 def test_a_client_that_waits_is_told_to_go_on() -> None:
     """Once, when its head is there and its body is not."""
     told: list[str] = []
-    reader = Reader(lambda: told.append("go on"))
+    reader = RequestReader(lambda: told.append("go on"))
     assert reader.feed(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n") == []
     assert told == ["go on"]
     (request,) = reader.feed(b"{}")

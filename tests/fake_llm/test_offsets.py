@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wedgehog.fake_llm.observer import ReplyEnded
+from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
 
 RICH = Reply(
@@ -20,7 +20,7 @@ RICH = Reply(
 async def test_frames_end_where_the_facts_say(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
     """The marks of a streamed reply are the ends of its HTTP chunks, and head and body add up."""
     received = await ask(await open_llm(RICH), provider, stream=True)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert tuple(mark.end for mark in ended.frames) == received.ends
     assert (ended.head_bytes, ended.body_bytes) == (len(received.head), len(received.raw_body))
     (point,) = recorder.points
@@ -31,7 +31,7 @@ async def test_frames_end_where_the_facts_say(open_llm: Any, ask: Any, recorder:
 async def test_a_whole_reply_has_one_mark(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
     """A reply that is not streamed delivers everything with its last byte, and has no events."""
     received = await ask(await open_llm(RICH), provider)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     (mark,) = ended.frames
     assert (mark.end, mark.tokens, mark.completes) == (len(received.raw_body), ended.output_tokens, True)
     assert (recorder.points[0].frame_ends, recorder.points[0].stream) == ((), False)
@@ -42,7 +42,7 @@ async def test_tokens_grow_with_the_frames_up_to_the_bill(
 ) -> None:
     """Delivered tokens never shrink from frame to frame, begin above zero and end at the usage told."""
     await ask(await open_llm(RICH), provider, stream=True)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     tokens = [mark.tokens for mark in ended.frames]
     assert tokens == sorted(tokens)
     assert tokens[0] < tokens[1] or tokens[0] == 0
@@ -54,7 +54,7 @@ async def test_the_first_piece_delivers_a_token(open_llm: Any, ask: Any, recorde
     """A token that has begun counts as delivered, also where the script bills few for much text."""
     llm = await open_llm(Reply((Text("a word " * 40),), Usage(output_tokens=2)))
     await ask(llm, provider, stream=True)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     delivered = [mark.tokens for mark in ended.frames]
     assert (delivered[4], delivered[-1]) == (1, 2)
 
@@ -95,7 +95,7 @@ async def test_refusals_are_held_and_counted_like_replies(
 ) -> None:
     """An error passes the gate before its first byte, and its end is told."""
     received = await ask(await open_llm(Failure(500)), provider)
-    (ended,) = await recorder.wait_for(ReplyEnded)
+    (ended,) = await recorder.wait_for(WriteEnded)
     assert [point.at for point in recorder.points] == [-1]
     assert (ended.head_bytes, ended.body_bytes) == (len(received.head), len(received.raw_body))
     assert (ended.stop, ended.output_tokens, ended.how) == ("", 0, "complete")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted, RequestSeen
+from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, Thinking, ToolCall, Usage
 
 RICH = Reply(
@@ -66,7 +66,7 @@ async def test_a_stream_is_the_default_and_says_the_same_in_lines(open_llm: Any,
     assert [call["function"]["name"] for call in calls] == ["shell", "shell"]
     assert not any(line["done"] for line in said)
     assert (last["done"], last["done_reason"], last["message"]["content"]) == (True, "stop", "")
-    assert last["eval_count"] == recorder.all(ReplyEnded)[0].output_tokens
+    assert last["eval_count"] == recorder.all(WriteEnded)[0].output_tokens
     assert recorder.all(RequestSeen)[0].conversation.stream is True
 
 
@@ -105,7 +105,7 @@ async def test_reply_faults_fall_on_lines(open_llm: Any, ask: Any, recorder: Any
     failed = await ask(await open_llm(Reply(words, edits=(ErrorEvent(3, 500, "Broken."),))), Ollama)
     assert [line["message"]["content"] for line in lines(early)] == ["Hell", "o, h"]
     assert (len(lines(failed)), lines(failed)[-1]) == (4, {"error": "Broken."})
-    assert [started.edited for started in recorder.all(ReplyStarted)] == [("early_end",), ("error_event",)]
+    assert [started.edited for started in recorder.all(WriteStarted)] == [("early_end",), ("error_event",)]
 
 
 async def test_pings_are_lines_without_words(open_llm: Any, open_wire: Any, recorder: Any) -> None:
@@ -123,7 +123,7 @@ async def test_pings_are_lines_without_words(open_llm: Any, open_wire: Any, reco
 async def test_errors_are_one_string(open_llm: Any, ask: Any, recorder: Any, status: int) -> None:
     """There is no kind and no code, only words, and Retry-After beside them."""
     received = await ask(await open_llm(Failure(status, retry_after=2)), Ollama)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.status == status
     assert received.json == {"error": refused.message}
     assert (refused.message != "", refused.kind, received.headers["retry-after"]) == (True, "", "2")
@@ -143,7 +143,7 @@ HISTORIES = {
 async def test_no_history_is_refused_for_its_pairs(open_llm: Any, ask: Any, recorder: Any, messages: Any) -> None:
     """The provider puts whatever it gets into a template, so nothing is refused and nothing recorded."""
     assert (await ask(await open_llm(), Ollama, messages=messages)).status == 200
-    assert recorder.all(Refused) == []
+    assert recorder.all(RefusalSent) == []
 
 
 BAD = {
@@ -179,7 +179,7 @@ async def test_bad_requests_are_refused_in_the_providers_words(
 ) -> None:
     """Mostly it is its JSON decoder that speaks."""
     received = await ask(await open_llm(models=["m"]), Ollama, document)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert (received.status, received.json) == (status, {"error": words})
     assert (refused.pairing, refused.scripted) == (False, False)
 
@@ -229,7 +229,7 @@ async def test_a_request_that_says_nothing_loads_the_model(
     """It is no call of a model: no script is asked, and it costs nothing."""
     received = await ask(await open_llm(), Ollama, document, path=path)
     assert (received.json["done"], received.json["done_reason"]) == (True, reason)
-    assert recorder.all(ReplyStarted) == []
+    assert recorder.all(WriteStarted) == []
     assert recorder.all(RequestSeen)[0].conversation is None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.observer import Refused, RequestSeen
+from wedgehog.fake_llm.observer import RefusalSent, RequestSeen
 from wedgehog.fake_llm.reply import ErrorEvent, Reply, Text, Thinking, ToolCall, Usage
 
 RICH = Reply((Thinking("Hm hm."), Text("Let me look."), ToolCall("shell", {"command": "ls"}, id="1x2x1")))
@@ -249,7 +249,7 @@ async def test_broken_pairs_are_refused_in_the_providers_words(
 ) -> None:
     """Each refusal is a 400 about `input`, told as a pairing refusal."""
     received = await ask(await open_llm(), responses, input=items)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert (received.status, received.json["error"]["type"]) == (400, "invalid_request_error")
     assert (received.json["error"]["param"], received.json["error"]["code"]) == ("input", None)
     assert received.json["error"]["message"].startswith(words)
@@ -264,7 +264,7 @@ async def test_a_call_of_an_earlier_response_needs_its_result(
     first = (await ask(llm, responses)).json
     received = await ask(llm, responses, previous_response_id=first["id"])
     assert received.json["error"]["message"] == "No tool output found for function call call_1x2x1."
-    assert recorder.all(Refused)[0].pairing
+    assert recorder.all(RefusalSent)[0].pairing
 
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
@@ -344,7 +344,7 @@ async def test_other_bad_requests_are_refused_too(
 ) -> None:
     """What has nothing to do with pairs is refused without blaming them."""
     received = await ask(await open_llm(), responses, document)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.json["error"]["message"].startswith(words)
     assert (received.status, refused.pairing) == (status, False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.ids import made_up, overheard
-from wedgehog.fake_llm.observer import ReplyEnded
+from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script.when import WhenScript
 
@@ -26,7 +26,7 @@ async def test_a_reply_is_the_same_whether_it_was_compiled_before_or_not(
     fresh = await ask(cold, provider, stream=stream)
     assert (second.head, second.raw_body) == (fresh.head, fresh.raw_body)
     assert len(first.raw_body) == len(second.raw_body)
-    ends = [ended.frames for ended in recorder.all(ReplyEnded)]
+    ends = [ended.frames for ended in recorder.all(WriteEnded)]
     assert ends[1] == ends[3]
 
 

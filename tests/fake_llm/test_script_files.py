@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
-from wedgehog.fake_llm.script.items import ReplyWords
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.items import ReplyConfig
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 
 
@@ -48,7 +48,7 @@ def test_every_item_word_finds_its_place_in_a_reply() -> None:
         {"stop": "max_tokens"},
         {"delay_s": 2},
     ]
-    assert ReplyWords.model_validate(words).reply() == Reply(
+    assert ReplyConfig.model_validate(words).reply() == Reply(
         (
             Thinking("Hm."),
             Text("Hi", 200),
@@ -63,7 +63,7 @@ def test_every_item_word_finds_its_place_in_a_reply() -> None:
 
 def test_one_item_is_a_reply() -> None:
     """The list around a single item may be left out."""
-    assert ReplyWords.model_validate({"text": "Hi"}).reply() == Reply((Text("Hi"),))
+    assert ReplyConfig.model_validate({"text": "Hi"}).reply() == Reply((Text("Hi"),))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_one_item_is_a_reply() -> None:
 def test_a_wrong_item_is_named(words: Any, complaint: str) -> None:
     """Unknown words and bad values are errors that say what was expected."""
     with pytest.raises(ValidationError, match=complaint):
-        ReplyWords.model_validate(words)
+        ReplyConfig.model_validate(words)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_an_error_line_is_a_failure() -> None:
 def test_nothing_that_fits_is_said_with_the_reason() -> None:
     """The reason shows the last user message and the results after it."""
     lines = WhenScript.of({"replies": [{"when": {"user": "weather"}, "reply": {"text": "21"}}]})
-    with pytest.raises(Unscripted, match="1 lines fits the last user message 'time\\?' with 1 tool results"):
+    with pytest.raises(UnscriptedError, match="1 lines fits the last user message 'time\\?' with 1 tool results"):
         lines.answer(1, talk(user("time?"), result()))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import Refused, ReplyEnded, ReplyStarted, RequestSeen
-from wedgehog.fake_llm.observer import Unscripted as UnscriptedSeen
+from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
+from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
 from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 
 
 class Raises:
@@ -23,7 +23,7 @@ class Raises:
         raise self._error
 
 
-@pytest.mark.parametrize("error", [Unscripted("no line fits"), KeyError("no line fits")])
+@pytest.mark.parametrize("error", [UnscriptedError("no line fits"), KeyError("no line fits")])
 async def test_a_script_without_an_answer_is_said_to_be_so(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, error: Exception
 ) -> None:
@@ -32,13 +32,13 @@ async def test_a_script_without_an_answer_is_said_to_be_so(
     assert received.status == 500
     assert "no line fits" in received.error[1]
     assert "no line fits" in recorder.all(UnscriptedSeen)[0].why
-    assert recorder.all(ReplyStarted) == []
+    assert recorder.all(WriteStarted) == []
 
 
 async def test_a_scripted_failure_is_told_as_such(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
     """The fact tells status, kind and message as the client reads them."""
     received = await ask(await open_llm(Failure(429, retry_after=2.5)), provider)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.headers["retry-after"] == "2.5"
     assert (refused.status, refused.scripted, refused.pairing, refused.retry_after) == (429, True, False, 2.5)
     assert (refused.kind, refused.message) == received.error
@@ -69,10 +69,10 @@ async def test_keys_are_known_by_fingerprint_alone(open_llm: Any, ask: Any, reco
 async def test_a_lenient_server_answers_and_records(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
     """What the provider would refuse is told as not enforced, and answered."""
     received = await ask(await open_llm(strict=False), provider, **provider.orphan)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.status == 200
     assert (refused.enforced, refused.pairing) == (False, provider.wire != "ollama")
-    assert len(recorder.all(ReplyStarted)) == 1
+    assert len(recorder.all(WriteStarted)) == 1
 
 
 async def test_a_lenient_server_still_cannot_read_nonsense(
@@ -110,7 +110,7 @@ async def test_models_are_listed_in_the_shape_of_who_asks(
     assert [model["id"] for model in received.json["data"]] == ["m", "n"]
     assert shapes[neighbour.wire].items() <= received.json.items()
     assert (one.json["id"], none.status) == ("n", 404)
-    assert recorder.all(ReplyStarted) == []
+    assert recorder.all(WriteStarted) == []
     assert recorder.all(RequestSeen)[0].conversation is None
 
 
@@ -174,9 +174,9 @@ async def test_calls_are_numbered_over_all_connections(open_llm: Any, ask: Any, 
     llm = await open_llm()
     for _ in range(3):
         await ask(llm, provider)
-    await recorder.wait_for(ReplyEnded, 3)
+    await recorder.wait_for(WriteEnded, 3)
     assert [seen.call for seen in recorder.all(RequestSeen)] == [1, 2, 3]
-    assert [ended.call for ended in recorder.all(ReplyEnded)] == [1, 2, 3]
+    assert [ended.call for ended in recorder.all(WriteEnded)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.observer import Refused
+from wedgehog.fake_llm.observer import RefusalSent
 
 FUNCTION = {"name": "f", "arguments": "{}"}
 CHAT_CALL = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": FUNCTION}]}
@@ -153,7 +153,7 @@ async def test_a_mistake_is_refused_in_the_providers_words(
     """With its status, and recorded: as one of pairs where it is about calls and results."""
     mistake, more, status, words = wrong
     received = await ask(await open_llm(models=["m"]), provider, **{"stream": stream, **more})
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     told = received.json[0] if isinstance(received.json, list) else received.json
     message = told["error"] if isinstance(told["error"], str) else told["error"]["message"]
     assert (received.status, words in message) == (status, True), message
@@ -168,7 +168,7 @@ async def test_a_lenient_server_records_it_and_answers(
     """The same fact, not enforced."""
     mistake, more, status, words = wrong
     received = await ask(await open_llm(models=["m"], strict=False), provider, **more)
-    (refused,) = recorder.all(Refused)
+    (refused,) = recorder.all(RefusalSent)
     assert received.status == 200
     assert (refused.status, words in refused.message, refused.enforced) == (status, True, False)
     assert refused.pairing == (mistake in PAIRING)

@@ -8,7 +8,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script.position import MainShape, Positions
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
@@ -83,20 +83,20 @@ def test_asking_for_a_place_again_counts_no_attempt(script: TurnScript):
 def test_a_step_beyond_the_script_is_unscripted_and_says_where(script: TurnScript):
     """The run is an error; it is no guess what the model would have said."""
     script.turns = {1: ScriptedTurn(TURN.replies[:1], "N")}
-    with pytest.raises(Unscripted, match=r"turn 1 step 2: the script has 1 replies"):
+    with pytest.raises(UnscriptedError, match=r"turn 1 step 2: the script has 1 replies"):
         script.answer(1, answered(script))
 
 
 def test_a_turn_that_the_script_does_not_know_is_unscripted(script: TurnScript):
     """Likewise."""
     script.positions.begin(5, "mk5q")
-    with pytest.raises(Unscripted, match="turn 5 step 1: the script has 0"):
+    with pytest.raises(UnscriptedError, match="turn 5 step 1: the script has 0"):
         script.answer(1, talk(user("mk5q hm")))
 
 
 def test_a_shell_that_the_agent_does_not_have_is_unscripted(script: TurnScript):
     """A scenario with tools is skipped for such an agent; here it would be nonsense."""
-    with pytest.raises(Unscripted, match="advertises none"):
+    with pytest.raises(UnscriptedError, match="advertises none"):
         script.answer(1, talk(user("mk1q go"), tools=()))
 
 

@@ -24,7 +24,15 @@ from tests.fuzz.breaking import Batch, batches
 from tests.fuzz.requests import DIALECTS
 from wedgehog.fake_llm.connection import Connection
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import Fact, Point, Refused, ReplyEnded, ReplyStarted, RequestSeen, Unscripted
+from wedgehog.fake_llm.observer import (
+    Fact,
+    Point,
+    RefusalSent,
+    RequestSeen,
+    RequestUnscripted,
+    WriteEnded,
+    WriteStarted,
+)
 from wedgehog.fake_llm.reply import Answer, Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.server import FakeLLM
 
@@ -178,11 +186,11 @@ def check(sent: bytes, raw: bytes, facts: list[Fact]) -> Iterator[int]:
         if body:
             check_body(content_type, body)
         yield status
-    told = {kind: [f for f in facts if isinstance(f, kind)] for kind in (RequestSeen, ReplyEnded)}
-    assert len(told[RequestSeen]) == len(said) == len(told[ReplyEnded])
-    assert not [fact for fact in facts if isinstance(fact, Unscripted)]
-    started = [fact.call for fact in facts if isinstance(fact, ReplyStarted)]
-    refused = [fact.call for fact in facts if isinstance(fact, Refused) and fact.enforced]
+    told = {kind: [f for f in facts if isinstance(f, kind)] for kind in (RequestSeen, WriteEnded)}
+    assert len(told[RequestSeen]) == len(said) == len(told[WriteEnded])
+    assert not [fact for fact in facts if isinstance(fact, RequestUnscripted)]
+    started = [fact.call for fact in facts if isinstance(fact, WriteStarted)]
+    refused = [fact.call for fact in facts if isinstance(fact, RefusalSent) and fact.enforced]
     assert not set(started) & set(refused)
     assert len(refused) == sum(1 for status, _, _ in said if status >= 400)
 

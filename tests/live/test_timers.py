@@ -7,7 +7,7 @@ import pytest
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
-from wedgehog.harness.commands.timers.take import How, NotMeasured, take
+from wedgehog.harness.commands.timers.take import NotMeasuredError, ProbeOptions, take
 
 HEAD = """\
 import json, os, sys, threading, time, urllib.request
@@ -66,7 +66,7 @@ async def measured(tmp_path: Path, code: str, look_out_s: float, *words: str) ->
     (tmp_path / "agent.py").write_text(HEAD + code)
     command = 'command: ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]'
     (tmp_path / "a.yaml").write_text("\n".join(("name: a", "wire: openai-chat", command, *words)))
-    return await take(load_spec(tmp_path / "a.yaml"), How(look_out_s, jobs=4), lambda line: None)
+    return await take(load_spec(tmp_path / "a.yaml"), ProbeOptions(look_out_s, jobs=4), lambda line: None)
 
 
 def near(found: float | None, s: float) -> bool:
@@ -119,5 +119,5 @@ async def test_an_agent_without_a_timer_has_no_end(tmp_path: Path):
 
 async def test_an_agent_that_does_not_run_is_one_line(tmp_path: Path):
     """As its control run says it."""
-    with pytest.raises(NotMeasured, match="its control run failed: no request for the model arrived"):
+    with pytest.raises(NotMeasuredError, match="its control run failed: no request for the model arrived"):
         await measured(tmp_path, "print('hello')", 2)

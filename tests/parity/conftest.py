@@ -14,7 +14,7 @@ import pytest
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
-from wedgehog.harness.network.toxiproxy.server import NoServer, fetch, locate, start
+from wedgehog.harness.network.toxiproxy.server import NoServerError, fetch, locate, start
 
 
 @dataclass
@@ -130,7 +130,7 @@ def had() -> Path | str:
     try:
         found = locate()
         return found.path or fetch(lambda _: None).path or "not found"
-    except NoServer as error:
+    except NoServerError as error:
         return f"no Toxiproxy server: {error}"
 
 

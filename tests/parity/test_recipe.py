@@ -12,10 +12,16 @@ from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Address, Downstream, LinkBusy, NetworkError, Upstream, WholeLink
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Upstream, WholeLink
 from wedgehog.harness.network.ports import FIRST, LAST, free_port
-from wedgehog.harness.network.tcp_diag import KernelCounts
-from wedgehog.harness.network.toxiproxy.api import Api, BadToxic, Counted, ToxiproxyGone, ToxiproxyRefused
+from wedgehog.harness.network.tcp_diag import TcpDiag
+from wedgehog.harness.network.toxiproxy.api import (
+    BadToxicError,
+    ProxyCounts,
+    ToxiproxyApi,
+    ToxiproxyGoneError,
+    ToxiproxyRefusedError,
+)
 from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import start
 
@@ -56,7 +62,7 @@ async def test_a_cut_waits_for_no_stall_that_somebody_listens_to(toxiproxy, worl
         client, _, strike = await stalled(world)
         other, upstream = await world.pair()
         await world.link.admit(upstream.peer, 0)
-        with pytest.raises(LinkBusy):
+        with pytest.raises(LinkBusyError):
             await world.link.strike(Cut(), Downstream(upstream.peer, 10))
         client.close()
         await asyncio.sleep(0.05)
@@ -164,7 +170,7 @@ async def test_a_reply_that_takes_its_time_is_struck_all_the_same(toxiproxy, wor
 
 async def test_without_the_kernels_counts_a_strike_settles(networks, worlds, monkeypatch):
     """On a system that keeps no counts the fault still hits its byte; the proof says that it was not counted."""
-    monkeypatch.setattr(KernelCounts, "open", lambda: None)
+    monkeypatch.setattr(TcpDiag, "open", lambda: None)
     async with networks("toxiproxy") as toxiproxy, worlds(toxiproxy) as world:
         client, upstream = await world.pair()
         await world.link.admit(upstream.peer, 0)
@@ -208,7 +214,7 @@ async def test_a_drip_of_a_request_can_only_start_at_its_first_byte(toxiproxy, w
 
 
 async def test_a_server_that_was_stopped_is_noticed_at_once(toxiproxy_path, worlds, monkeypatch):
-    """Killed in mid run: every call raises ToxiproxyGone, the network is not alive, closing still works."""
+    """Killed in mid run: every call raises ToxiproxyGoneError, the network is not alive, closing still works."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     async with (
         start(toxiproxy_path) as server,
@@ -221,9 +227,9 @@ async def test_a_server_that_was_stopped_is_noticed_at_once(toxiproxy_path, worl
         strike = await world.link.strike(Stall(), Downstream(upstream.peer, 10))
         os.kill(server.pid, signal.SIGKILL)
         await client.ending(1)
-        with pytest.raises(ToxiproxyGone):
+        with pytest.raises(ToxiproxyGoneError):
             await strike.fired(5)
-        with pytest.raises(ToxiproxyGone):
+        with pytest.raises(ToxiproxyGoneError):
             await world.link.strike(Cut(), Downstream(upstream.peer, 10))
         assert not await network.alive()
 
@@ -231,21 +237,21 @@ async def test_a_server_that_was_stopped_is_noticed_at_once(toxiproxy_path, worl
 async def test_a_misspelt_toxic_never_leaves(toxiproxy):
     """The server would take it for zero; here it is an error, and so is what the server refuses."""
     link = await toxiproxy.open_link("llm", ("127.0.0.1", 9), resets=False)
-    with pytest.raises(BadToxic, match="limit_data takes bytes, not byte"):
+    with pytest.raises(BadToxicError, match="limit_data takes bytes, not byte"):
         await link.proxy.update(Toxic("limit_data", {"byte": 3}))
-    with pytest.raises(BadToxic, match="no toxic 'limit'"):
+    with pytest.raises(BadToxicError, match="no toxic 'limit'"):
         await link.proxy.add(Toxic("limit", {"bytes": 3}))
-    with pytest.raises(ToxiproxyRefused, match="already exists"):
+    with pytest.raises(ToxiproxyRefusedError, match="already exists"):
         await link.proxy.add(Toxic("limit_data", {"bytes": 3}))
-    with pytest.raises(ToxiproxyRefused, match="not found"):
+    with pytest.raises(ToxiproxyRefusedError, match="not found"):
         await link.proxy.remove("nothing")
 
 
 async def test_a_server_that_hangs_is_given_up():
     """A call that gets no answer ends at its deadline."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        api = Api(mute.getsockname(), timeout_s=0.05)
-        with pytest.raises(ToxiproxyGone):
+        api = ToxiproxyApi(mute.getsockname(), timeout_s=0.05)
+        with pytest.raises(ToxiproxyGoneError):
             await api.version()
 
 
@@ -274,7 +280,7 @@ async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proo
         def gone(conn: Address) -> bool:
             return all(it.remote != conn or not it.open for it in link._witness.look().agents.values())
 
-        async def leaves_first(stream: str) -> Counted:
+        async def leaves_first(stream: str) -> ProxyCounts:
             left = neighbour.sock.getsockname() if neighbour.sock.fileno() >= 0 else None
             neighbour.close()
             while left and not gone(left):

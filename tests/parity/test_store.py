@@ -10,12 +10,12 @@ import pytest
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, StoreAsked
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.run_services import RunTools
+from wedgehog.harness.run.run_services import RunServices
 from wedgehog.harness.scenario.model import Scenario
 
 SILENCE_S = 0.5
@@ -57,9 +57,9 @@ async def opened(network: Network, fault: dict[str, Any]) -> AsyncIterator[tuple
     scenario = Scenario.model_validate(told | {"faults": [{"link": "store:db", **fault}]})
     agent = AgentSpec(name="a", wire="anthropic", command=("x", "{message}"))
     history, positions = History(WallClock()), Positions("wbcdf")
-    nemesis = Nemesis(scenario.plan(1), {}, history, WallClock())
+    nemesis = Injector(scenario.plan(1), {}, history, WallClock())
     positions.begin(1, "mk1q")
-    tools = RunTools(scenario, agent, nemesis, history, positions, WallClock(), 1.0)
+    tools = RunServices(scenario, agent, nemesis, history, positions, WallClock(), 1.0)
     async with tools:
         resets = "rst" in str(fault)
         links = {name: await network.open_link(name, to, resets) for name, to in tools.upstreams.items()}

@@ -20,12 +20,12 @@ import pytest
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import BeaconSeen, FaultFired, ToolAsked, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.run_services import RunTools
+from wedgehog.harness.run.run_services import RunServices
 from wedgehog.harness.scenario.model import Scenario
 
 pytest.importorskip("mcp")
@@ -160,9 +160,9 @@ class Hosted:
         command = ("x", SPECS[way][1], "{message}")
         agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
         self.history = History(WallClock())
-        self.nemesis = Nemesis(scenario.plan(1), {}, self.history, WallClock())
+        self.nemesis = Injector(scenario.plan(1), {}, self.history, WallClock())
         positions = Positions("wbcdf")
-        self.tools = RunTools(scenario, agent, self.nemesis, self.history, positions, WallClock(), 1.0)
+        self.tools = RunServices(scenario, agent, self.nemesis, self.history, positions, WallClock(), 1.0)
         self.tools.place(folder, f"test-of-tools-{os.getpid()}/1", folder / "tools.log")
         for n, city in enumerate(faults, start=1):
             self.tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))

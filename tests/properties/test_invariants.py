@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import BREAKS, Broken, answered_histories, broken, good_histories
+from wedgehog.harness.testing import BREAKS, ViolatingRun, answered_histories, valid_histories, violating_runs
 
 STOCK = [name for name, it in known().items() if not it.asked]
 GENEROUS = {
@@ -25,7 +25,7 @@ def test_every_invariant_has_a_way_to_break_it():
     assert set(BREAKS) == set(known())
 
 
-@given(good_histories())
+@given(valid_histories())
 @settings(parent=few, max_examples=150)
 def test_a_good_run_is_red_for_no_invariant(history: History):
     """Retries within bounds, honest errors, obeyed aborts, trimmed histories: none of it is blamed, limits or not."""
@@ -35,7 +35,7 @@ def test_a_good_run_is_red_for_no_invariant(history: History):
     assert not seen, seen
 
 
-@given(good_histories())
+@given(valid_histories())
 @settings(parent=few, max_examples=100)
 def test_what_was_sent_or_saved_before_a_kill_is_not_missed_where_it_is_there_again(history: History):
     """Results that were lost with the agent, or trimmed away before, are nobody's promise."""
@@ -54,7 +54,7 @@ def test_a_run_with_all_messages_answered_passes_where_answers_are_asked(history
 @few
 def test_one_broken_thing_is_red_for_exactly_its_invariant(invariant: str, data: st.DataObject):
     """The break is found, wherever in a good run it stands, and no other invariant is blamed for it."""
-    case: Broken = data.draw(broken(invariant))
+    case: ViolatingRun = data.draw(violating_runs(invariant))
     verdict = check(invariant, case.history, **case.parameters)
     others = [check(name, case.history) for name in STOCK if name != invariant]
     assert verdict.status == "fail", verdict
@@ -66,7 +66,7 @@ def test_one_broken_thing_is_red_for_exactly_its_invariant(invariant: str, data:
 @settings(parent=few, max_examples=5)
 def test_a_red_verdict_says_so_in_a_sentence_and_points_at_events(invariant: str, data: st.DataObject):
     """Evidence is never empty, names events that exist, and the sentence is not the name."""
-    case: Broken = data.draw(broken(invariant))
+    case: ViolatingRun = data.draw(violating_runs(invariant))
     verdict = check(invariant, case.history, **case.parameters)
     ids = {event.id for event in case.history.events}
     assert verdict.name == invariant

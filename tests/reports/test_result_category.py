@@ -2,7 +2,7 @@
 
 import pytest
 
-from wedgehog.reports.result_category import reads, standing, tally
+from wedgehog.reports.result_category import reads, result_category, tally
 
 from .conftest import judgement
 
@@ -29,7 +29,7 @@ CASES = [
 @pytest.mark.parametrize(("judged", "counts", "words"), CASES, ids=[f"{c[2]}-{i}" for i, c in enumerate(CASES)])
 def test_a_run_counts_by_what_was_expected_of_it(judged, counts, words):
     """A red that was expected passes, a green that was not fails, and each reads so."""
-    assert (standing(judged), reads(judged)) == (counts, words)
+    assert (result_category(judged), reads(judged)) == (counts, words)
 
 
 def test_the_tally_names_what_is_rare_only_when_it_is_there():

@@ -3,10 +3,10 @@
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.faults.reply.status import Status
+from wedgehog.harness.faults.reply.status import StatusReply
 from wedgehog.harness.invariants import find
 from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
-from wedgehog.harness.scenario.model import FaultWords, find_scenarios, load_scenario
+from wedgehog.harness.scenario.model import FaultConfig, find_scenarios, load_scenario
 
 FILES = [load_scenario(path, check_invariant) for path in find_scenarios(stock_folder() / "catalogue")]
 STARTERS = 20
@@ -54,7 +54,7 @@ def test_a_call_is_struck_in_each_of_its_phases():
             assert words.at.byte in (None, 0), f"{file.path}: how long is a reply on every wire?"
 
 
-def _phase(words: FaultWords) -> str:
+def _phase(words: FaultConfig) -> str:
     inside = words.at.event is not None or words.at.tool is not None
     return words.at.phase or ("event" if inside else "headers")
 
@@ -64,7 +64,7 @@ def test_the_starters_are_a_first_comparison():
     starters = [file for file in FILES if "starter" in file.scenario.tags]
     assert 10 <= len(starters) <= STARTERS
     lasting = [words for file in starters for words in file.scenario.faults if words.times == "always"]
-    refusals = {fault.code for fault in (parse_fault(words.do) for words in lasting) if isinstance(fault, Status)}
+    refusals = {fault.code for fault in (parse_fault(words.do) for words in lasting) if isinstance(fault, StatusReply)}
     assert any(400 <= code < 500 for code in refusals) and any(code >= 500 for code in refusals), "not only for once"
     spec = str(stock_folder() / "incidents" / "dangling-call" / "agents" / "both.yaml")
     played = {entry.scenario.name for entry in select(Wanted(agents=(spec,)))}

@@ -39,7 +39,7 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _AnthropicTurn:
     """All that one role says before the other one speaks."""
 
     role: str
@@ -110,18 +110,18 @@ def _messages(messages: list[Any]) -> Iterator[Refusal]:
             )
 
 
-def _turns(messages: list[Any]) -> list[_Turn]:
-    turns: list[_Turn] = []
+def _turns(messages: list[Any]) -> list[_AnthropicTurn]:
+    turns: list[_AnthropicTurn] = []
     for index, message in enumerate(messages):
         role = str(mapped(message).get("role"))
         if not turns or turns[-1].role != role:
-            turns.append(_Turn(role, []))
+            turns.append(_AnthropicTurn(role, []))
         content = blocks(mapped(message).get("content"))
         turns[-1].blocks.extend(_Block(index, place, data) for place, data in enumerate(content))
     return turns
 
 
-def _shapes(turns: list[_Turn]) -> Iterator[Refusal]:
+def _shapes(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
     for turn in turns:
         for block in turn.blocks:
             yield from _shape(block)
@@ -156,7 +156,7 @@ def _shape(block: _Block) -> Iterator[Refusal]:
             yield _bad(f"{place}.tool_use_id: Input should be a valid string")
 
 
-def _duplicates(turns: list[_Turn]) -> Iterator[Refusal]:
+def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
     seen: set[str] = set()
     for turn in turns:
         for block in turn.blocks:
@@ -167,16 +167,16 @@ def _duplicates(turns: list[_Turn]) -> Iterator[Refusal]:
             seen.add(block.data["id"])
 
 
-def _pairs(turns: list[_Turn]) -> Iterator[Refusal]:
+def _pairs(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
     calls: list[_Block] = []
     for turn in turns:
         yield from _answers(calls, turn)
         yield from _misplaced(turn)
         calls = [block for block in turn.blocks if block.type == "tool_use"]
-    yield from _answers(calls, _Turn("user", []))
+    yield from _answers(calls, _AnthropicTurn("user", []))
 
 
-def _answers(calls: list[_Block], turn: _Turn) -> Iterator[Refusal]:
+def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
     """Compare calls with the next turn: results come first in it, and only those at its front count."""
     front = next((n for n, block in enumerate(turn.blocks) if block.type != "tool_result"), len(turn.blocks))
     answered = {block.data.get("tool_use_id") for block in turn.blocks[:front]}
@@ -205,7 +205,7 @@ def _answers(calls: list[_Block], turn: _Turn) -> Iterator[Refusal]:
         seen.add(id_)
 
 
-def _misplaced(turn: _Turn) -> Iterator[Refusal]:
+def _misplaced(turn: _AnthropicTurn) -> Iterator[Refusal]:
     allowed = {"tool_use": "assistant", "tool_result": "user"}
     for block in turn.blocks:
         role = allowed.get(block.type, turn.role)

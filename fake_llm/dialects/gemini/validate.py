@@ -40,7 +40,7 @@ _COUNT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _GeminiTurn:
     """All that one side says before the other one does."""
 
     by_model: bool
@@ -144,17 +144,17 @@ def _tools(document: dict[str, Any]) -> Iterator[Refusal]:
             seen.add(str(name))
 
 
-def _turns(contents: list[Any]) -> list[_Turn]:
-    turns: list[_Turn] = []
+def _turns(contents: list[Any]) -> list[_GeminiTurn]:
+    turns: list[_GeminiTurn] = []
     for content in contents:
         by_model = field(content, "role") == "model"
         if not turns or turns[-1].by_model != by_model:
-            turns.append(_Turn(by_model, []))
+            turns.append(_GeminiTurn(by_model, []))
         turns[-1].parts.extend(map(mapped, several(field(content, "parts"))))
     return turns
 
 
-def _pairs(turns: list[_Turn]) -> Iterator[Refusal]:
+def _pairs(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
     """Compare each turn with the one before it: calls need a user's turn before, responses as many calls."""
     called = 0
     for index, turn in enumerate(turns):
@@ -170,7 +170,7 @@ def _pairs(turns: list[_Turn]) -> Iterator[Refusal]:
         yield _unpaired(_COUNT)
 
 
-def _signatures(turns: list[_Turn]) -> Iterator[Refusal]:
+def _signatures(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
     """Look for the signature of the first call in each of the model's turns since the user last said something."""
     users = [(n, turn) for n, turn in enumerate(turns) if not turn.by_model]
     said = [n for n, turn in users if turn.having("functionResponse") < len(turn.parts)]

@@ -50,7 +50,7 @@ class StoredItem:
 
 
 @dataclass(slots=True)
-class History:
+class ResolvedInput:
     """A request's items in order, those of earlier responses first.
 
     `lost` is the id of an earlier response, `unknown` are those of items, that are named but not kept.
@@ -61,9 +61,9 @@ class History:
     unknown: list[str] = field(default_factory=list)
 
 
-def history(request: Request) -> History:
+def history(request: Request) -> ResolvedInput:
     """Put together what the model would read."""
-    document, found = request.document or {}, History()
+    document, found = request.document or {}, ResolvedInput()
     previous = str(document.get("previous_response_id") or "")
     while previous and not found.lost:
         stored = request.memory.get(previous)
@@ -94,7 +94,7 @@ def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
     return next(_refusals(request, models), None)
 
 
-def _resolved(item: dict[str, Any], request: Request, found: History) -> dict[str, Any]:
+def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> dict[str, Any]:
     """Replace a reference by its item."""
     id_ = str(item.get("id") or "")
     hollow = item.get("type") == "reasoning" and not item.get("encrypted_content")
@@ -196,7 +196,7 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
             yield not_among(part.get("type"), supported, f"{place}.content[{index}]")
 
 
-def _twice(found: History) -> Iterator[Refusal]:
+def _twice(found: ResolvedInput) -> Iterator[Refusal]:
     """Refuse what stands in the history for a second time.
 
     For an item's id these are the provider's words (github.com/openai/openai-agents-python/issues/1789,
@@ -239,7 +239,7 @@ def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:
         yield unpaired(f"No tool output found for {words} call {id_}.", "input")
 
 
-def _reasoned(found: History, request: Request) -> Iterator[Refusal]:
+def _reasoned(found: ResolvedInput, request: Request) -> Iterator[Refusal]:
     """Hold reasoning and what came out of it together."""
     before = ""
     for index, item in enumerate(found.items):

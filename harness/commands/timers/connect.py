@@ -15,7 +15,7 @@ from types import TracebackType
 
 from wedgehog.harness.agents.base import Outcome, Session
 from wedgehog.harness.commands.timers.probe import CONNECT
-from wedgehog.harness.commands.timers.taken import Attempt, Taken
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.turn_outcome import OutcomeKind
@@ -84,10 +84,10 @@ class Calls:
             self.began_s.setdefault(port, now_s)
             self.seen_s[port] = now_s
 
-    def attempts(self) -> tuple[Attempt, ...]:
+    def attempts(self) -> tuple[TimedAttempt, ...]:
         """One for each caller, in order."""
         ports = sorted(self.began_s, key=self.began_s.__getitem__)
-        return tuple(Attempt(self.began_s[it], None if it in self.open else self.seen_s[it]) for it in ports)
+        return tuple(TimedAttempt(self.began_s[it], None if it in self.open else self.seen_s[it]) for it in ports)
 
 
 async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: float, look_out_s: float) -> Taken:
@@ -113,7 +113,7 @@ async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: floa
     return _taken(calls.attempts(), over_s, outcome)
 
 
-def _taken(attempts: tuple[Attempt, ...], over_s: float | None, outcome: Outcome) -> Taken:
+def _taken(attempts: tuple[TimedAttempt, ...], over_s: float | None, outcome: Outcome) -> Taken:
     if not attempts:
         return Taken(CONNECT, skipped="it never called the model's address")
     said = "\n".join((outcome.answer, outcome.error, outcome.stdout, outcome.stderr, outcome.raised or ""))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentError, Place, open_agent
+from wedgehog.harness.agents.base import AgentContext, AgentError, open_agent
 from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
 from wedgehog.harness.commands.timers.chain import Measured
 from wedgehog.harness.commands.timers.connect import BlackHole, watched, why_not
@@ -22,7 +22,7 @@ from wedgehog.harness.record.store import Judgement, safe_name
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.runner import CANARY
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.sandbox import Warden, carrying, end_all
+from wedgehog.harness.sandbox import WatchdogProcess, carrying, end_all
 from wedgehog.harness.scenario.model import load_scenario
 
 SMALL_S = 3.0
@@ -32,15 +32,15 @@ LEAST_S = 1.0
 OVERHEAD_S = 15.0
 """What a run is expected to take besides: two starts of the agent."""
 
-Say = Callable[[str], None]
+ProgressLine = Callable[[str], None]
 
 
-class NotMeasured(ValueError):  # noqa: N818  it says what was not done
+class NotMeasuredError(ValueError):
     """The agent does not run as its spec says; one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ProbeOptions:
     """How it is gone about."""
 
     look_out_s: float = 60.0
@@ -52,7 +52,7 @@ class How:
 class _Progress:
     """A line for each probe that is over."""
 
-    def __init__(self, runs: int, say: Say) -> None:
+    def __init__(self, runs: int, say: ProgressLine) -> None:
         self._runs, self._say, self._done = runs, say, 0
 
     def begins(self, what: str) -> None:
@@ -65,8 +65,8 @@ class _Progress:
             self._say(f"[{self._done}/{self._runs}] {what.removeprefix('timer-')}")
 
 
-async def take(agent: AgentSpec, how: How, say: Say) -> Measured:
-    """Measure; progress goes to `say`. Errors: NotMeasured; else as a campaign's."""
+async def take(agent: AgentSpec, how: ProbeOptions, say: ProgressLine) -> Measured:
+    """Measure; progress goes to `say`. Errors: NotMeasuredError; else as a campaign's."""
     variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
     agents = (agent, *(it for _, _, it in variants))
     runs = len(PROBES) * len(agents)
@@ -111,7 +111,9 @@ def bare(agent: AgentSpec) -> AgentSpec:
     return agent.model_copy(update={"limits": Limits(), "recover_s": 0.0})
 
 
-async def _played(jobs: Sequence[tuple[AgentSpec, Probe]], out: Path, how: How, say: Say) -> list[Taken]:
+async def _played(
+    jobs: Sequence[tuple[AgentSpec, Probe]], out: Path, how: ProbeOptions, say: ProgressLine
+) -> list[Taken]:
     folder = out / "probes"
     folder.mkdir(exist_ok=True)
     files = {probe.name: load_scenario(probe.write(folder, how.look_out_s)) for _, probe in jobs}
@@ -125,19 +127,23 @@ def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
     if judged.skipped:
         return Taken(probe, skipped=judged.skipped)
     if judged.says.startswith("its control run failed"):
-        raise NotMeasured(judged.says)
+        raise NotMeasuredError(judged.says)
     return taken(probe, read(folder / judged.scenario / safe_name(judged.agent) / "history.jsonl"))
 
 
-async def _connect(agent: AgentSpec, out: Path, how: How) -> Taken:
+async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
     """The probe that needs no provider."""
     why = why_not() or ("an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else "")
     if why:
         return Taken(CONNECT, skipped=why)
     mark, clock = f"wedgehog-{secrets.token_hex(4)}", WallClock()
-    with tempfile.TemporaryDirectory(prefix=f"{mark}-") as folder, Warden(mark, Path(folder)), BlackHole() as hole:
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{mark}-") as folder,
+        WatchdogProcess(mark, Path(folder)),
+        BlackHole() as hole,
+    ):
         url = f"http://127.0.0.1:{hole.port}"
-        place = Place(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
+        place = AgentContext(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
         try:
             async with open_agent(agent, place) as session:
                 return await watched(session, hole, clock, agent.start_s, how.look_out_s)
@@ -147,4 +153,4 @@ async def _connect(agent: AgentSpec, out: Path, how: How) -> Taken:
             end_all(lambda: carrying(mark), threading.Event().wait)
 
 
-__all__ = ["How", "Measured", "NotMeasured", "take"]
+__all__ = ["Measured", "NotMeasuredError", "ProbeOptions", "take"]

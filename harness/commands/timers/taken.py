@@ -22,7 +22,7 @@ SAME_SHARE, SAME_S = 0.1, 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class TimedAttempt:
     """One request, or one call for a connection; times of the run's clock."""
 
     began_s: float
@@ -40,7 +40,7 @@ class Taken:
     """What a probe came to."""
 
     probe: Probe
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[TimedAttempt, ...] = ()
     total_s: float | None = None
     """From the first attempt to the end; None: no end within the look-out time."""
     outcome: OutcomeKind = "silent"
@@ -130,10 +130,10 @@ def taken(probe: Probe, history: History) -> Taken:
     stopped = turn.deadline or turn.start_missed or history.events[-1]
     slack_s = LATE_S + history.lag_s
     latest_s = stopped.at_s if over_s is None else over_s + slack_s
-    attempts = tuple(Attempt(call.at_s, _given_up_s(call, latest_s)) for call in turn.main_calls)
-    stuck = [Attempt(fired.at_s, None) for fired in _uploads(history)]
+    attempts = tuple(TimedAttempt(call.at_s, _given_up_s(call, latest_s)) for call in turn.main_calls)
+    stuck = [TimedAttempt(fired.at_s, None) for fired in _uploads(history)]
     if stuck:  # (Nobody saw how long they lasted, so that only beginnings can be compared.)
-        stuck += [Attempt(attempt.began_s, None) for attempt in attempts]
+        stuck += [TimedAttempt(attempt.began_s, None) for attempt in attempts]
         attempts = tuple(sorted(stuck, key=lambda attempt: attempt.began_s))
     begin_s = attempts[0].began_s if stuck else turn.start_s
     said = "\n".join((turn.end.answer, turn.end.error, turn.end.stdout, turn.end.stderr)) if turn.end else ""

@@ -9,7 +9,7 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 @fault("refusal", family="reply")
 @dataclass(frozen=True, slots=True)
-class Refusal(ReplyFault):
+class ModelRefusal(ReplyFault):
     """The model refuses, with the provider's own stop reason, and says `text` instead of its answer."""
 
     text: str = "I'm sorry, but I can't help with that."

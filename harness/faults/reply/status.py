@@ -16,7 +16,7 @@ DATE = "date:"
 
 @fault("status", family="reply")
 @dataclass(frozen=True, slots=True)
-class Status(ReplyFault):
+class StatusReply(ReplyFault):
     """The request is answered with an HTTP error, in the provider's own shape; nothing is paid.
 
     `retry_after` is seconds, or `date:SECONDS` for an HTTP date that far ahead. The header knows whole seconds only,

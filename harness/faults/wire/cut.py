@@ -7,7 +7,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 
 
 @fault("cut", family="wire")
@@ -17,7 +17,7 @@ class Cut(WireFault):
 
     then: Literal["fin", "rst"] = "fin"
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Let `at` bytes pass, then close."""
         pipe.stop(at, self.then)
 

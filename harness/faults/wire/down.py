@@ -4,7 +4,7 @@ fake ◀────    ✕    ──── agent        open connections: FIN; 
 
 from dataclasses import dataclass
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
 
@@ -18,7 +18,7 @@ class Down(WireFault):
 
     for_s: Forever | Seconds = "forever"
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """End what is open; the network closes its listener too."""
         pipe.stop(0, "fin")
 

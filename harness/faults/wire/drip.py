@@ -5,7 +5,7 @@ fake ─────┤ data: {"delta":"Hello"} ├──▶  d · · a · · t 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Positive, Range
 
 
@@ -21,7 +21,7 @@ class Drip(WireFault):
     every_s: Positive
     bytes: Annotated[int, Range(1)] = 1
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Pace everything behind `at`."""
         pipe.pace(at, self.every_s, self.bytes)
 

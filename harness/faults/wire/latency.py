@@ -5,7 +5,7 @@ fake ─────┤ data: {"delta":"Hel"} ├─────── s seconds
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Seconds
 
 
@@ -20,7 +20,7 @@ class Latency(WireFault):
     armed: ClassVar[Literal["before", "at_spot"]] = "at_spot"
     s: Seconds
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Delay what comes from now on; the fake holds at `at` meanwhile."""
         pipe.delay(self.s)
 

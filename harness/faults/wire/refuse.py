@@ -4,7 +4,7 @@ fake ◀────    ✕    ──── agent        connect(): connection r
 
 from dataclasses import dataclass
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 
 
 @fault("refuse", family="wire")
@@ -12,7 +12,7 @@ from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
 class Refuse(WireFault):
     """Nobody listens at the link's port until the fault is healed; connections that are open get FIN."""
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """A closed port has no pipe: the network closes its listener, and ends what is open."""
         pipe.stop(0, "fin")
 

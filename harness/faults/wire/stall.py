@@ -6,7 +6,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
 
 from dataclasses import dataclass
 
-from wedgehog.harness.faults.base import Pipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
 # Eleven and a half days in milliseconds: longer than any run.
@@ -25,7 +25,7 @@ class Stall(WireFault):
 
     for_s: Forever | Seconds = "forever"
 
-    def on_pipe(self, pipe: Pipe, at: int) -> None:
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Let `at` bytes pass, then nothing."""
         pipe.stop(at, "stall")
 

@@ -41,19 +41,19 @@ class ToxiproxyError(NetworkError):
     """Root of what can go wrong with the Toxiproxy server."""
 
 
-class ToxiproxyGone(ToxiproxyError):  # noqa: N818  the name is a sentence
+class ToxiproxyGoneError(ToxiproxyError):
     """No answer: the server was stopped, or died, or hangs."""
 
 
-class ToxiproxyRefused(ToxiproxyError):  # noqa: N818  the name is a sentence
+class ToxiproxyRefusedError(ToxiproxyError):
     """The server answered with an error."""
 
 
-class BadToxic(ToxiproxyError):  # noqa: N818  it is the toxic that is bad
+class BadToxicError(ToxiproxyError):
     """A toxic that its kind doesn't know; the server would silently make it zero."""
 
 
-class Counted(NamedTuple):
+class ProxyCounts(NamedTuple):
     """Bytes that went into and out of a proxy in one direction, on connections that have ended."""
 
     received: int
@@ -91,10 +91,10 @@ def _session(timeout_s: float) -> requests.Session:
 def _raise_refusal(response: requests.Response, *_: object, **__: object) -> None:
     if response.status_code >= 400:
         said = response.text.strip() or response.reason
-        raise ToxiproxyRefused(f"Toxiproxy answered {response.status_code} to {response.request.path_url}: {said}")
+        raise ToxiproxyRefusedError(f"Toxiproxy answered {response.status_code} to {response.request.path_url}: {said}")
 
 
-class Api:
+class ToxiproxyApi:
     """Calls to one server, each awaitable, each with a deadline."""
 
     def __init__(self, address: Address, timeout_s: float = 5.0) -> None:
@@ -108,12 +108,12 @@ class Api:
         response = await self._call(lambda: toxiproxy.api.APIConsumer.get("/version"))
         return str(response.json().get("version", ""))
 
-    async def counted(self, proxy: str, stream: str) -> Counted:
+    async def counted(self, proxy: str, stream: str) -> ProxyCounts:
         """What the server counted towards the agent (`downstream`) or the upstream, on connections that have ended."""
         response = await self._call(lambda: toxiproxy.api.APIConsumer.get("/metrics"))
         labels = f'direction="{stream}"', f'proxy="{proxy}"'
         lines = [line for line in response.text.splitlines() if all(it in line for it in labels)]
-        return Counted(*(sum(_value(line) for line in lines if line.startswith(name)) for name in COUNTERS))
+        return ProxyCounts(*(sum(_value(line) for line in lines if line.startswith(name)) for name in COUNTERS))
 
     async def create(self, name: str, upstream: Address) -> "ProxyApi":
         """A new proxy on a free loopback port.
@@ -126,10 +126,10 @@ class Api:
             make = partial(self._server.create, target, name, f"{HOST}:{free_port()}")
             try:
                 return ProxyApi(self, await self._call(make))
-            except ToxiproxyRefused as refused:
+            except ToxiproxyRefusedError as refused:
                 if PORT_TAKEN not in str(refused):
                     raise
-        raise ToxiproxyRefused(f"the Toxiproxy server found {PORTS_TRIED} ports taken")
+        raise ToxiproxyRefusedError(f"the Toxiproxy server found {PORTS_TRIED} ports taken")
 
     async def _call(self, do: Callable[[], T]) -> T:
         return await asyncio.to_thread(self._call_now, do)
@@ -142,15 +142,15 @@ class Api:
             try:
                 return do()
             except (requests.ConnectionError, requests.Timeout) as error:
-                raise ToxiproxyGone(f"the Toxiproxy server at port {self.address[1]} does not answer") from error
+                raise ToxiproxyGoneError(f"the Toxiproxy server at port {self.address[1]} does not answer") from error
             except (requests.RequestException, KeyError, ValueError) as error:
-                raise ToxiproxyRefused(f"the Toxiproxy server's answer makes no sense: {error!r}") from error
+                raise ToxiproxyRefusedError(f"the Toxiproxy server's answer makes no sense: {error!r}") from error
 
 
 class ProxyApi:
     """One proxy of the server, and the toxics on it."""
 
-    def __init__(self, api: Api, proxy: Any) -> None:
+    def __init__(self, api: ToxiproxyApi, proxy: Any) -> None:
         """Wrap what the library made."""
         self._api, self._proxy = api, proxy
         self.name = str(proxy.name)
@@ -175,7 +175,7 @@ class ProxyApi:
         """Remove a toxic. Never one that a connection may be stalled by: the server would panic."""
         await self._api._call(lambda: self._proxy.destroy_toxic(name))
 
-    async def counted(self, stream: str) -> Counted:
+    async def counted(self, stream: str) -> ProxyCounts:
         """Bytes that went that way on connections that have ended."""
         return await self._api.counted(self.name, stream)
 
@@ -194,11 +194,11 @@ def name_of(toxic: Toxic) -> str:
 
 
 def checked(toxic: Toxic) -> Toxic:
-    """The toxic itself, or BadToxic if its kind doesn't know exactly these attributes."""
+    """The toxic itself, or BadToxicError if its kind doesn't know exactly these attributes."""
     known = KINDS.get(toxic.kind)
     if known is None:
-        raise BadToxic(f"Toxiproxy has no toxic {toxic.kind!r} that we use; those are {', '.join(KINDS)}")
+        raise BadToxicError(f"Toxiproxy has no toxic {toxic.kind!r} that we use; those are {', '.join(KINDS)}")
     if set(toxic.attributes) != known:
         given, wanted = ", ".join(toxic.attributes) or "nothing", ", ".join(sorted(known))
-        raise BadToxic(f"toxic {toxic.kind} takes {wanted}, not {given}")
+        raise BadToxicError(f"toxic {toxic.kind} takes {wanted}, not {given}")
     return toxic

@@ -13,17 +13,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from wedgehog.harness.network.base import Address, Proof
-from wedgehog.harness.network.proxied_connection import Passage
-from wedgehog.harness.network.tcp_diag import Count, KernelCounts
+from wedgehog.harness.network.proxied_connection import ProxiedConnection
+from wedgehog.harness.network.tcp_diag import SocketCount, TcpDiag
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
     """One look at a link: sockets to agents by cookie, to the upstream by local address, and the upstream's own."""
 
-    agents: dict[int, Count]
-    proxied: dict[Address, Count]
-    fakes: dict[Address, Count]
+    agents: dict[int, SocketCount]
+    proxied: dict[Address, SocketCount]
+    fakes: dict[Address, SocketCount]
 
     @property
     def open(self) -> set[int]:
@@ -51,10 +51,10 @@ class Sockets:
         return self.fakes[conn].sent if conn in self.fakes else self.proxied[conn].received
 
 
-class Evidence:
+class LinkSockets:
     """Looks at the sockets of one link."""
 
-    def __init__(self, kernel: KernelCounts, listen: Address, upstream: Address) -> None:
+    def __init__(self, kernel: TcpDiag, listen: Address, upstream: Address) -> None:
         """`listen` is the agents' side."""
         self.kernel, self.listen, self.upstream = kernel, listen, upstream
 
@@ -71,13 +71,13 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Vanished:
+class SocketGone:
     """A socket has gone before its count could be seen: only the server's own count can tell whether it got there."""
 
     expected: int  # how much the server's count of ended connections must have grown
 
 
-Finding = Proof | Vanished | None
+DeliveryFinding = Proof | SocketGone | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class DownstreamWatch:
         """What the connection had carried when the fault was armed."""
         return self.before.proxied[self.conn].received if self.conn in self.before.proxied else 0
 
-    def see(self, now: Sockets) -> Finding:
+    def see(self, now: Sockets) -> DeliveryFinding:
         """What the sockets prove by now."""
         for cookie in filter(self.suspects, self.before.agents):
             finding = self._suspect(now.agents.get(cookie), now)
@@ -112,11 +112,11 @@ class DownstreamWatch:
         moved = [it for cookie, it in now.agents.items() if self.suspects(cookie) and it.sent > self.at]
         return self.stalls and bool(moved)
 
-    def _suspect(self, it: Count | None, now: Sockets) -> Finding:
+    def _suspect(self, it: SocketCount | None, now: Sockets) -> DeliveryFinding:
         if it is None or it.left:
             if it is not None and it.sent == self.at:
                 return Proof(self.at, f"kernel: {self.at} bytes sent to the agent's socket, then FIN")
-            return None if self.stalls else Vanished(self._expected(now))
+            return None if self.stalls else SocketGone(self._expected(now))
         if not self.stalls or it.sent != self.at:
             return None
         if not self.swallows:
@@ -149,10 +149,10 @@ class UpstreamWatch:
     at: int
     stalls: bool
     before: Sockets
-    passage: Passage
+    passage: ProxiedConnection
     knocked: bool = False  # its bytes have been seen at the proxy
 
-    def see(self, now: Sockets) -> Finding:
+    def see(self, now: Sockets) -> DeliveryFinding:
         """What the sockets prove by now."""
         came = [it for it in self.own(now) if it.received >= max(1, self.at) and not (it.unread and not self.at)]
         self.knocked = self.knocked or bool(came)
@@ -160,7 +160,7 @@ class UpstreamWatch:
             passed = [it for conn, it in now.proxied.items() if self._new(conn) and it.sent == self.at]
             says = f"kernel: the agent sent {came[0].received} bytes, {self.at} of them went on" if came else ""
             return Proof(self.at, says) if came and passed else None
-        return Vanished(self.at + self._ended_since(now))
+        return SocketGone(self.at + self._ended_since(now))
 
     def over(self, now: Sockets) -> bool:
         """Whether the request got through whole, because it was shorter, or its connection has ended."""
@@ -170,7 +170,7 @@ class UpstreamWatch:
         """Whether a stalled request went on after all."""
         return False
 
-    def own(self, now: Sockets) -> list[Count]:
+    def own(self, now: Sockets) -> list[SocketCount]:
         """The connection's socket at the proxy."""
         return [it for it in now.agents.values() if it.remote == self.passage.peer]
 

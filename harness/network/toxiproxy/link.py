@@ -24,22 +24,22 @@ from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
-    LinkBusy,
+    LinkBusyError,
     NetworkError,
     Proof,
-    Spot,
+    Target,
     Upstream,
 )
-from wedgehog.harness.network.connection_gate import AGAIN_S, let
+from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
 from wedgehog.harness.network.probe import refused
-from wedgehog.harness.network.tcp_diag import KernelCounts
+from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyError, name_of
-from wedgehog.harness.network.toxiproxy.delivery_proof import Evidence, Watch
-from wedgehog.harness.network.toxiproxy.prover import INSIDE_S, Witness
-from wedgehog.harness.network.toxiproxy.request_gate import Turnstile
-from wedgehog.harness.network.toxiproxy.strike import Stream, ToxicStrike, byte_of, stream_of
+from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch
+from wedgehog.harness.network.toxiproxy.prover import INSIDE_S, Prover
+from wedgehog.harness.network.toxiproxy.request_gate import RequestGate
+from wedgehog.harness.network.toxiproxy.strike import ToxicStream, ToxicStrike, byte_of, stream_of
 
-STREAMS: tuple[Stream, Stream] = ("downstream", "upstream")
+STREAMS: tuple[ToxicStream, ToxicStream] = ("downstream", "upstream")
 # More than any connection carries.
 UNLIMITED = 10**15
 
@@ -53,20 +53,20 @@ class ToxicLink:
         upstream: Address,
         resets: bool,
         proxy: ProxyApi,
-        kernel: KernelCounts | None,
-        turnstile: Turnstile | None = None,
+        kernel: TcpDiag | None,
+        turnstile: RequestGate | None = None,
     ) -> None:
         """Wrap a proxy that exists; `born` gives it its toxics."""
         self.name, self.upstream, self.resets = name, upstream, resets
         self.proxy, self.turnstile = proxy, turnstile
         self.address = turnstile.address if turnstile else proxy.address
-        self._witness = Witness(name, proxy, Evidence(kernel, proxy.address, upstream) if kernel else None)
+        self._witness = Prover(name, proxy, LinkSockets(kernel, proxy.address, upstream) if kernel else None)
         self._turn = {stream: asyncio.Lock() for stream in STREAMS}
         self._armed: Address | None = None
         self._tuning = asyncio.Lock()
         self._free = asyncio.Event()
         self._free.set()
-        self._slow: dict[Stream, int] = dict.fromkeys(STREAMS, 0)
+        self._slow: dict[ToxicStream, int] = dict.fromkeys(STREAMS, 0)
         self._shut: set[ToxicStrike] = set()
         self._strikes: list[ToxicStrike] = []
         self._closed = False
@@ -86,7 +86,7 @@ class ToxicLink:
             await self._free.wait()
         self._witness.admitted(conn, carried)
 
-    async def strike(self, fault: WireFault, spot: Spot) -> ToxicStrike:
+    async def strike(self, fault: WireFault, spot: Target) -> ToxicStrike:
         """Arm the fault by the recipe above."""
         stream = stream_of(fault, spot)
         strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), byte_of(spot))
@@ -141,13 +141,13 @@ class ToxicLink:
         self._refuse_conflict(strike)
         strike.task = asyncio.create_task(self._strike_next(strike, self.turnstile))
 
-    async def _strike_next(self, strike: ToxicStrike, turnstile: Turnstile) -> None:
+    async def _strike_next(self, strike: ToxicStrike, turnstile: RequestGate) -> None:
         try:
             async with turnstile.next_one(strike.withdrawn) as strike.passage:
                 if strike.passage is None:
                     return strike.settle(None)
                 watch = await self._limit(strike)
-                let(strike.passage)
+                let_through(strike.passage)
                 await self._see_through(strike, watch)
                 # Whoever strikes the next request too does so before those that waited go on.
                 await asyncio.sleep(AGAIN_S)
@@ -186,7 +186,7 @@ class ToxicLink:
             kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
             raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
         if self._witness.listened_to():
-            raise LinkBusy(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
+            raise LinkBusyError(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
 
     async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
         """From armed to proved, or given up; the limit is lifted in any case."""
@@ -221,7 +221,7 @@ class ToxicLink:
                 self._armed = None
                 self._free.set()
 
-    async def _release(self, stream: Stream) -> None:
+    async def _release(self, stream: ToxicStream) -> None:
         """Let closes pass again once no stall is held that way; those that are still open end now."""
         async with self._tuning:
             if not self._turn[stream].locked() and not any(it.stream == stream for it in self._witness.stalls):

@@ -4,10 +4,10 @@ import itertools
 from typing import Literal, Self
 
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.network.tcp_diag import KernelCounts
-from wedgehog.harness.network.toxiproxy.api import Api, ToxiproxyError
+from wedgehog.harness.network.tcp_diag import TcpDiag
+from wedgehog.harness.network.toxiproxy.api import ToxiproxyApi, ToxiproxyError
 from wedgehog.harness.network.toxiproxy.link import ToxicLink
-from wedgehog.harness.network.toxiproxy.request_gate import Turnstile
+from wedgehog.harness.network.toxiproxy.request_gate import RequestGate
 
 
 class ToxiproxyNetwork:
@@ -17,8 +17,8 @@ class ToxiproxyNetwork:
 
     def __init__(self, api: Address) -> None:
         """Nothing is asked yet."""
-        self._api = Api(api)
-        self._kernel: KernelCounts | None = None
+        self._api = ToxiproxyApi(api)
+        self._kernel: TcpDiag | None = None
         self._numbers = itertools.count(1)
         self._links: list[ToxicLink] = []
 
@@ -28,7 +28,7 @@ class ToxiproxyNetwork:
         With `requests` a turnstile stands before it.
         """
         proxy = await self._api.create(f"{name}-{next(self._numbers)}", upstream)
-        turnstile = await Turnstile(proxy.address).listen() if requests else None
+        turnstile = await RequestGate(proxy.address).listen() if requests else None
         link = await ToxicLink(name, upstream, resets, proxy, self._kernel, turnstile).born()
         self._links.append(link)
         return link
@@ -43,7 +43,7 @@ class ToxiproxyNetwork:
 
     async def __aenter__(self) -> Self:
         """Find out whether the kernel counts."""
-        self._kernel = KernelCounts.open()
+        self._kernel = TcpDiag.open()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

@@ -3,15 +3,15 @@
 import asyncio
 import contextlib
 
-from wedgehog.harness.network.base import Address, Downstream, LinkBusy, NetworkError, Proof
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof
 from wedgehog.harness.network.tcp_diag import ESTABLISHED
-from wedgehog.harness.network.toxiproxy.api import Counted, ProxyApi
+from wedgehog.harness.network.toxiproxy.api import ProxyApi, ProxyCounts
 from wedgehog.harness.network.toxiproxy.delivery_proof import (
     DownstreamWatch,
-    Evidence,
+    LinkSockets,
+    SocketGone,
     Sockets,
     UpstreamWatch,
-    Vanished,
     Watch,
 )
 from wedgehog.harness.network.toxiproxy.strike import ToxicStrike, rounds, watch_for
@@ -26,10 +26,10 @@ INSIDE_S = 0.05
 GRACE_S = 0.25
 
 
-class Witness:
+class Prover:
     """What is known about the connections of one link; without `evidence` it takes time for a sign."""
 
-    def __init__(self, name: str, proxy: ProxyApi, evidence: Evidence | None) -> None:
+    def __init__(self, name: str, proxy: ProxyApi, evidence: LinkSockets | None) -> None:
         """Nothing seen yet."""
         self.name, self.evidence = name, evidence
         self.stalls: dict[ToxicStrike, set[int]] = {}
@@ -53,7 +53,7 @@ class Witness:
         """What to watch from now on, once all that was written before has been sent on.
 
         Raises:
-            LinkBusy: it was not, for long.
+            LinkBusyError: it was not, for long.
             NetworkError: the byte that is to be struck has passed.
         """
         await (self.quiet() if isinstance(strike.spot, Downstream) else self._still())
@@ -78,7 +78,7 @@ class Witness:
             calm = calm + 1 if seen.quiet(self._conns.keys() - struck, stalled) else 0
             if calm > 1:
                 return
-        raise LinkBusy(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
 
     async def _still(self) -> None:
         """Wait until all that agents have sent through the turnstile has been sent on."""
@@ -89,16 +89,16 @@ class Witness:
         async for _ in rounds(QUIET_S):
             if self.look().still(stalled):
                 return
-        raise LinkBusy(f"link {self.name}: bytes of another request were not sent on in {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: bytes of another request were not sent on in {QUIET_S:g} s")
 
-    async def _counted(self, strike: ToxicStrike, evidence: Evidence) -> Sockets:
+    async def _counted(self, strike: ToxicStrike, evidence: LinkSockets) -> Sockets:
         """The sockets, and what the server had counted by then; who leaves in between would be in both."""
         async for _ in rounds(QUIET_S):
             before = evidence.look()
             strike.counted = await self._proxy.counted(strike.stream)
             if before.open <= evidence.look().open:
                 return before
-        raise LinkBusy(f"link {self.name}: one connection or another ended all through {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: one connection or another ended all through {QUIET_S:g} s")
 
     # ---- after it
 
@@ -110,7 +110,7 @@ class Witness:
         async for waited_s in rounds():
             now = self.look()
             finding = watch.see(now)
-            if isinstance(finding, Vanished):
+            if isinstance(finding, SocketGone):
                 finding = await self._ended(strike, watch, finding)
             if finding:
                 return finding
@@ -159,10 +159,10 @@ class Witness:
         """Bytes that have gone to agents, by socket."""
         return {cookie: it.sent for cookie, it in self.look().agents.items()}
 
-    async def _ended(self, strike: ToxicStrike, watch: Watch, vanished: Vanished) -> Proof | None:
+    async def _ended(self, strike: ToxicStrike, watch: Watch, vanished: SocketGone) -> Proof | None:
         """Ask the server what it counted on connections that have ended: exactly what the strike lets pass?"""
         counted = await self._proxy.counted(strike.stream)
-        before = strike.counted or Counted(0, 0)
+        before = strike.counted or ProxyCounts(0, 0)
         received, sent = counted.received - before.received, counted.sent - before.sent
         if sent != vanished.expected:
             return None

@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.network.connection_gate import Door
+from wedgehog.harness.network.connection_gate import ConnectionGate
 from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.ports import HOST, free_port
-from wedgehog.harness.network.proxied_connection import Leg, Passage
+from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 
-class Turnstile:
+class RequestGate:
     """A listening port whose connections go to `upstream`, one at a time where that is wanted."""
 
     tells_resets = True
@@ -29,7 +29,7 @@ class Turnstile:
         """Closed; `listen` opens it."""
         self.upstream = upstream
         self.address: Address = (HOST, free_port())
-        self._door = Door(self, everybody=True)
+        self._door = ConnectionGate(self, everybody=True)
         self._server: asyncio.Server | None = None
 
     async def listen(self) -> Self:
@@ -46,12 +46,12 @@ class Turnstile:
         await asyncio.sleep(0)
 
     @contextlib.asynccontextmanager
-    async def next_one(self, withdrawn: asyncio.Event) -> AsyncIterator[Passage | None]:
+    async def next_one(self, withdrawn: asyncio.Event) -> AsyncIterator[ProxiedConnection | None]:
         """The next new connection that brings bytes, which have not passed yet, or None once the event is set.
 
         Everybody else waits until the block ends.
         """
-        coming: asyncio.Future[Passage] = asyncio.get_running_loop().create_future()
+        coming: asyncio.Future[ProxiedConnection] = asyncio.get_running_loop().create_future()
         stop = asyncio.ensure_future(withdrawn.wait())
         expected = self._door.expect(coming.set_result)
         try:
@@ -62,13 +62,13 @@ class Turnstile:
             stop.cancel()
             self._door.done(expected)
 
-    def look(self, passage: Passage, pipe: Pipe) -> None:
+    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
         """Something came."""
         self._door.look(passage, pipe)
 
-    def ended(self, passage: Passage) -> None:
+    def ended(self, passage: ProxiedConnection) -> None:
         """A passage is history."""
         self._door.passages.discard(passage)
 
-    def _accept(self) -> Leg:
+    def _accept(self) -> Endpoint:
         return self._door.enter().accept()

@@ -28,7 +28,7 @@ import requests
 
 from wedgehog.harness.network.base import Address, NetworkError
 from wedgehog.harness.network.ports import HOST, free_port
-from wedgehog.harness.network.toxiproxy.api import Api, ToxiproxyGone
+from wedgehog.harness.network.toxiproxy.api import ToxiproxyApi, ToxiproxyGoneError
 
 VERSION = "2.12.0"
 BUILT_BY_GO = "git"  # what a server made by `go install` says of its version
@@ -45,7 +45,7 @@ MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "a
 Say = Callable[[str], None]
 
 
-class NoServer(NetworkError):  # noqa: N818  the name is a sentence
+class NoServerError(NetworkError):
     """Toxiproxy was asked for and can't be had; the message says what was tried and what to do."""
 
 
@@ -106,19 +106,19 @@ def version_of(path: Path) -> str | None:
 
 
 def fetch(say: Say, env: Mapping[str, str] | None = None, deadline_s: float = 180.0) -> Located:
-    """Get a server into the cache: the release binary, else one built by Go. Raises NoServer."""
+    """Get a server into the cache: the release binary, else one built by Go. Raises NoServerError."""
     env = os.environ if env is None else env
     if env.get("WEDGEHOG_OFFLINE") == "1":
-        raise NoServer("WEDGEHOG_OFFLINE=1 forbids to fetch Toxiproxy")
+        raise NoServerError("WEDGEHOG_OFFLINE=1 forbids to fetch Toxiproxy")
     tried: list[str] = []
     for how, way in (("release", download), ("go install", build)):
         try:
             path = way(say, deadline_s)
-        except (NoServer, OSError, subprocess.SubprocessError) as error:
+        except (NoServerError, OSError, subprocess.SubprocessError) as error:
             tried.append(f"{how}: {_brief(error)}")
         else:
             return Located(path, how, version_of(path), tuple(tried))
-    raise NoServer("Toxiproxy could not be fetched: " + "; ".join(tried))
+    raise NoServerError("Toxiproxy could not be fetched: " + "; ".join(tried))
 
 
 def _brief(error: Exception) -> str:
@@ -142,7 +142,7 @@ def download(say: Say, deadline_s: float, release: str = RELEASE) -> Path:
         digest = _stream(f"{release}/{name}", part, say, deadline_s)
         expected = SHA256.get(name) or _published(release, name)
         if digest != expected:
-            raise NoServer(f"{name} has checksum {digest}, expected {expected}")
+            raise NoServerError(f"{name} has checksum {digest}, expected {expected}")
         _install(part, target)
     return target
 
@@ -152,7 +152,7 @@ def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
     digest, got, shown = hashlib.sha256(), 0, 0
     with requests.get(url, stream=True, timeout=(10, 30)) as answer:
         if answer.status_code != requests.codes.ok:
-            raise NoServer(f"{url} answered {answer.status_code}")
+            raise NoServerError(f"{url} answered {answer.status_code}")
         over = threading.Event()
 
         def give_up() -> None:
@@ -174,7 +174,7 @@ def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
         finally:
             alarm.cancel()
     if over.is_set():
-        raise NoServer(f"{url} took longer than {deadline_s:g} s")
+        raise NoServerError(f"{url} took longer than {deadline_s:g} s")
     return digest.hexdigest()
 
 
@@ -184,7 +184,7 @@ def _published(release: str, name: str) -> str:
     rows = (line.split() for line in text.splitlines())
     found = next((row[0] for row in rows if row[1:] == [name]), None)
     if found is None:
-        raise NoServer(f"the release has no {name}")
+        raise NoServerError(f"the release has no {name}")
     return found
 
 
@@ -192,7 +192,7 @@ def build(say: Say, deadline_s: float) -> Path:
     """The server built by `go install`, whose module checksums Go verifies."""
     go = shutil.which("go")
     if go is None:
-        raise NoServer("no Go toolchain on PATH")
+        raise NoServerError("no Go toolchain on PATH")
     say(f"building Toxiproxy {VERSION} with {go}")
     target = cache_path()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ def build(say: Say, deadline_s: float) -> Path:
             [go, "install", MODULE], env=env, capture_output=True, text=True, timeout=deadline_s, check=False
         )
         if done.returncode != 0:
-            raise NoServer((done.stderr.strip().splitlines() or ["go install failed"])[-1])
+            raise NoServerError((done.stderr.strip().splitlines() or ["go install failed"])[-1])
         _install(Path(folder) / ("server.exe" if sys.platform == "win32" else "server"), target)
     return target
 
@@ -211,12 +211,12 @@ def _install(file: Path, target: Path) -> None:
     file.chmod(0o755)
     version = version_of(file)
     if version not in (VERSION, BUILT_BY_GO):
-        raise NoServer(f"what was fetched {_unfit(version)}")
+        raise NoServerError(f"what was fetched {_unfit(version)}")
     file.replace(target)
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ToxiproxyServer:
     """A running server that is ours."""
 
     address: Address
@@ -226,10 +226,10 @@ class Server:
 @contextlib.asynccontextmanager
 async def start(
     binary: Path, *, port: int = 0, env: Mapping[str, str] | None = None, log: Path | None = None
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[ToxiproxyServer]:
     """Run a server on loopback until the block is left; `env` is added to its otherwise bare environment.
 
-    Give `WEDGEHOG_RUN` in `env`, by which a run's left-over processes are found. Raises NoServer if it doesn't answer.
+    Give `WEDGEHOG_RUN` in `env`, by which left-over processes are found. Raises NoServerError if it doesn't answer.
     """
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
     chosen = port or free_port()
@@ -245,21 +245,21 @@ async def start(
         )
     try:
         await _answers((HOST, chosen), process)
-        yield Server((HOST, chosen), process.pid)
+        yield ToxiproxyServer((HOST, chosen), process.pid)
     finally:
         await asyncio.shield(_end(process))
 
 
 async def _answers(address: Address, process: asyncio.subprocess.Process, timeout_s: float = 10.0) -> None:
-    api = Api(address, timeout_s=1.0)
+    api = ToxiproxyApi(address, timeout_s=1.0)
     for _ in range(round(timeout_s / 0.02)):
         if process.returncode is not None:
-            raise NoServer(f"the Toxiproxy server ended at once with status {process.returncode}")
-        with contextlib.suppress(ToxiproxyGone):
+            raise NoServerError(f"the Toxiproxy server ended at once with status {process.returncode}")
+        with contextlib.suppress(ToxiproxyGoneError):
             await api.version()
             return
         await asyncio.sleep(0.02)
-    raise NoServer(f"the Toxiproxy server did not answer within {timeout_s:g} s")
+    raise NoServerError(f"the Toxiproxy server did not answer within {timeout_s:g} s")
 
 
 async def _end(process: asyncio.subprocess.Process, grace_s: float = 2.0) -> None:

@@ -9,15 +9,15 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Downstream, Proof, Spot, Upstream
-from wedgehog.harness.network.proxied_connection import Passage
-from wedgehog.harness.network.toxiproxy.api import Counted
+from wedgehog.harness.network.base import Downstream, Proof, Target, Upstream
+from wedgehog.harness.network.proxied_connection import ProxiedConnection
+from wedgehog.harness.network.toxiproxy.api import ProxyCounts
 from wedgehog.harness.network.toxiproxy.delivery_proof import DownstreamWatch, Sockets, UpstreamWatch, Watch
 
-Stream = Literal["downstream", "upstream"]
+ToxicStream = Literal["downstream", "upstream"]
 
 
-class Healer(Protocol):
+class HealingLink(Protocol):
     """The link that takes a strike away."""
 
     async def heal(self, strike: "ToxicStrike") -> None:
@@ -28,16 +28,16 @@ class Healer(Protocol):
 class ToxicStrike:
     """One fault armed on a Toxiproxy link."""
 
-    link: Healer
+    link: HealingLink
     fault: WireFault
-    spot: Spot
-    stream: Stream
+    spot: Target
+    stream: ToxicStream
     hit: "asyncio.Future[Proof | None]"
     at: int = 0
     armed_at: float = 0.0
     task: "asyncio.Task[None] | None" = None
-    counted: Counted | None = None
-    passage: Passage | None = None
+    counted: ProxyCounts | None = None
+    passage: ProxiedConnection | None = None
     """The connection whose request it strikes."""
     names: list[str] = field(default_factory=list)
     withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
@@ -60,13 +60,13 @@ class ToxicStrike:
             self.hit.set_result(proof)
 
 
-def stream_of(fault: WireFault, spot: Spot) -> Stream:
+def stream_of(fault: WireFault, spot: Target) -> ToxicStream:
     """Which way the bytes go that it strikes."""
     of_request = isinstance(spot, Upstream) and not isinstance(fault, Refuse | Down)
     return "upstream" if of_request else "downstream"
 
 
-def byte_of(spot: Spot) -> int:
+def byte_of(spot: Target) -> int:
     """How many bytes of its connection may pass."""
     return spot.at if isinstance(spot, Downstream | Upstream) else 0
 

@@ -21,7 +21,7 @@ def why_no_authority() -> str:
     return "" if find_spec("trustme") else "certificates need the trustme package: pip install 'wedgehog[hosts]'"
 
 
-class Authority:
+class CertificateAuthority:
     """Made when it is first asked for anything."""
 
     def __init__(self, folder: Path) -> None:

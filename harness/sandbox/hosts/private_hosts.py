@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.sandbox.hosts.ca import Authority, why_no_authority
+from wedgehog.harness.sandbox.hosts.ca import CertificateAuthority, why_no_authority
 from wedgehog.harness.sandbox.hosts.dns_stub import PORT, NameServer
-from wedgehog.harness.sandbox.hosts.tls_proxy import Doorway
+from wedgehog.harness.sandbox.hosts.tls_proxy import TlsProxy
 from wedgehog.harness.sandbox.namespaces import Enter, PrivateNetwork, why_no_network
 
 HTTPS = 443
 UNDECLARED, DISTRUST = "not among the spec's hosts", "the agent does not take our certificate"
-Refused = Callable[[str, str], None]
+RefusedListener = Callable[[str, str], None]
 LOOKUPS = "hosts: files dns\n"
 RESOLV = "nameserver 127.0.0.1\nsearch .\noptions timeout:2 attempts:2\n"
 OWN = ("localhost", "localhost.localdomain")
@@ -42,11 +42,13 @@ def why_no_hosts() -> str:
 class PrivateHosts:
     """One run's. Opened with its agent, and closed after it."""
 
-    def __init__(self, hosts: Mapping[str, str], links: Mapping[str, Address], folder: Path, refused: Refused) -> None:
+    def __init__(
+        self, hosts: Mapping[str, str], links: Mapping[str, Address], folder: Path, refused: RefusedListener
+    ) -> None:
         """`hosts`: the link behind each name; `refused(name, why)` hears of each other name that is asked for, once."""
         self._hosts, self._links, self._folder, self._refused = hosts, links, folder / "hosts", refused
         self._seen: set[str] = set()
-        self._authority = Authority(self._folder)
+        self._authority = CertificateAuthority(self._folder)
         self._network = PrivateNetwork(
             {self._folder / name: Path(target) for name, target in LAID.items() if Path(target).exists()}
         )
@@ -82,7 +84,7 @@ class PrivateHosts:
                 listening = await self._network.socket("stream", (address, HTTPS))
                 await self._stack.enter_async_context(self._door(host, listening, tls))
             for link in set(self._links.values()):
-                await self._stack.enter_async_context(Doorway(await self._network.socket("stream", link), link))
+                await self._stack.enter_async_context(TlsProxy(await self._network.socket("stream", link), link))
             await self._serve_names()
         except BaseException:
             await self._stack.aclose()
@@ -101,9 +103,9 @@ class PrivateHosts:
             (self._folder / name).write_text(text, encoding="utf-8")
         self._authority.publish()
 
-    def _door(self, host: str, listening: socket.socket, tls: ssl.SSLContext) -> Doorway:
+    def _door(self, host: str, listening: socket.socket, tls: ssl.SSLContext) -> TlsProxy:
         upstream = self._links[self._hosts[host]]
-        return Doorway(listening, upstream, tls, lambda alert: self._tell(host, f"{DISTRUST} ({alert})"))
+        return TlsProxy(listening, upstream, tls, lambda alert: self._tell(host, f"{DISTRUST} ({alert})"))
 
     async def _serve_names(self) -> None:
         loop = asyncio.get_running_loop()

@@ -65,7 +65,7 @@ class _End(asyncio.Protocol):
             self.transport.abort()
 
 
-class Doorway:
+class TlsProxy:
     """Serves one listening socket. An async context manager."""
 
     def __init__(

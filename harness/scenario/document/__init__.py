@@ -1,13 +1,13 @@
 """Files that people write: YAML that keeps its line numbers, so that every mistake is one line they can act on.
 
     scenario = load(Path("stall.yaml")).into(Scenario)
-    # or BadFile: stall.yaml:12: unknown key 'turms' (did you mean 'turns'?)
+    # or BadFileError: stall.yaml:12: unknown key 'turms' (did you mean 'turns'?)
 
 Only plain data is read: no tag is ever executed, keys are always text (`on:` is the key "on"), and of the unquoted
 words only true, false and null are not text.
 """
 
-from wedgehog.harness.scenario.document.errors import BadFile, BadValue, Place
+from wedgehog.harness.scenario.document.errors import BadFileError, BadValueError, DocumentPath
 from wedgehog.harness.scenario.document.reading import Document, load, read
 
-__all__ = ["BadFile", "BadValue", "Document", "Place", "load", "read"]
+__all__ = ["BadFileError", "BadValueError", "Document", "DocumentPath", "load", "read"]

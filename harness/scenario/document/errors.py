@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-Place = tuple[str | int, ...]
+DocumentPath = tuple[str | int, ...]
 """Where a value stands: the keys and list positions that lead to it from the top."""
 
 
-class BadFile(Exception):  # noqa: N818  it names what is bad, for the person who wrote it
+class BadFileError(Exception):
     """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
 
     def __init__(self, path: Path, line: int | None, message: str) -> None:
@@ -19,10 +19,10 @@ class BadFile(Exception):  # noqa: N818  it names what is bad, for the person wh
         return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
 
 
-class BadValue(ValueError):  # noqa: N818  like BadFile
-    """Raised by a model's own validator to say which key below it is wrong: `BadValue("no such fix", "fixed", 0)`."""
+class BadValueError(ValueError):
+    """A model's validator says which key below it is wrong: `BadValueError("no such fix", "fixed", 0)`."""
 
     def __init__(self, message: str, *place: str | int) -> None:
         """`place` is relative to the value that is being validated."""
         super().__init__(message)
-        self.place: Place = place
+        self.place: DocumentPath = place

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from wedgehog.harness.scenario.document.errors import BadValue, Place
+from wedgehog.harness.scenario.document.errors import BadValueError, DocumentPath
 
-Lines = Mapping[Place, int]
+Lines = Mapping[DocumentPath, int]
 """The line of each place that the file holds."""
 
 _EXPECTED = {
@@ -50,7 +50,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    place: Place
+    place: DocumentPath
     error: ErrorDetails
 
     @property
@@ -58,7 +58,7 @@ class _Mistake:
         return self.error["type"] in ("extra_forbidden", "unexpected_keyword_argument")
 
 
-def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: Place) -> tuple[Place, str]:
+def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> tuple[DocumentPath, str]:
     """The mistake to tell first: the topmost, but one inside a value before one of that value.
 
     So an unknown key comes before the key that is missing for it, and a union's branch that fits best is heard.
@@ -69,15 +69,15 @@ def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: Place) -> t
     if chosen.unknown:
         return chosen.place, _unknown(str(chosen.place[-1]), _known_keys(kind, chosen.place[len(at) : -1]))
     inner = chosen.error.get("ctx", {}).get("error")
-    place = (*chosen.place, *inner.place) if isinstance(inner, BadValue) else chosen.place
+    place = (*chosen.place, *inner.place) if isinstance(inner, BadValueError) else chosen.place
     return place, _sentence(chosen, [one.error for one in deepest if one.place == chosen.place])
 
 
-def _is_below(inner: Place, outer: Place) -> bool:
+def _is_below(inner: DocumentPath, outer: DocumentPath) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def _real(loc: Sequence[str | int], lines: Lines, at: Place) -> Place:
+def _real(loc: Sequence[str | int], lines: Lines, at: DocumentPath) -> DocumentPath:
     """The part of an error's location that the file holds: pydantic also names the branches of a union."""
     place = at
     for step in loc:
@@ -98,7 +98,7 @@ def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
     return (f"'{name}': {said}" if name else said) + _meant(error)
 
 
-def _dotted(place: Place) -> str:
+def _dotted(place: DocumentPath) -> str:
     text = ""
     for step in place:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -142,7 +142,7 @@ def _did_you_mean(word: str, known: Sequence[str]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
-def _known_keys(kind: Any, place: Place) -> list[str]:
+def _known_keys(kind: Any, place: DocumentPath) -> list[str]:
     """The keys that a model's type allows at `place`, over every branch of a union."""
     kinds = _branches(kind)
     for step in place:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.document.errors import BadFile, Place
+from wedgehog.harness.scenario.document.errors import BadFileError, DocumentPath
 from wedgehog.harness.scenario.document.mistake import first_mistake
-from wedgehog.harness.scenario.document.yaml_loader import PlainLoader, Reader
+from wedgehog.harness.scenario.document.yaml_loader import LineReader, PlainLoader
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Document:
 
     path: Path
     data: Any
-    lines: Mapping[Place, int] = field(repr=False)
+    lines: Mapping[DocumentPath, int] = field(repr=False)
 
     def line(self, place: Sequence[str | int]) -> int:
         """The line of `place`, or of the nearest thing above it that the file really holds."""
@@ -30,9 +30,9 @@ class Document:
             steps = steps[:-1]
         return self.lines.get(steps, 1)
 
-    def error(self, place: Sequence[str | int], message: str) -> BadFile:
-        """A BadFile at the line of `place`."""
-        return BadFile(self.path, self.line(place), message)
+    def error(self, place: Sequence[str | int], message: str) -> BadFileError:
+        """A BadFileError at the line of `place`."""
+        return BadFileError(self.path, self.line(place), message)
 
     def into(self, kind: type[T], *, at: Sequence[str | int] = ()) -> T:
         """The data (or the part of it at `at`) as `kind`, a pydantic model or any type pydantic can check."""
@@ -47,7 +47,7 @@ class Document:
 
 
 def load(path: Path) -> Document:
-    """Read `path`. Errors: BadFile for anything that is not one document of plain data."""
+    """Read `path`. Errors: BadFileError for anything that is not one document of plain data."""
     return read(_text(path), path)
 
 
@@ -57,14 +57,14 @@ def read(text: str, path: Path) -> Document:
         node = yaml.compose(text, Loader=PlainLoader)
     except yaml.MarkedYAMLError as bad:
         mark = bad.problem_mark or bad.context_mark
-        raise BadFile(path, mark.line + 1 if mark else None, f"not valid YAML: {_problem(bad)}") from None
+        raise BadFileError(path, mark.line + 1 if mark else None, f"not valid YAML: {_problem(bad)}") from None
     except yaml.YAMLError as bad:
-        raise BadFile(path, None, f"not valid YAML: {str(bad).splitlines()[0]}") from None
+        raise BadFileError(path, None, f"not valid YAML: {str(bad).splitlines()[0]}") from None
     except RecursionError:
-        raise BadFile(path, None, "nested too deeply") from None
+        raise BadFileError(path, None, "nested too deeply") from None
     if node is None:
-        raise BadFile(path, None, "the file is empty")
-    reader = Reader(path)
+        raise BadFileError(path, None, "the file is empty")
+    reader = LineReader(path)
     return Document(path, reader.value(node, ()), reader.lines)
 
 
@@ -72,14 +72,14 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise BadFile(path, None, "no such file") from None
+        raise BadFileError(path, None, "no such file") from None
     except IsADirectoryError:
-        raise BadFile(path, None, "is a folder, expected a file") from None
+        raise BadFileError(path, None, "is a folder, expected a file") from None
     except UnicodeDecodeError as bad:
         line = path.read_bytes()[: bad.start].count(b"\n") + 1
-        raise BadFile(path, line, "not UTF-8 text") from None
+        raise BadFileError(path, line, "not UTF-8 text") from None
     except OSError as bad:
-        raise BadFile(path, None, f"cannot be read: {bad.strerror}") from None
+        raise BadFileError(path, None, f"cannot be read: {bad.strerror}") from None
 
 
 def _problem(bad: yaml.MarkedYAMLError) -> str:

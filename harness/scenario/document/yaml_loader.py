@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from wedgehog.harness.scenario.document.errors import BadFile, Place
+from wedgehog.harness.scenario.document.errors import BadFileError, DocumentPath
 
 MOST_VALUES = 100_000
 """More than any file a person writes; a file of nested aliases can stand for billions."""
@@ -41,17 +41,17 @@ _SCALARS = {
 }
 
 
-class Reader:
+class LineReader:
     """Turns YAML nodes into plain data, and notes on the way where each of them stood."""
 
     def __init__(self, path: Path) -> None:
         """`path` is named in what is wrong; `lines` fills as `value` reads."""
         self._path = path
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[DocumentPath, int] = {}
         self._open: list[yaml.Node] = []
 
-    def value(self, node: yaml.Node, place: Place) -> Any:
-        """The data of a node that stands at `place`. Errors: BadFile."""
+    def value(self, node: yaml.Node, place: DocumentPath) -> Any:
+        """The data of a node that stands at `place`. Errors: BadFileError."""
         self.lines.setdefault(place, node.start_mark.line + 1)
         if len(self.lines) > MOST_VALUES or node in self._open:
             raise self._bad(node, "holds itself, or more values than any file needs")
@@ -72,10 +72,10 @@ class Reader:
         except ValueError:
             raise self._bad(node, f"{node.value!r} is not a {node.tag.rsplit(':', 1)[1]}") from None
 
-    def _sequence(self, node: yaml.Node, place: Place) -> list[Any]:
+    def _sequence(self, node: yaml.Node, place: DocumentPath) -> list[Any]:
         return [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
 
-    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, place: DocumentPath) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key, entry in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -87,5 +87,5 @@ class Reader:
             data[key.value] = self.value(entry, (*place, key.value))
         return data
 
-    def _bad(self, node: yaml.Node, message: str) -> BadFile:
-        return BadFile(self._path, node.start_mark.line + 1, message)
+    def _bad(self, node: yaml.Node, message: str) -> BadFileError:
+        return BadFileError(self._path, node.start_mark.line + 1, message)

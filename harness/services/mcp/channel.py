@@ -19,11 +19,11 @@ from wedgehog.harness.services.json_lines import LineServer, line_of
 
 HELLO_S = 10.0
 
-Asked = Callable[["Server", Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+CallHandler = Callable[["ToolServer", Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(eq=False)
-class Server:
+class ToolServer:
     """A tool server that has said hello."""
 
     pid: int
@@ -33,16 +33,16 @@ class Server:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Control:
+class ToolServerChannel:
     """Where the servers of one run call. An async context manager."""
 
-    def __init__(self, tools: list[dict[str, Any]], asked: Asked) -> None:
+    def __init__(self, tools: list[dict[str, Any]], asked: CallHandler) -> None:
         """`tools` are told to every server; `asked(server, question)` answers it."""
         self._tools, self._asked = tools, asked
         self.secret = secrets.token_hex(16)
-        self.servers: list[Server] = []
+        self.servers: list[ToolServer] = []
         """Those that are connected."""
-        self.came: asyncio.Queue[Server] = asyncio.Queue()
+        self.came: asyncio.Queue[ToolServer] = asyncio.Queue()
         self._lines = LineServer(self._talk)
 
     @property
@@ -64,7 +64,7 @@ class Control:
         hello = json.loads(await asyncio.wait_for(reader.readline(), HELLO_S))
         if not hmac.compare_digest(str(hello.get("secret", "")), self.secret):
             return
-        server = Server(int(hello["pid"]), str(hello["way"]), asyncio.get_running_loop().create_future())
+        server = ToolServer(int(hello["pid"]), str(hello["way"]), asyncio.get_running_loop().create_future())
         self.servers.append(server)
         self.came.put_nowait(server)
         answering: set[asyncio.Task[None]] = set()
@@ -82,7 +82,7 @@ class Control:
                 question.cancel()
             await asyncio.gather(*answering, return_exceptions=True)
 
-    async def _answer(self, server: Server, question: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, server: ToolServer, question: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             writer.write(line_of({"id": question["id"], **await self._asked(server, question)}))
             await writer.drain()

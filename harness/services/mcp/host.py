@@ -27,8 +27,8 @@ from wedgehog.harness.network.relay import RelayLink
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.sandbox import RUN_VARIABLE, Owned, Tree
 from wedgehog.harness.scenario.host_tools import HostTool
-from wedgehog.harness.services.beacon import Phase, dotted
-from wedgehog.harness.services.mcp.channel import Control, Server
+from wedgehog.harness.services.beacon import BeaconPhase, dotted
+from wedgehog.harness.services.mcp.channel import ToolServer, ToolServerChannel
 from wedgehog.harness.services.mcp.offers import Offers
 
 START_S = 60.0
@@ -40,8 +40,8 @@ CROSSING_S = 5.0
 LOOK_EVERY_S = 0.002
 PROGRAM = "wedgehog.harness.services.mcp.server"
 
-Way = Literal["http", "stdio"]
-Spot = tuple[Address, int]
+McpTransport = Literal["http", "stdio"]
+ConnectionOffset = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
 
 
@@ -50,11 +50,11 @@ def why_no_tools() -> str:
     return "" if find_spec("mcp") else "the tool host needs the mcp package: pip install 'wedgehog[tools]'"
 
 
-class NoToolHost(Exception):  # noqa: N818  it is what there is not, and why
+class NoToolHostError(Exception):
     """The tool host cannot be had; one line for a person."""
 
 
-class Harm(Protocol):
+class ResultSource(Protocol):
     """What the host asks about each call, and tells."""
 
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[Any]]:
@@ -65,19 +65,19 @@ class Harm(Protocol):
         """The result that these faults harmed has been written."""
         ...
 
-    async def at(self, token: str, spot: Spot | None) -> None:
+    async def at(self, token: str, spot: ConnectionOffset | None) -> None:
         """A result is about to be written there: strike what is due; return when its bytes may pass."""
         ...
 
 
-class Records(Protocol):
+class ToolRecorder(Protocol):
     """Where the host writes down what it sees."""
 
     def called(self, tool: str, token: str, server: int) -> None:
         """A server was called."""
         ...
 
-    def beacon(self, token: str, phase: Phase, exit_code: int | None) -> Awaitable[None]:
+    def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> Awaitable[None]:
         """A tool call (turn.step.call) has started, or is done; done when whatever that sets off has been."""
         ...
 
@@ -92,14 +92,14 @@ class ToolHost:
     def __init__(
         self,
         tools: Mapping[str, HostTool],
-        way: Way,
+        way: McpTransport,
         folder: Path,
         mark: str,
         log: Path,
         clock: Clock,
         time_scale: float,
-        harm: Harm,
-        records: Records,
+        harm: ResultSource,
+        records: ToolRecorder,
         pipe: Sequence[str] = (),
     ) -> None:
         """`folder` is the run's own, `mark` what its processes carry; `pipe` stands before a stdio server's command."""
@@ -136,12 +136,12 @@ class ToolHost:
         """Start the server, or write the command that does.
 
         Raises:
-            NoToolHost: the `mcp` package is missing, or the server did not start.
+            NoToolHostError: the `mcp` package is missing, or the server did not start.
         """
         if why := why_no_tools():
-            raise NoToolHost(why)
+            raise NoToolHostError(why)
         try:
-            self._control = await self._stack.enter_async_context(Control(_listed(self.tools), self._asked))
+            self._control = await self._stack.enter_async_context(ToolServerChannel(_listed(self.tools), self._asked))
             if self.way == "http":
                 self._tree = Tree(f"{self._mark}/tools")
                 self._stack.push_async_callback(self._tree.end)
@@ -180,7 +180,7 @@ class ToolHost:
                 await self._gone(hit)
             return tuple(server.pid for server in hit)
 
-    async def _gone(self, servers: Sequence[Server]) -> None:
+    async def _gone(self, servers: Sequence[ToolServer]) -> None:
         ends: list[asyncio.Task[Any]] = [asyncio.create_task(server.gone.wait()) for server in servers]
         ends += [asyncio.create_task(self._process.ended())] if self._process else []
         if ends:
@@ -194,7 +194,7 @@ class ToolHost:
         A stdio server is its client's to start again.
 
         Raises:
-            NoToolHost: it did not start.
+            NoToolHostError: it did not start.
         """
         async with self._changing:
             if self.way == "stdio" or self._process is None:
@@ -228,7 +228,7 @@ class ToolHost:
             if not coming.done() or coming.exception() is not None:
                 await process.stderr.drained(0.2)
                 said = process.stderr.text().strip().rpartition("\n")[2]
-                raise NoToolHost(f"the tool host's server did not start: {said or 'it said nothing'}")
+                raise NoToolHostError(f"the tool host's server did not start: {said or 'it said nothing'}")
             self._port = coming.result()
         finally:
             coming.cancel()
@@ -253,7 +253,7 @@ class ToolHost:
 
     # ---- what servers ask
 
-    async def _asked(self, server: Server, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _asked(self, server: ToolServer, question: Mapping[str, Any]) -> Mapping[str, Any]:
         do = question["do"]
         if do == "ready":
             server.ready.set_result(int(question["port"]))
@@ -265,7 +265,7 @@ class ToolHost:
             await self._written(str(question["token"]), question["client"], int(question["written"]))
         return {}
 
-    async def _called(self, server: Server, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _called(self, server: ToolServer, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         tool, token = self.tools[name], self.offers.match(name, arguments)
         self._records.called(name, dotted(token) if token else "", server.pid)
         words = tool.answer if tool.error is None else tool.error
@@ -297,7 +297,7 @@ class ToolHost:
         self._harm.written(faults)
         await self._records.beacon(dotted(token), "done", 1 if result.is_error else 0)
 
-    async def _spot(self, client: Any, written: int) -> Spot | None:
+    async def _spot(self, client: Any, written: int) -> ConnectionOffset | None:
         """The connection that a server knows as `client`, once all that it has written there has passed the front."""
         if client is None:
             return None

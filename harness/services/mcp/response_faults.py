@@ -10,38 +10,38 @@ from typing import Any, BinaryIO, Protocol
 
 Ask = Callable[..., Awaitable[Any]]
 """`await ask("write", token=…, …)`"""
-Message = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
 
 _EVENT = b"event: message\r\ndata: "
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseForm:
     """How a result is to be written."""
 
     copies: int = 1
     broken: bool = False
 
 
-class Disturbance:
+class ResponseFaults:
     """The results that are due, by the token that stands in them."""
 
     def __init__(self, ask: Ask) -> None:
         """Nothing is due."""
         self.ask = ask
-        self._due: dict[str, Form] = {}
+        self._due: dict[str, ResponseForm] = {}
 
     def expect(self, token: str, copies: int, broken: bool) -> None:
         """A result with this token is about to be written."""
         if token:
-            self._due[token] = Form(copies, broken)
+            self._due[token] = ResponseForm(copies, broken)
 
-    def found_in(self, data: bytes) -> tuple[str, Form]:
+    def found_in(self, data: bytes) -> tuple[str, ResponseForm]:
         """The due result that these bytes hold, which is then due no more; an empty token where they hold none."""
         for token in self._due:
             if token.encode() in data:
                 return token, self._due.pop(token)
-        return "", Form()
+        return "", ResponseForm()
 
 
 def halved(data: bytes) -> bytes:
@@ -49,12 +49,12 @@ def halved(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
-def line_as(data: bytes, form: Form) -> bytes:
+def line_as(data: bytes, form: ResponseForm) -> bytes:
     """A line of JSON in this form; each copy is a whole line."""
     return (halved(data) + b"\n" if form.broken else data) * form.copies
 
 
-def event_as(data: bytes, form: Form) -> bytes:
+def event_as(data: bytes, form: ResponseForm) -> bytes:
     """A server-sent event in this form."""
     head, mark, rest = data.partition(b"data: ")
     if form.broken and mark:
@@ -65,10 +65,10 @@ def event_as(data: bytes, form: Form) -> bytes:
 # ---- stdio
 
 
-class Line:
+class StdioResponses:
     """The text file that the `mcp` package writes its lines to."""
 
-    def __init__(self, disturbance: Disturbance, out: BinaryIO) -> None:
+    def __init__(self, disturbance: ResponseFaults, out: BinaryIO) -> None:
         """`out` gets the bytes."""
         self._disturbance, self._out = disturbance, out
 
@@ -95,7 +95,7 @@ class _Transport(Protocol):
     def get_extra_info(self, name: str) -> Any: ...
 
 
-class Counted:
+class CountedStream:
     """A connection's transport that counts what is written to it; all else is the transport's own."""
 
     def __init__(self, transport: _Transport) -> None:
@@ -113,13 +113,13 @@ class Counted:
         return getattr(self._transport, name)
 
 
-class Web:
+class HttpResponses:
     """The connections of an HTTP server, and the application around the one that `mcp` makes."""
 
-    def __init__(self, disturbance: Disturbance) -> None:
+    def __init__(self, disturbance: ResponseFaults) -> None:
         """No connection yet."""
         self.disturbance = disturbance
-        self.open: dict[tuple[str, int], Counted] = {}
+        self.open: dict[tuple[str, int], CountedStream] = {}
 
     def protocol(self) -> type:
         """uvicorn's HTTP protocol, with counted connections."""
@@ -129,7 +129,7 @@ class Web:
 
         class Protocol(H11Protocol):
             def connection_made(self, transport: Any) -> None:
-                counted = Counted(transport)
+                counted = CountedStream(transport)
                 self._peer = tuple(transport.get_extra_info("peername")[:2])
                 web.open[self._peer] = counted
                 super().connection_made(counted)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ class Web:
     def around(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         """`app`, with its responses in the form that the harness wants."""
 
-        async def application(scope: Message, receive: Any, send: Callable[[Message], Awaitable[None]]) -> None:
+        async def application(scope: AsgiMessage, receive: Any, send: Callable[[AsgiMessage], Awaitable[None]]) -> None:
             if scope["type"] == "http":
                 send = _Response(self, tuple(scope["client"]), send).send
             await app(scope, receive, send)
@@ -154,12 +154,14 @@ class Web:
 class _Response:
     """One response on its way out."""
 
-    def __init__(self, web: Web, client: tuple[str, int], send: Callable[[Message], Awaitable[None]]) -> None:
+    def __init__(
+        self, web: HttpResponses, client: tuple[str, int], send: Callable[[AsgiMessage], Awaitable[None]]
+    ) -> None:
         self._web, self._client, self._send = web, client, send
-        self._head: Message | None = None
+        self._head: AsgiMessage | None = None
         self._is_event_stream = False
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: AsgiMessage) -> None:
         """A head of JSON waits for its body, which decides whether it is to be a stream instead."""
         if message["type"] == "http.response.start":
             self._is_event_stream = _kind(message).startswith(b"text/event-stream")
@@ -173,16 +175,16 @@ class _Response:
             await self._flush_head()
             await self._send(message)
 
-    async def _body(self, message: Message) -> None:
+    async def _body(self, message: AsgiMessage) -> None:
         token, form = self._web.disturbance.found_in(message["body"])
-        if form != Form():
+        if form != ResponseForm():
             message = self._formed(message, form)
         await self._flush_head()
         await self._agreed(message, token)
         if token:
             await self._web.disturbance.ask("written", token=token, client=self._client, written=self._written)
 
-    def _formed(self, message: Message, form: Form) -> Message:
+    def _formed(self, message: AsgiMessage, form: ResponseForm) -> AsgiMessage:
         body: bytes = message["body"]
         if self._is_event_stream:
             return {**message, "body": event_as(body, form)}
@@ -200,7 +202,7 @@ class _Response:
             head, self._head = self._head, None
             await self._agreed(head)
 
-    async def _agreed(self, message: Message, token: str = "") -> None:
+    async def _agreed(self, message: AsgiMessage, token: str = "") -> None:
         await self._web.disturbance.ask("write", token=token, client=self._client, written=self._written)
         await self._send(message)
 
@@ -210,11 +212,11 @@ class _Response:
         return counted.written if counted else 0
 
 
-def _kind(head: Message) -> bytes:
+def _kind(head: AsgiMessage) -> bytes:
     return next((value for name, value in head["headers"] if name.lower() == b"content-type"), b"")
 
 
-def _with_headers(head: Message, changed: dict[bytes, bytes | None]) -> Message:
+def _with_headers(head: AsgiMessage, changed: dict[bytes, bytes | None]) -> AsgiMessage:
     """The same head with these headers in place of its own; None: without it."""
     kept = [(name, value) for name, value in head["headers"] if name.lower() not in changed]
     return {**head, "headers": kept + [(name, value) for name, value in changed.items() if value is not None]}

@@ -14,13 +14,13 @@ from typing import Any
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.services.filler import padded
 from wedgehog.harness.services.json_lines import LONGEST_LINE_BYTES, line_of
-from wedgehog.harness.services.mcp.response_faults import Disturbance, Line, Web
+from wedgehog.harness.services.mcp.response_faults import HttpResponses, ResponseFaults, StdioResponses
 
 ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
 KEEP_ALIVE_S = 86_400
 
 
-class Harness:
+class HarnessClient:
     """The harness, at the other end of the control connection; when it goes, so do we."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,7 +30,7 @@ class Harness:
         self._count = 0
 
     @classmethod
-    async def connect(cls, way: str) -> tuple["Harness", list[dict[str, Any]]]:
+    async def connect(cls, way: str) -> tuple["HarnessClient", list[dict[str, Any]]]:
         """Call the harness, and be told the tools."""
         host, port, secret = os.environ.pop(ADDRESS_VARIABLE).rsplit(":", 2)
         reader, writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE_BYTES)
@@ -63,7 +63,7 @@ class Harness:
             os._exit(0)  # the run is over, and whoever still waits for us waits for nothing
 
 
-def _server(harness: Harness, tools: list[dict[str, Any]], disturbance: Disturbance) -> Any:
+def _server(harness: HarnessClient, tools: list[dict[str, Any]], disturbance: ResponseFaults) -> Any:
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -93,9 +93,9 @@ async def serve_http() -> None:
     """Serve MCP over streamable HTTP on a free loopback port, which the harness is told."""
     import uvicorn
 
-    harness, tools = await Harness.connect("http")
-    disturbance = Disturbance(harness.ask)
-    web = Web(disturbance)
+    harness, tools = await HarnessClient.connect("http")
+    disturbance = ResponseFaults(harness.ask)
+    web = HttpResponses(disturbance)
     app = web.around(_server(harness, tools, disturbance).streamable_http_app())
     # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
@@ -116,11 +116,11 @@ async def serve_stdio() -> None:
     """Serve MCP over stdin and stdout, until there is no more input."""
     from mcp.server.stdio import stdio_server
 
-    harness, tools = await Harness.connect("stdio")
-    disturbance = Disturbance(harness.ask)
+    harness, tools = await HarnessClient.connect("stdio")
+    disturbance = ResponseFaults(harness.ask)
     server = _server(harness, tools, disturbance)
     await harness.ask("ready", port=0)
-    async with stdio_server(stdout=Line(disturbance, sys.stdout.buffer)) as (incoming, outgoing):  # type: ignore[arg-type]
+    async with stdio_server(stdout=StdioResponses(disturbance, sys.stdout.buffer)) as (incoming, outgoing):  # type: ignore[arg-type]
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 

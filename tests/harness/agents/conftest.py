@@ -8,15 +8,15 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
 from wedgehog.harness.record.clock import WallClock
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> AgentContext:
     """One run's place, with a mark that no other test shares."""
-    return Place(
+    return AgentContext(
         folder=tmp_path / "run",
         llm_url="http://127.0.0.1:9",
         key="canary",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, Blow, open_agent
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal, open_agent
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat import ChatService
 
@@ -79,7 +79,7 @@ async def test_an_agent_that_was_killed_is_started_again_for_the_next_message(ta
     """The message waits for it in the chat service."""
     async with talk() as session:
         first = session.started.pid
-        session.struck(Blow(signal.SIGKILL, WallClock().now() + 5))
+        session.struck(DeliveredSignal(signal.SIGKILL, WallClock().now() + 5))
         session.leader.tell(signal.SIGKILL)
         outcome = await asyncio.wait_for(session.say("again", first=False), PATIENCE_S)
         assert outcome.answer == "again" and session.started.pid != first

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from wedgehog.harness.agents.base import AgentError, open_agent
 from wedgehog.harness.sandbox import carrying
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 SERVICE = """
     import json, os, pathlib, select, sys, time
@@ -354,7 +354,7 @@ def test_an_http_spec_without_a_wake_up_says_so(spec_of):
     """Scenarios that need one are skipped by it."""
     spec = spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"})
     assert not spec.wakes_up
-    with pytest.raises(BadFile, match="stands inside 'http'"):
+    with pytest.raises(BadFileError, match="stands inside 'http'"):
         spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"}, wake_up=["x"])
 
 

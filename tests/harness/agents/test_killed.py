@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import Blow, Session, open_agent
+from wedgehog.harness.agents.base import DeliveredSignal, Session, open_agent
 from wedgehog.harness.sandbox.signals import deliver, tree
 
 COMMAND = """
@@ -69,7 +69,7 @@ async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: 
     assert session.leader is not None
     leader = session.leader.pid
     assert deliver(lambda: tree(leader), number)
-    session.struck(Blow(number, place.clock.now() + grace_s))
+    session.struck(DeliveredSignal(number, place.clock.now() + grace_s))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_a_command_that_ended_in_the_same_moment_was_not_killed(spec_of: A
         await asyncio.sleep(0)
         while session.leader is None and not saying.done():
             await asyncio.sleep(0.001)
-        session.struck(Blow(signal.SIGKILL, place.clock.now() + 5))
+        session.struck(DeliveredSignal(signal.SIGKILL, place.clock.now() + 5))
         assert (await saying).ended == "by itself"
 
 
@@ -151,7 +151,7 @@ async def test_a_service_whose_port_an_orphan_holds_gets_another_one(spec_of: An
             await asyncio.sleep(0.01)
         assert session.leader is not None
         os.kill(session.leader.pid, signal.SIGKILL)
-        session.struck(Blow(signal.SIGKILL, place.clock.now() + 1))
+        session.struck(DeliveredSignal(signal.SIGKILL, place.clock.now() + 1))
         assert (await saying).ended == "killed"
         again = await session.say("hello", first=False)
         assert again.answer.split()[-1] != first.split()[-1], again

@@ -9,14 +9,14 @@ import pytest
 
 from wedgehog.harness.agents import install as installing
 from wedgehog.harness.agents import runtime_install as places
-from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known_runtimes import UnknownRuntime, folder, known, named, programs, ready
+from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, folder, known, named, programs, ready
 from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 
 @pytest.fixture
@@ -90,11 +90,11 @@ NO_VERSIONS = (
 def test_a_version_names_no_other_folder(cache: Path, version: str):
     """It is a folder's name below the runtime's own, and what its registry takes for a version."""
     kept = put("codex", "0.1.0")
-    with pytest.raises(UnknownRuntime) as caught:
+    with pytest.raises(UnknownRuntimeError) as caught:
         named(f"codex@{version}")
     said = f"codex@{version}: expected a version such as 1.2.3, found {version!r}"
     assert str(caught.value) == said
-    with pytest.raises(UnknownRuntime):
+    with pytest.raises(UnknownRuntimeError):
         ready(f"codex@{version}")
     with pytest.raises(ValueError, match="expected a version"):
         remove("codex", version)
@@ -127,11 +127,11 @@ def test_without_a_version_what_is_installed_is_meant(cache: Path):
 
 def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
     """With what may have been meant, or how to get it."""
-    with pytest.raises(UnknownRuntime, match="did you mean 'tunacode'"):
+    with pytest.raises(UnknownRuntimeError, match="did you mean 'tunacode'"):
         named("tunacod@1.0")
-    with pytest.raises(UnknownRuntime, match="known runtimes: cn, codex"):
+    with pytest.raises(UnknownRuntimeError, match="known runtimes: cn, codex"):
         named("nothing-like-it")
-    with pytest.raises(UnknownRuntime, match=r"wedgehog agents install codex@0\.1\.0"):
+    with pytest.raises(UnknownRuntimeError, match=r"wedgehog agents install codex@0\.1\.0"):
         ready("codex@0.1.0")
     put("codex", "0.1.0")
     assert ready("codex@0.1.0").version == "0.1.0"
@@ -141,7 +141,7 @@ def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran:
     """Twelve keys are no other release: what is installed for the one is there for the other, under its own name."""
     one, other = named("openclaw@2026.5.3"), named("openclaw-12-keys@2026.5.3")
     assert one.install == other.install == cache / "openclaw" / "2026.5.3"
-    with pytest.raises(UnknownRuntime, match=r"openclaw-12-keys@2026\.5\.3 is not installed"):
+    with pytest.raises(UnknownRuntimeError, match=r"openclaw-12-keys@2026\.5\.3 is not installed"):
         ready("openclaw-12-keys@2026.5.3")
     install(one, lambda line: None)
     put("openclaw", "2026.5.3")
@@ -167,7 +167,7 @@ def test_what_cannot_be_had_is_replaced_by_files_of_ours(cache: Path, ran: list[
 def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
     """Its mark is written last."""
     (cache / "codex" / "0.1.0" / "node_modules").mkdir(parents=True)
-    with pytest.raises(UnknownRuntime, match="not installed"):
+    with pytest.raises(UnknownRuntimeError, match="not installed"):
         ready("codex@0.1.0")
 
 
@@ -186,7 +186,7 @@ def test_an_installation_that_lost_its_program_says_how_to_renew_it(cache: Path,
     place = put(name, version)
     assert ready(name).version == version
     (place / lost).unlink()
-    with pytest.raises(UnknownRuntime) as caught:
+    with pytest.raises(UnknownRuntimeError) as caught:
         ready(name)
     again = f"wedgehog agents install {name}@{version} --again"
     assert str(caught.value) == f"{name}@{version} is not whole, {place / lost} is missing: {again}"
@@ -281,7 +281,7 @@ def test_of_what_npm_and_pip_print_the_reason_is_repeated(
 def test_its_own_programs_stand_first_in_its_path(cache: Path, tmp_path: Path):
     """Its own Node before the machine's."""
     place = put("pi", "0.87.1")
-    where = Place(tmp_path / "run", "http://127.0.0.1:1", "k", "s", "r", tmp_path / "log", WallClock())
+    where = AgentContext(tmp_path / "run", "http://127.0.0.1:1", "k", "s", "r", tmp_path / "log", WallClock())
     around = prepare(ready("pi"), where)
     node, programs, *rest = around.env["PATH"].split(":")
     assert (node, programs) == (f"{place}/node_modules/{node_package()}/bin", f"{place}/node_modules/.bin") and rest
@@ -300,7 +300,7 @@ def test_a_runtime_says_where_it_comes_from(tmp_path: Path, runtime: str, said: 
     """One registry, one version."""
     path = tmp_path / "a.yaml"
     path.write_text(f"name: a\nwire: anthropic\ncommand: [x, '{{message}}']\nruntime: {runtime}\n")
-    with pytest.raises(BadFile, match=r"a.yaml:4: .*") as caught:
+    with pytest.raises(BadFileError, match=r"a.yaml:4: .*") as caught:
         load_spec(path)
     assert said in str(caught.value)
 

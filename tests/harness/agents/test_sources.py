@@ -2,8 +2,8 @@
 
 import pytest
 
-from wedgehog.harness.agents.sources import Source
-from wedgehog.harness.scenario.document import BadValue
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.scenario.document import BadValueError
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ from wedgehog.harness.scenario.document import BadValue
 )
 def test_what_stands_at_a_place_is_read_and_nothing_is_empty(place: str, text: str, expected: str):
     """A missing path, broken JSON and a null all mean that nothing was said."""
-    assert Source.parse(place).within(text) == expected
+    assert OutputSource.parse(place).within(text) == expected
 
 
 @pytest.mark.parametrize("place", ["", "json", "json:", "json:a..b", "json:a[x]", "file:", "stdout:x", "xml:a"])
 def test_a_place_that_means_nothing_is_refused(place: str):
     """Before anything runs."""
-    with pytest.raises(BadValue):
-        Source.parse(place)
+    with pytest.raises(BadValueError):
+        OutputSource.parse(place)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec, renamed, schema, variants
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 HEAD = "name: a\nwire: anthropic\n"
 SPECIMEN = f"""{HEAD}
@@ -46,7 +46,7 @@ def loaded(tmp_path: Path, text: str):
 
 
 def complaint(tmp_path: Path, text: str) -> str:
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         loaded(tmp_path, text)
     return str(caught.value).replace(f"{tmp_path}/", "")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from wedgehog.harness.scenario.document import BadFile
 def test_the_way_and_its_template_go_together(tmp_path: Path, rest: str, said: str):
     """Else the agent would look for a server at an empty address."""
     (tmp_path / "a.yaml").write_text(f"name: a\nwire: anthropic\n{rest}")
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         load_spec(tmp_path / "a.yaml")
     assert said in str(caught.value) and "\n" not in str(caught.value)
 

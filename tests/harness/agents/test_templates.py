@@ -2,7 +2,7 @@
 
 import pytest
 
-from wedgehog.harness.agents.templates import UnknownTemplate, expand, expand_all, names_in
+from wedgehog.harness.agents.templates import UnknownTemplateError, expand, expand_all, names_in
 
 
 def test_a_message_that_holds_braces_is_not_filled_in_again():
@@ -25,7 +25,7 @@ def test_doubled_braces_write_a_template_as_text():
 def test_an_unknown_name_says_what_was_meant():
     """And how it is written as text."""
     with pytest.raises(
-        UnknownTemplate, match=r"'\{llm_ur\}' \(did you mean '\{llm_url\}'\?\); as text .*\{\{llm_ur\}\}"
+        UnknownTemplateError, match=r"'\{llm_ur\}' \(did you mean '\{llm_url\}'\?\); as text .*\{\{llm_ur\}\}"
     ):
         expand("{llm_ur}", {})
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.agents_check import Finding, check, findings
+from wedgehog.harness.commands.agents_check import CheckFinding, check, findings
 from wedgehog.harness.record.event import BeaconSeen, HostRefused, RequestArrived
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run.control import ControlFacts
@@ -37,7 +37,7 @@ print(said["content"])
 """
 
 
-async def looked(tmp_path: Path, code: str = AGENT, **spec: object) -> list[Finding]:
+async def looked(tmp_path: Path, code: str = AGENT, **spec: object) -> list[CheckFinding]:
     """What is found about an agent with this code."""
     (tmp_path / "agent.py").write_text(code)
     command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "{message}"]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wedgehog.harness.commands.serve import Provider
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 HI = {"replies": [{"reply": {"text": "Hi there!"}}]}
 PACED = {"replies": [{"reply": [{"text": "one two three four", "pace_ms": 5}]}]}
@@ -423,7 +423,7 @@ def test_a_test_without_an_event_loop_has_it_in_a_thread():
 def test_a_mistake_leaves_no_thread_behind(tmp_path: Path):
     """A bad script, and a port that is taken."""
     (tmp_path / "bad.yaml").write_text("replies: [{}]")
-    with pytest.raises(BadFile, match=r"bad\.yaml:1: expected either `reply` or `error`"):
+    with pytest.raises(BadFileError, match=r"bad\.yaml:1: expected either `reply` or `error`"):
         Provider(tmp_path / "bad.yaml")
     with Provider(HI) as llm:
         port = int(llm.url.rpartition(":")[2])

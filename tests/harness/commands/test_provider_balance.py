@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.admin.balance import BalanceWords
+from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.harness.commands.serve import Provider, prepaid
 
 REPLY = [{"text": "Hi there!"}, {"usage": {"input_tokens": 1000, "output_tokens": 100}}]
@@ -80,7 +80,7 @@ def test_a_model_without_a_price_is_billed_as_another():
 
 def test_given_prices_win():
     """In dollars for a million tokens."""
-    words = BalanceWords(usd=1, input_usd_per_mtok=10, output_usd_per_mtok=1000)
+    words = BalanceConfig(usd=1, input_usd_per_mtok=10, output_usd_per_mtok=1000)
     balance = words.balance()
     balance.spend("claude-sonnet-4-6", 1000, 100)
     assert balance.left == Decimal("0.89")
@@ -114,7 +114,7 @@ def test_options_of_the_command_replace_the_scripts_balance():
     """One of both units."""
     with Provider({"replies": [{"reply": REPLY}]}, balance=prepaid(None, 0)) as llm:
         assert ask(llm, "anthropic", "red")[0] == 400
-    assert prepaid(0.5, None) == BalanceWords(usd=0.5) and prepaid(None, None) is None
+    assert prepaid(0.5, None) == BalanceConfig(usd=0.5) and prepaid(None, None) is None
     with pytest.raises(ValueError, match="not in both"):
         prepaid(1, 1)
 
@@ -123,7 +123,7 @@ def test_options_of_the_command_replace_the_scripts_balance():
 def test_a_balance_without_sense_is_refused(words: dict[str, float]):
     """One unit, and both prices or none."""
     with pytest.raises(ValueError, match=r"expected|greater"):
-        BalanceWords(**words)
+        BalanceConfig(**words)
 
 
 async def test_parallel_calls_draw_from_one_balance():

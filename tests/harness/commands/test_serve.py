@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from wedgehog.harness.commands.serve import serve
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 
 SCRIPT = """\
 replies:
@@ -129,7 +129,7 @@ async def test_a_stall_that_ends_loses_nothing(script: Any):
 )
 async def test_a_mistake_in_a_script_is_one_line_with_its_place(script: Any, line: str, said: str):
     """Before anything is served."""
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         async with serving(script(f"replies:\n  - {line}\n")):
             pass
     assert said in str(caught.value) and "script.yaml:2" in str(caught.value)
@@ -139,7 +139,7 @@ async def test_a_bad_fault_is_told_by_its_own_line(script: Any):
     """Not by its reply's, and not by the file's first."""
     lines = ["replies:", "  - reply: [{text: a}]", "  - reply: [{text: b}]", "    fault:", "      at: {byte: 1}"]
     for word, line in (("      do: {cut: fan}", 6), ("      do: cut\n      tims: 2", 7)):
-        with pytest.raises(BadFile) as caught:
+        with pytest.raises(BadFileError) as caught:
             async with serving(script("\n".join([*lines, word, ""]))):
                 pass
         said = str(caught.value)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wedgehog.harness.faults.base import Default, FaultError, fault_table, parse_fault, registered
-from wedgehog.harness.faults.reply.status import Status
+from wedgehog.harness.faults.reply.status import StatusReply
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.stall import Stall
@@ -20,8 +20,8 @@ from wedgehog.harness.faults.wire.stall import Stall
         ({"stall": {"for_s": 0.5}}, Stall(0.5)),
         ({"cut": "rst"}, Cut("rst")),
         ({"drip": {"every_s": 2, "bytes": 5}}, Drip(2, 5)),
-        ({"status": 429}, Status(429)),
-        ({"status": {"code": 503, "retry_after": "date:5"}}, Status(503, "date:5")),
+        ({"status": 429}, StatusReply(429)),
+        ({"status": {"code": 503, "retry_after": "date:5"}}, StatusReply(503, "date:5")),
         ({"refuse": None}, registered()["refuse"]()),
     ],
 )

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from wedgehog.fake_llm.observer import Conn, Point
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.actor.speak import Speak
-from wedgehog.harness.inject import Hit, Nemesis
+from wedgehog.harness.inject import Hit, Injector
 from wedgehog.harness.inject.killer import GONE_WITHIN_S
 from wedgehog.harness.record.event import (
     AgentKilled,
@@ -26,7 +26,7 @@ from wedgehog.harness.record.event import (
     Thawed,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
@@ -98,14 +98,14 @@ class Rig:
     def __init__(self, clock: Any, link: Any, faults: tuple[dict[str, Any], ...], messages: Any = ()) -> None:
         self.clock, self.agent = clock, FakeAgent()
         self.history = History(clock)
-        planned = (FaultWords.model_validate({"link": "agent", **words}).planned() for words in faults)
-        self.nemesis = Nemesis(FaultPlan(tuple(planned)), {"llm": link}, self.history, clock, messages)
+        planned = (FaultConfig.model_validate({"link": "agent", **words}).planned() for words in faults)
+        self.nemesis = Injector(FaultPlan(tuple(planned)), {"llm": link}, self.history, clock, messages)
         self.nemesis.aim(self.agent, self.agent, 5.0, self.agent)
         self.calls = 0
 
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "") -> int:
         self.calls += 1
-        self.nemesis.arrived(self.calls, Place(turn, step, attempt, background), "m", 1000)
+        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), "m", 1000)
         return self.calls
 
     async def ask(self, call: int, at: int = -1, stream: bool = True) -> Any:

@@ -9,13 +9,13 @@ import pytest
 
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import Place
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
-from wedgehog.harness.inject import Cut, Nemesis
+from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, RunStarted, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
@@ -28,9 +28,9 @@ class Rig:
     def __init__(self, clock: Any, link: Any, faults: tuple[dict[str, Any], ...]) -> None:
         self.clock, self.link = clock, link
         self.history = History(clock)
-        plan = FaultPlan(tuple(FaultWords.model_validate(words).planned() for words in faults))
-        self.nemesis = Nemesis(plan, {"llm": link, "channel": link, "tool:web": link}, self.history, clock)
-        self.delivered: list[tuple[int, Cut | None]] = []
+        plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
+        self.nemesis = Injector(plan, {"llm": link, "channel": link, "tool:web": link}, self.history, clock)
+        self.delivered: list[tuple[int, PartialDelivery | None]] = []
         self.nemesis.delivered = lambda call, cut: self.delivered.append((call, cut))
         self.calls = 0
 
@@ -45,7 +45,7 @@ class Rig:
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "", model: str = "m") -> int:
         """A request for the model; its number."""
         self.calls += 1
-        self.nemesis.arrived(self.calls, Place(turn, step, attempt, background), model, 1000)
+        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), model, 1000)
         return self.calls
 
     async def ask(self, call: int, at: int = -1, conn: int = 1, carried: int = 0, stream: bool = True) -> Any:
@@ -257,7 +257,7 @@ async def test_a_fault_has_fired_when_the_network_proves_it_and_says_which_call_
     (fired,) = it.fired
     assert (fired.turn, fired.step, fired.attempt, fired.call, fired.bytes) == (1, 2, 1, 2, 50)
     assert fired.proof == "the kernel counted"
-    assert it.delivered[0] == (2, Cut(50, "cut"))
+    assert it.delivered[0] == (2, PartialDelivery(50, "cut"))
 
 
 async def test_a_strike_that_hit_nothing_has_not_fired_and_no_more_than_its_limit_can_have_passed(rig: Any):
@@ -267,7 +267,7 @@ async def test_a_strike_that_hit_nothing_has_not_fired_and_no_more_than_its_limi
     await it.call()
     await it.nemesis.after_turn(1)
     assert not it.fired
-    assert it.delivered == [(1, Cut(50, "cut"))]
+    assert it.delivered == [(1, PartialDelivery(50, "cut"))]
 
 
 async def test_a_proof_that_is_found_while_the_fault_is_healed_still_counts(rig: Any, settled: Any):
@@ -279,7 +279,7 @@ async def test_a_proof_that_is_found_while_the_fault_is_healed_still_counts(rig:
     await it.nemesis.after_turn(1)
     await settled()
     assert [fired.proof for fired in it.fired] == ["counted at last"]
-    assert set(it.delivered) == {(1, Cut(50, "cut"))}
+    assert set(it.delivered) == {(1, PartialDelivery(50, "cut"))}
     assert [healed.fault for healed in it.history.of(FaultHealed)] == [0]
 
 
@@ -347,7 +347,7 @@ async def test_a_drip_has_let_through_what_its_time_allowed(rig: Any, manual_clo
     assert it.nemesis.limits(call) == "dripping"
     await manual_clock.advance(seconds)
     it.nemesis.closed(call)
-    assert it.delivered == [(call, Cut(at, "dripping"))]
+    assert it.delivered == [(call, PartialDelivery(at, "dripping"))]
     assert it.nemesis.limits(call) is None
 
 
@@ -413,7 +413,7 @@ async def test_a_reply_that_was_cut_while_it_was_still_being_written_ends_as_soo
     await it.strikes[0].hits()
     it.delivered.clear()
     it.nemesis.ended(1, paid=True)
-    assert it.delivered == [(1, Cut(50, "cut"))]
+    assert it.delivered == [(1, PartialDelivery(50, "cut"))]
 
 
 @pytest.mark.parametrize(
@@ -652,7 +652,7 @@ async def test_a_link_that_closes_in_mid_reply_is_opened_again_though_its_own_re
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     it.nemesis.ended(call, paid=True)
-    assert it.delivered == [(call, Cut(50, "cut"))]
+    assert it.delivered == [(call, PartialDelivery(50, "cut"))]
     it.link.told.set()
     await manual_clock.advance(0)
     await it.strikes[0].hits("our own connect was refused")
@@ -719,7 +719,7 @@ async def test_a_request_that_is_faster_than_the_refusal_before_it_is_held_and_w
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     it.nemesis.ended(fast, paid=True)
-    assert it.delivered == [(fast, Cut(0, "cut"))]
+    assert it.delivered == [(fast, PartialDelivery(0, "cut"))]
     await it.nemesis.after_turn(1)
     assert it.strikes[0].healed
 
@@ -917,9 +917,9 @@ async def test_two_gates_at_once_are_struck_and_proved_each_by_its_own(rig: Any,
         Downstream((PEER[0], PEER[1] + call), 1000 * call + HEAD + 50) for call in calls
     ]
     await it.strikes[1].hits()
-    assert it.delivered == [(2, Cut(50, "cut"))]
+    assert it.delivered == [(2, PartialDelivery(50, "cut"))]
     await it.strikes[0].hits()
-    assert it.delivered[1:] == [(1, Cut(50, "cut"))]
+    assert it.delivered[1:] == [(1, PartialDelivery(50, "cut"))]
     assert [fired.call for fired in it.fired] == [2, 1]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.faults.result_fault import Result
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultFired, FaultHealed
 from wedgehog.harness.record.history import History
@@ -23,7 +23,7 @@ class It:
         scenario = Scenario.model_validate({**told, "turns": [{"user": "x"}, {"user": "y"}]})
         self.history = History(clock)
         self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
-        self.nemesis = Nemesis(scenario.plan(1), self.links, self.history, clock)
+        self.nemesis = Injector(scenario.plan(1), self.links, self.history, clock)
         self.tools = self.nemesis.tools
 
     @property

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.inject import stdio as pipes
 from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, Note, PipeClosed, PipeOpened, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan
-from wedgehog.harness.stdio_proxy.session import Direction, Ended, Pipe
+from wedgehog.harness.stdio_proxy.session import Direction, StdioSession, StreamEnd
 
 
 class FakePipe:
@@ -24,7 +24,7 @@ class FakePipe:
         self.until: dict[str, Any] = {"out": 0, "in": 0}
         self.links = {"out": make_link(), "in": make_link()}
         ways = {way: Direction(way, link, self._hears, ("127.0.0.1", 5)) for way, link in self.links.items()}
-        self.pipe = Pipe(name, 100, ways, child=101)
+        self.pipe = StdioSession(name, 100, ways, child=101)
 
     def _hears(self, word: str, way: str, byte: Any, asked: int) -> None:
         assert word == "until"
@@ -56,8 +56,8 @@ class Rig:
 
     def __init__(self, clock: Any, make_link: Any, settle: Any, faults: tuple[dict[str, Any], ...]) -> None:
         self.history, self.clock, self.settle, self._make_link = History(clock), clock, settle, make_link
-        plan = FaultPlan(tuple(FaultWords.model_validate(words).planned() for words in faults))
-        self.nemesis = Nemesis(plan, {"llm": make_link()}, self.history, clock)
+        plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
+        self.nemesis = Injector(plan, {"llm": make_link()}, self.history, clock)
 
     async def opens(self, name: str = "db") -> FakePipe:
         """A pipe opens, and is let go."""
@@ -189,7 +189,7 @@ async def test_a_way_that_a_fault_has_cut_is_not_struck_again(rig: Any, while_ar
     fake.writes("out", 7)
     fake.links["out"].broken = NetworkError("no open connection")
     delay_s = 0.02 if while_arming else 0
-    asyncio.get_running_loop().call_later(delay_s, fake.pipe.ways["out"].ended.set_result, Ended("fin", 7))
+    asyncio.get_running_loop().call_later(delay_s, fake.pipe.ways["out"].ended.set_result, StreamEnd("fin", 7))
     if not while_arming:
         await asyncio.sleep(0.001)
         await it.settle()
@@ -267,7 +267,7 @@ async def test_the_pipes_own_count_proves_a_cut(rig: Any):
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
     await it.nemesis.before_turn(1)
     fake = await it.opens()
-    fake.pipe.ways["out"].ended.set_result(Ended("fin", 7))
+    fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     await it.settle()
     await fake.links["out"].strikes[0].hits()
     (fired,) = it.of(FaultFired)
@@ -276,8 +276,8 @@ async def test_the_pipes_own_count_proves_a_cut(rig: Any):
     assert len(it.of(FaultHealed)) == 1 and it.of(Trouble) == []
 
 
-@pytest.mark.parametrize("ended", [Ended("fin", 6), Ended("rst", 7)])
-async def test_a_cut_at_another_byte_or_of_another_kind_is_our_trouble(rig: Any, ended: Ended):
+@pytest.mark.parametrize("ended", [StreamEnd("fin", 6), StreamEnd("rst", 7)])
+async def test_a_cut_at_another_byte_or_of_another_kind_is_our_trouble(rig: Any, ended: StreamEnd):
     """It is an error of the run, and never blamed on the agent."""
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
     await it.nemesis.before_turn(1)
@@ -293,7 +293,7 @@ async def test_a_link_that_ends_by_itself_is_our_trouble(rig: Any):
     """No fault is armed on it."""
     it = rig()
     fake = await it.opens()
-    fake.pipe.ways["in"].ended.set_result(Ended("rst", 0))
+    fake.pipe.ways["in"].ended.set_result(StreamEnd("rst", 0))
     await it.settle()
     assert "no fault did it" in it.of(Trouble)[0].what
 
@@ -303,7 +303,7 @@ async def test_a_link_that_ends_in_the_same_breath_as_its_pipe_is_heard_first(ri
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
     await it.nemesis.before_turn(1)
     fake = await it.opens()
-    fake.pipe.ways["out"].ended.set_result(Ended("fin", 7))
+    fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     fake.ends(7)
     await it.nemesis.pipes.closed(fake.pipe)
     assert len(it.of(FaultFired)) == 1 and it.of(Trouble) == []
@@ -316,7 +316,7 @@ async def test_a_stall_that_is_healed_ends_its_link_and_that_is_no_trouble(rig: 
     fake = await it.opens()
     await fake.links["out"].strikes[0].hits()
     await it.nemesis.after_turn(1)
-    fake.pipe.ways["out"].ended.set_result(Ended("fin", 7))
+    fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     await it.settle()
     assert it.of(Trouble) == []
 
@@ -353,11 +353,11 @@ async def test_a_fault_whose_byte_never_came_has_not_fired(rig: Any):
 
 async def test_a_pipe_does_not_touch_the_models_calls(rig: Any):
     """`phase: request` on a pipe closes no connection of the fake provider."""
-    from wedgehog.fake_llm.script.position import Place
+    from wedgehog.fake_llm.script.position import CallPosition
 
     it = rig({"link": "ipc:db", "at": {"phase": "request", "byte": 1}, "do": "cut"})
     await it.nemesis.before_turn(1)
-    it.nemesis.arrived(1, Place(1, 1, 1, ""), "m", 10)
+    it.nemesis.arrived(1, CallPosition(1, 1, 1, ""), "m", 10)
     assert not it.nemesis.closes_after(1)
     assert not it.nemesis.keeps_requests_away
 
@@ -376,4 +376,4 @@ async def test_a_pipe_does_not_touch_the_models_calls(rig: Any):
 def test_a_line_that_means_nothing_on_a_pipe_is_refused(words: dict[str, Any], says: str):
     """When the file is read, with what would."""
     with pytest.raises(ValueError, match=says):
-        FaultWords.model_validate(words)
+        FaultConfig.model_validate(words)

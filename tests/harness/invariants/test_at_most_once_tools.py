@@ -4,11 +4,11 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import BeaconSeen
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _called() -> tuple[Telling, str]:
-    tell = Telling()
+def _called() -> tuple[HistoryBuilder, str]:
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     return tell, token
@@ -25,7 +25,7 @@ def test_a_call_that_runs_once_passes():
 
 def test_a_step_that_is_tried_again_offers_the_same_call_again_and_it_runs_once():
     """Both replies bear the same token; only one was acted on."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), tools=[True])
     (token,) = tell.reply(tell.ask(1), tools=[True])
@@ -35,7 +35,7 @@ def test_a_step_that_is_tried_again_offers_the_same_call_again_and_it_runs_once(
 
 def test_the_call_of_a_cut_reply_that_ran_must_not_run_again_for_the_retry():
     """An agent that runs calls as they stream in must remember them."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.cut(tell.ask(1), tools=[True])
     tell.runs(token, for_s=2)

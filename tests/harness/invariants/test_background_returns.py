@@ -3,12 +3,12 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
-def _job(tools: int = 1) -> tuple[Telling, str, tuple[str, ...]]:
-    tell = Telling()
+def _job(tools: int = 1) -> tuple[HistoryBuilder, str, tuple[str, ...]]:
+    tell = HistoryBuilder()
     tell.message()
     token, *others = tell.reply(tell.ask(1), tools=[True] * tools)
     tell.starts(token, background=True)
@@ -137,7 +137,7 @@ def test_our_own_lag_makes_it_inconclusive_or_is_allowed_for():
 
 def test_a_command_in_front_may_take_its_time():
     """Only a trailing `&` promises to come back."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token, for_s=60)])

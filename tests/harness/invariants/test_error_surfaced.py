@@ -4,11 +4,11 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
 def _down(answer: str = "", *, exit_code: int = 0, carries_nonces: bool = True, kind: str = "user") -> History:
-    tell = Telling(carries_nonces=carries_nonces)
+    tell = HistoryBuilder(carries_nonces=carries_nonces)
     tell.message(kind)  # type: ignore[arg-type]
     tell.refuse(tell.ask(1), 503)
     return tell.end(answer, exit_code=exit_code).seal()
@@ -44,7 +44,7 @@ def test_a_failed_wake_up_owes_no_answer_but_an_error():
 
 def test_a_turn_that_was_killed_at_its_deadline_is_told_under_turn_deadline_only():
     """One fact, one name."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
     tell.wait(121).deadline()
@@ -57,7 +57,7 @@ def test_a_turn_that_was_killed_at_its_deadline_is_told_under_turn_deadline_only
 
 def test_a_hidden_failure_in_any_turn_counts():
     """Also in the recovery message's."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.end().message("recovery")

@@ -1,12 +1,12 @@
 """Half a command never runs."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
 def test_a_cut_call_that_runs_fails():
     """Half a command is another command."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.cut(tell.ask(1), tools=[False])
     tell.starts(token)
@@ -19,7 +19,7 @@ def test_a_cut_call_that_runs_fails():
 
 def test_a_call_cut_at_max_tokens_that_runs_fails_alike():
     """The stream was whole, its arguments were not."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[False], stop="max_tokens")
     tell.starts(token)
@@ -28,7 +28,7 @@ def test_a_call_cut_at_max_tokens_that_runs_fails_alike():
 
 def test_a_cut_call_that_is_asked_for_again_and_then_runs_passes():
     """Both bear the same token; the second was whole."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), tools=[False])
     (token,) = tell.reply(tell.ask(1), tools=[True])
@@ -38,7 +38,7 @@ def test_a_cut_call_that_is_asked_for_again_and_then_runs_passes():
 
 def test_a_cut_call_that_runs_before_it_is_asked_for_again_fails():
     """The whole one came too late to excuse it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.cut(tell.ask(1), tools=[False])
     tell.starts(token)
@@ -49,7 +49,7 @@ def test_a_cut_call_that_runs_before_it_is_asked_for_again_fails():
 
 def test_the_whole_sibling_of_a_cut_call_may_run():
     """Only what was cut must not."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     whole, _ = tell.cut(tell.ask(1), tools=[True, False])
     tell.starts(whole)
@@ -58,7 +58,7 @@ def test_the_whole_sibling_of_a_cut_call_may_run():
 
 def test_without_a_cut_call_there_is_nothing_to_judge():
     """All arguments came whole."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token)])

@@ -6,12 +6,12 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
 
 
 def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = "") -> History:
-    tell = Telling().lag(lag_s)
+    tell = HistoryBuilder().lag(lag_s)
     tell.message()
     tell.ask(1)
     tell.abort().wait(seconds - TICK_S)
@@ -35,7 +35,7 @@ def test_a_background_call_spends_as_well():
 
 def test_requests_after_the_next_message_are_that_messages():
     """The session goes on."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.abort().end("", ended="aborted", exit_code=130)
@@ -46,7 +46,7 @@ def test_requests_after_the_next_message_are_that_messages():
 
 def _stopped_and_gone_on(**late: Any) -> History:
     """Turn 1 is aborted; while the next message is being answered, one more request comes."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.abort().end("", ended="aborted", exit_code=130)
@@ -75,7 +75,7 @@ def test_what_a_call_behind_the_next_message_belongs_to_must_be_sure(late: dict[
 
 def test_a_back_end_that_works_on_after_the_turn_fails():
     """The requests belong to no turn any more."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.give_up(after_s=90).end("", ended="gave up", exit_code=None)
@@ -90,7 +90,7 @@ def test_a_back_end_that_works_on_after_the_turn_fails():
 
 def test_without_an_abort_there_is_nothing_to_judge():
     """A deadline is none."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.wait(121).deadline().wait(9)

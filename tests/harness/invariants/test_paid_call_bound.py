@@ -4,11 +4,11 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _stalls(count: int, *, delivered: int = 0, steps: int = 1) -> Telling:
-    tell = Telling()
+def _stalls(count: int, *, delivered: int = 0, steps: int = 1) -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     for attempt in range(count):
         tell.stall(tell.ask(1 + attempt % steps), delivered=delivered)
@@ -44,14 +44,14 @@ def test_one_token_ends_a_zero_output_streak():
 
 def test_refused_calls_are_not_paid_and_do_not_end_a_streak():
     """A 429 between two stalls brings nothing either."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(12):
         tell.stall(tell.ask(1))
         tell.refuse(tell.ask(1), 429)
     verdict = check("paid_call_bound", tell.fails().seal())
     assert verdict.says == "turn 1: 12 paid calls in a row brought nothing, 11 allowed"
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(25):
         tell.refuse(tell.ask(1), 429)
@@ -60,7 +60,7 @@ def test_refused_calls_are_not_paid_and_do_not_end_a_streak():
 
 def test_background_calls_are_not_attempts_at_a_step():
     """A title or a loop check is no retry; only `calls_per_turn` counts it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(20):
         tell.stall(tell.ask(1, background="title"))
@@ -73,7 +73,7 @@ def test_background_calls_are_not_attempts_at_a_step():
 
 
 def _six_dribbles_then_the_answer() -> History:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for attempt in range(6):
         call = tell.ask(1)
@@ -96,7 +96,7 @@ def test_tokens_without_completed_progress_are_reported_and_bounded_only_on_dema
 
 def test_calls_that_no_stimulus_asked_for_are_one_more_turn():
     """A paid call belongs to a stimulus; the others are listed and judged all the same."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.end()
@@ -108,7 +108,7 @@ def test_calls_that_no_stimulus_asked_for_are_one_more_turn():
 
 def test_calls_after_a_deadline_are_not_counted():
     """What follows a deadline is told under it, be it in the turn or after its end."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
     tell.wait(121).deadline()
@@ -125,7 +125,7 @@ def test_calls_after_a_deadline_are_not_counted():
 
 def test_a_refusal_by_the_provider_is_not_paid_but_a_cut_reply_is():
     """Paid means accepted, whatever the client then received."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(14):
         tell.cut(tell.ask(1), delivered=5)
@@ -135,7 +135,7 @@ def test_a_refusal_by_the_provider_is_not_paid_but_a_cut_reply_is():
 
 def test_a_runaway_whose_history_grows_is_seen_by_a_specs_limit_and_by_its_rounds():
     """Forty requests with forty different bodies are one turn's spending, not forty first attempts."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     results = []
     for step in range(1, 41):

@@ -9,7 +9,7 @@ from wedgehog.harness import invariants
 from wedgehog.harness.invariants import InvariantError, accept, check, find, invariant, known, registry
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
 @pytest.fixture
@@ -112,14 +112,14 @@ def test_a_check_that_crashes_is_an_error_that_says_so():
         """It divides by zero."""
         return passed(str(len(history.events) / 0))
 
-    verdict = check("crashing", Telling().seal())
+    verdict = check("crashing", HistoryBuilder().seal())
     assert (verdict.status, verdict.name) == ("error", "crashing")
     assert verdict.says == "the check itself failed: ZeroDivisionError: division by zero"
 
 
 def test_a_verdict_bears_its_invariants_name():
     """Reports print it beside the sentence."""
-    assert check("tool_call_pairing", Telling().seal()) == Verdict(
+    assert check("tool_call_pairing", HistoryBuilder().seal()) == Verdict(
         "nothing", "no tool was called", (), "tool_call_pairing"
     )
 
@@ -127,4 +127,4 @@ def test_a_verdict_bears_its_invariants_name():
 @pytest.mark.parametrize("name", sorted(known()))
 def test_an_empty_run_holds_nothing_to_judge(name: str):
     """Nothing is shown as a dash, never as a pass."""
-    assert check(name, Telling().seal()).status == "nothing"
+    assert check(name, HistoryBuilder().seal()).status == "nothing"

@@ -4,20 +4,20 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import ToolResult
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 LOST = result("1.1.1", is_error=True, printed=False)
 
 
-def _after_one_tool() -> tuple[Telling, ToolResult]:
-    tell = Telling()
+def _after_one_tool() -> tuple[HistoryBuilder, ToolResult]:
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     return tell, tell.runs(token)
 
 
-def _then(tell: Telling, *results: ToolResult):
+def _then(tell: HistoryBuilder, *results: ToolResult):
     tell.message()
     tell.answer_step(1, results)
     return check("result_durable", tell.end().seal())

@@ -4,12 +4,12 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
 
 
 def _again_after(waited_s: float, asked_s: float, *, is_date: bool = False, lag_s: float = 0.0) -> History:
-    tell = Telling().lag(lag_s)
+    tell = HistoryBuilder().lag(lag_s)
     tell.message()
     tell.refuse(tell.ask(1), 429, retry_after_s=asked_s, is_date=is_date)
     tell.wait(waited_s - TICK_S)
@@ -57,7 +57,7 @@ def test_a_lag_over_five_seconds_forbids_a_verdict_on_time():
 def test_another_body_or_key_may_come_at_once():
     """A fallback model or a second profile is no retry of the same request."""
     for other in ({"body": "another"}, {"key": "key-2"}):
-        tell = Telling()
+        tell = HistoryBuilder()
         tell.message()
         tell.refuse(tell.ask(1), 429, retry_after_s=20)
         tell.reply(tell.ask(1, **other), f"Done {tell.nonce}")
@@ -69,7 +69,7 @@ def test_another_body_or_key_may_come_at_once():
 )
 def test_a_400_or_401_is_not_repeated_unchanged(code: int, status: str):
     """The same request with the same key gets the same refusal."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), code)
     tell.wait(5)
@@ -79,7 +79,7 @@ def test_a_400_or_401_is_not_repeated_unchanged(code: int, status: str):
 
 def test_the_same_words_in_the_next_turn_are_no_retry():
     """A wake-up may send the same body each time it fires."""
-    tell = Telling()
+    tell = HistoryBuilder()
     for _ in range(2):
         tell.message("wake_up")
         tell.refuse(tell.ask(1, body="tick"), 401)
@@ -88,7 +88,7 @@ def test_the_same_words_in_the_next_turn_are_no_retry():
 
 
 def _attempts(count: int, gap_s: float, *, how: str = "refused", time_scale: float = 1.0) -> History:
-    tell = Telling(time_scale=time_scale)
+    tell = HistoryBuilder(time_scale=time_scale)
     tell.message()
     for _ in range(count):
         call = tell.ask(1)
@@ -127,7 +127,7 @@ def test_the_hundred_milliseconds_shrink_with_the_runs_time():
 
 def test_a_slow_retry_between_hasty_ones_begins_a_new_row():
     """Three in a row are three neighbours."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for gap_s in (0.02, 0.02, 1.0, 0.02, 0.02, 1.0):
         tell.refuse(tell.ask(1), 503)
@@ -138,7 +138,7 @@ def test_a_slow_retry_between_hasty_ones_begins_a_new_row():
 
 def test_the_same_request_sent_several_times_at_once_is_no_retry():
     """They had all left before the first was refused."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     calls = [tell.ask(1) for _ in range(5)]
     for call in calls:
@@ -149,7 +149,7 @@ def test_the_same_request_sent_several_times_at_once_is_no_retry():
 @pytest.mark.parametrize(("count", "status"), [(30, "pass"), (31, "fail")])
 def test_a_step_may_be_attempted_thirty_times(count: int, status: str):
     """However long the pauses, and whatever the bodies."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for attempt in range(count):
         tell.refuse(tell.ask(1, body=f"body {attempt}"), 503)
@@ -159,7 +159,7 @@ def test_a_step_may_be_attempted_thirty_times(count: int, status: str):
 
 def test_where_nothing_failed_there_is_nothing_to_judge():
     """No retry, no discipline."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     assert check("retry_discipline", tell.end().seal()).status == "nothing"

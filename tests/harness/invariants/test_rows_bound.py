@@ -3,11 +3,11 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _told(*queries: tuple[int, str]) -> Telling:
-    tell = Telling()
+def _told(*queries: tuple[int, str]) -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     for rows, verb in queries:
         tell.stores(rows, verb)

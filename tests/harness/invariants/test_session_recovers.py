@@ -3,11 +3,11 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _after_a_turn() -> Telling:
-    tell = Telling()
+def _after_a_turn() -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     tell.stall(tell.ask(1))
     tell.fails()
@@ -102,7 +102,7 @@ def test_an_agent_that_never_asks_again_fails_but_one_that_never_asked_at_all_is
     tell = _after_a_turn()
     tell.wait(61).start_missed()
     assert check("session_recovers", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message("recovery")
     tell.wait(61).start_missed()
     assert check("session_recovers", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"
@@ -110,21 +110,21 @@ def test_an_agent_that_never_asks_again_fails_but_one_that_never_asked_at_all_is
 
 def test_where_answers_never_carry_the_models_words_it_cannot_be_told():
     """Words came, and nothing failed."""
-    tell = Telling(carries_nonces=False)
+    tell = HistoryBuilder(carries_nonces=False)
     tell.message("recovery")
     tell.reply(tell.ask(1), "Done")
     assert check("session_recovers", tell.end("All is well.").seal()).status == "inconclusive"
 
 
-def _killed() -> Telling:
-    tell = Telling()
+def _killed() -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token)
     return tell.kill()
 
 
-def _unheard(tell: Telling) -> None:
+def _unheard(tell: HistoryBuilder) -> None:
     """A message that nobody reacts to, until its time is over."""
     tell.message()
     tell.wait(121).deadline()
@@ -186,7 +186,7 @@ def test_the_context_is_that_of_the_first_message_that_is_answered_after_a_kill(
 
 def test_messages_before_the_last_harm_and_those_that_owe_nothing_are_none_that_waited():
     """A later fault has an excuse of its own."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(121).deadline()
     tell.end("", ended="deadline", exit_code=-9).message()
@@ -200,7 +200,7 @@ def test_messages_before_the_last_harm_and_those_that_owe_nothing_are_none_that_
 
 def test_an_agent_that_never_asks_from_a_planted_session_has_not_recovered():
     """Its control had asked, from a session of its own."""
-    tell = Telling().planted()
+    tell = HistoryBuilder().planted()
     tell.message("recovery")
     tell.wait(61).start_missed()
     assert check("session_recovers", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"

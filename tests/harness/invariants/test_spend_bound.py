@@ -3,11 +3,11 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _a_turn_of(input_tokens: int, model: str = "claude-sonnet-4-6") -> Telling:
-    tell = Telling(model=model)
+def _a_turn_of(input_tokens: int, model: str = "claude-sonnet-4-6") -> HistoryBuilder:
+    tell = HistoryBuilder(model=model)
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=input_tokens, tokens=0, delivered=1)
     return tell.end()
@@ -37,7 +37,7 @@ def test_an_unknown_price_is_inconclusive_and_never_nothing():
 
 def test_refused_calls_cost_nothing():
     """Nothing was accepted, so there is nothing to judge."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1))
     assert check("spend_bound", tell.fails().seal(), usd_per_turn=0).status == "nothing"
@@ -45,7 +45,7 @@ def test_refused_calls_cost_nothing():
 
 def test_calls_after_a_give_up_are_told_elsewhere():
     """They are `no_spend_after_abort`'s."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.give_up(after_s=30)

@@ -4,12 +4,12 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
 def _rounds(count: int) -> History:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     results = []
     for step in range(1, count + 1):
@@ -31,9 +31,9 @@ def test_a_specs_limit_tightens_it(bound: int, status: str):
     assert check("tool_round_bound", _rounds(5), tool_rounds=bound).status == status
 
 
-def _run_and_never_sent(rounds: int) -> Telling:
+def _run_and_never_sent(rounds: int) -> HistoryBuilder:
     """The tools of the last round run, and the agent stops instead of asking with their results."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     results = []
     for step in range(1, rounds + 1):
@@ -52,7 +52,7 @@ def test_a_round_whose_results_were_never_sent_was_run_all_the_same(bound: int, 
 
 def test_a_round_that_the_agent_refused_to_run_is_none():
     """The model asked for a sixth, and nothing of it was run."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True])
@@ -61,7 +61,7 @@ def test_a_round_that_the_agent_refused_to_run_is_none():
 
 def test_a_tool_that_starts_behind_the_stop_is_told_elsewhere():
     """The call was there before its user stopped it: that it runs all the same is `no_spend_after_abort`'s."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     (later,) = tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True])
@@ -72,7 +72,7 @@ def test_a_tool_that_starts_behind_the_stop_is_told_elsewhere():
 
 def test_retries_of_a_step_are_no_rounds():
     """The same round is tried again."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(8):
         tell.stall(tell.ask(1))
@@ -82,7 +82,7 @@ def test_retries_of_a_step_are_no_rounds():
 
 def test_rounds_after_the_front_end_gave_up_are_told_elsewhere():
     """They are `no_spend_after_abort`'s."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for step in range(1, 9):
         if step == 4:
@@ -97,7 +97,7 @@ def test_rounds_after_the_front_end_gave_up_are_told_elsewhere():
 @pytest.mark.parametrize(("chars", "status"), [(4100, "pass"), (4101, "fail")])
 def test_a_result_may_be_a_mark_longer_than_its_bound(chars: int, status: str):
     """A hundred characters say where it was cut."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(2, [result("1.1.1", chars=10), result("1.1.2", chars=chars)])
     history = tell.end().seal()

@@ -1,11 +1,11 @@
 """Pairing is judged on what our validator refused on the wire."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
-def _a_tool_round(tell: Telling) -> None:
+def _a_tool_round(tell: HistoryBuilder) -> None:
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token)])
@@ -14,14 +14,14 @@ def _a_tool_round(tell: Telling) -> None:
 
 def test_a_tool_round_whose_requests_are_accepted_passes():
     """Accepted means paired: the validator looks at every request."""
-    tell = Telling()
+    tell = HistoryBuilder()
     _a_tool_round(tell)
     assert check("tool_call_pairing", tell.seal()).status == "pass"
 
 
 def test_a_refusal_for_pairing_fails_and_shows_the_providers_words():
     """An orphan in the history bricks the session."""
-    tell = Telling()
+    tell = HistoryBuilder()
     _a_tool_round(tell)
     tell.message()
     tell.refuse(tell.ask(1), 400, pairing=True, scripted=False)
@@ -33,7 +33,7 @@ def test_a_refusal_for_pairing_fails_and_shows_the_providers_words():
 
 def test_a_scripted_refusal_is_no_sign_of_a_bad_history():
     """A fault asked for that 400."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1, results=[result("1.1.1")]), 400, pairing=True, scripted=True)
     tell.fails()
@@ -42,7 +42,7 @@ def test_a_scripted_refusal_is_no_sign_of_a_bad_history():
 
 def test_another_refusal_by_our_validator_is_no_matter_of_pairs():
     """It may be our mistake: the judge says so in its own name."""
-    tell = Telling()
+    tell = HistoryBuilder()
     _a_tool_round(tell)
     tell.message()
     tell.refuse(tell.ask(1), 400, scripted=False)
@@ -52,7 +52,7 @@ def test_another_refusal_by_our_validator_is_no_matter_of_pairs():
 
 def test_a_run_without_tools_holds_nothing_to_judge():
     """No calls, no pairs."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.end()
@@ -61,7 +61,7 @@ def test_a_run_without_tools_holds_nothing_to_judge():
 
 def test_a_refusal_after_the_deadline_is_told_under_the_deadline():
     """An agent that is being stopped may send anything."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token)
@@ -73,7 +73,7 @@ def test_a_refusal_after_the_deadline_is_told_under_the_deadline():
 
 def test_an_unpaired_request_between_turns_counts_too():
     """What an agent sends on its own account is on the wire as well."""
-    tell = Telling()
+    tell = HistoryBuilder()
     _a_tool_round(tell)
     tell.refuse(tell.ask(1, turn=0), 400, pairing=True, scripted=False)
     assert check("tool_call_pairing", tell.seal()).status == "fail"

@@ -4,12 +4,12 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
 def _carried_after(seconds: float, *, refused_first: bool = False) -> History:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     if refused_first:
@@ -33,7 +33,7 @@ def test_without_a_bound_the_slowest_is_reported():
 
 def test_the_tools_own_word_that_it_is_done_counts_first():
     """What the agent does afterwards is not the tool's time."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     carried = tell.runs(token, for_s=5)
@@ -49,7 +49,7 @@ def test_a_fault_that_kept_the_next_request_away_makes_it_inconclusive():
 
 def test_a_tool_that_never_ends_is_measured_to_the_end_of_its_turn():
     """Here: to its deadline."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token)
@@ -60,7 +60,7 @@ def test_a_tool_that_never_ends_is_measured_to_the_end_of_its_turn():
 
 def test_calls_of_a_reply_that_was_cut_and_asked_again_count_from_the_second_reply():
     """The same call is offered twice; the agent acts on the last offer."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), tools=[True])
     tell.wait(40)
@@ -71,7 +71,7 @@ def test_calls_of_a_reply_that_was_cut_and_asked_again_count_from_the_second_rep
 
 def test_a_call_that_was_cut_and_never_carried_out_is_not_measured():
     """No beacon, no result, no whole reply."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), tools=[True])
     tell.wait(100)
@@ -80,7 +80,7 @@ def test_a_call_that_was_cut_and_never_carried_out_is_not_measured():
 
 def test_a_call_that_the_agent_dropped_for_another_request_is_not_measured():
     """It stopped at its limit and asked for a summary."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.wait(1)
@@ -90,7 +90,7 @@ def test_a_call_that_the_agent_dropped_for_another_request_is_not_measured():
 
 def test_our_own_lag_forbids_a_verdict():
     """It would fail, and the clock cannot be trusted."""
-    tell = Telling().lag(6)
+    tell = HistoryBuilder().lag(6)
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token, for_s=60)])
@@ -99,7 +99,7 @@ def test_our_own_lag_forbids_a_verdict():
 
 def test_a_kill_ends_the_tools_time():
     """The next request comes from another process, which had to start first."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token)

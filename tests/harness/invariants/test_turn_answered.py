@@ -1,12 +1,12 @@
 """A message is answered in spite of the fault (where a scenario asks)."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
 def test_a_turn_that_is_lost_after_one_stall_fails_though_its_error_surfaced():
     """The next try would have worked."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.stall(tell.ask(1))
     history = tell.fails("Error: Timeout").seal()
@@ -16,7 +16,7 @@ def test_a_turn_that_is_lost_after_one_stall_fails_though_its_error_surfaced():
 
 def test_an_answer_at_the_second_attempt_passes():
     """Late is not lost."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.stall(tell.ask(1))
     tell.answer_step(1)
@@ -25,7 +25,7 @@ def test_an_answer_at_the_second_attempt_passes():
 
 def test_aborted_turns_and_wake_ups_owe_no_answer():
     """Nobody waits for one."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.abort().end("", ended="aborted", exit_code=130)
@@ -36,11 +36,11 @@ def test_aborted_turns_and_wake_ups_owe_no_answer():
 
 def test_it_cannot_be_told_where_our_validator_refused_or_answers_carry_no_nonce():
     """Both are ours to explain, not the agent's."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 400, scripted=False)
     assert check("turn_answered", tell.fails().seal()).status == "inconclusive"
-    tell = Telling(carries_nonces=False)
+    tell = HistoryBuilder(carries_nonces=False)
     tell.message()
     tell.reply(tell.ask(1), "Done")
     assert check("turn_answered", tell.end("All is well.").seal()).status == "inconclusive"

@@ -3,11 +3,11 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 
-def _turn_of(seconds: float, *, lag_s: float = 0.0) -> Telling:
-    tell = Telling().lag(lag_s)
+def _turn_of(seconds: float, *, lag_s: float = 0.0) -> HistoryBuilder:
+    tell = HistoryBuilder().lag(lag_s)
     tell.message()
     tell.wait(3)
     tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=seconds)
@@ -38,8 +38,8 @@ def test_the_stock_bound_is_two_minutes():
     assert check("turn_deadline", _turn_of(121.5).seal()).status == "fail"
 
 
-def _stopped_at(bound_s: float, answer: str = "", **said: str) -> Telling:
-    tell = Telling()
+def _stopped_at(bound_s: float, answer: str = "", **said: str) -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
     tell.wait(bound_s + 1).deadline(bound_s)
@@ -54,7 +54,7 @@ def test_a_turn_that_was_stopped_at_the_bound_fails():
 
 
 def _retried_until(stderr: str) -> str:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(3):
         tell.refuse(tell.ask(1), 429)
@@ -96,7 +96,7 @@ def test_an_agent_that_answers_but_does_not_end_is_late_all_the_same():
 @pytest.mark.parametrize(("usual_s", "status"), [(0.0, "fail"), (25.0, "pass"), (12.0, "fail")])
 def test_an_exit_that_is_always_slow_decides_nothing(usual_s: float, status: str):
     """As slow as in the control run: what is longer than that is counted."""
-    tell = Telling(exit_s=usual_s)
+    tell = HistoryBuilder(exit_s=usual_s)
     tell.message()
     tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=50)
     tell.wait(25)
@@ -105,7 +105,7 @@ def test_an_exit_that_is_always_slow_decides_nothing(usual_s: float, status: str
 
 def test_who_has_not_answered_has_no_usual_exit():
     """An error that comes too late is late."""
-    tell = Telling(exit_s=25)
+    tell = HistoryBuilder(exit_s=25)
     tell.message()
     tell.cut(tell.ask(1))
     tell.wait(75)
@@ -120,7 +120,7 @@ def test_a_turn_that_was_stopped_before_a_longer_bound_is_inconclusive():
 @pytest.mark.parametrize(("after_s", "status"), [(90.0, "fail"), (89.9, "pass"), (90 / 7 * 7, "fail"), (None, "fail")])
 def test_silence_until_a_give_up_counts_from_the_bound_on_as_written(after_s: float | None, status: str):
     """Neither is stretched; without a written time the measured one counts."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
     tell.wait(90).give_up(after_s=after_s)
@@ -131,7 +131,7 @@ def test_silence_until_a_give_up_counts_from_the_bound_on_as_written(after_s: fl
 
 def test_an_aborted_turn_owes_nothing():
     """However long its user had waited."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask(1)
     tell.wait(500).abort().end("", ended="aborted", exit_code=130)
@@ -140,7 +140,7 @@ def test_an_aborted_turn_owes_nothing():
 
 def test_a_fault_before_any_request_counts_from_the_message_and_the_usual_start_up():
     """Two minutes of refused connections are two minutes of waiting, though the first request came late."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
     tell.wait(125)
@@ -150,7 +150,7 @@ def test_a_fault_before_any_request_counts_from_the_message_and_the_usual_start_
 
 def test_an_agent_that_had_asked_before_and_now_never_does_is_silent():
     """A session that waits for a lost result deadlocks before its first request."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.end().message()
@@ -160,7 +160,7 @@ def test_an_agent_that_had_asked_before_and_now_never_does_is_silent():
 
 def test_an_agent_that_never_asked_at_all_is_inconclusive():
     """It may be wrongly set up."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(61).start_missed()
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"
@@ -168,7 +168,7 @@ def test_an_agent_that_never_asked_at_all_is_inconclusive():
 
 def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
     """Its control had asked, from a session of its own."""
-    tell = Telling().planted()
+    tell = HistoryBuilder().planted()
     tell.message()
     tell.wait(61).start_missed()
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
@@ -177,7 +177,7 @@ def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
 def test_what_the_agent_was_seen_to_wait_for_is_said_and_is_evidence():
     """A deadline, or a message to which it never asked the model."""
     for missed in (False, True):
-        tell = Telling()
+        tell = HistoryBuilder()
         tell.message()
         tell.answer_step(1)
         tell.end().message()

@@ -7,14 +7,14 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import ToolResult
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 FAST, SLOW = "1.1.1", "1.1.2"
 
 
-def _one_done_one_stuck() -> Telling:
-    tell = Telling()
+def _one_done_one_stuck() -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     fast, slow = tell.reply(tell.ask(1), tools=[True, True])
     tell.runs(fast)
@@ -44,7 +44,7 @@ def test_the_finished_siblings_result_is_in_the_next_request(results: Sequence[T
 
 def _both_ended(fast: ToolResult, slow: ToolResult, *codes: int | None) -> History:
     """Two commands that came to their ends with these exit codes, and what the next request says of them."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for token, code in zip(tell.reply(tell.ask(1), tools=[True, True]), codes, strict=True):
         tell.starts(token)
@@ -88,7 +88,7 @@ def test_the_exit_code_tells_which_sibling_failed_whatever_its_result_is_called(
 
 def test_where_no_sibling_failed_there_is_nothing_to_judge():
     """Other invariants look after results in general."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tokens = tell.reply(tell.ask(1), tools=[True, True])
     tell.answer_step(2, [tell.runs(token) for token in tokens])
@@ -97,7 +97,7 @@ def test_where_no_sibling_failed_there_is_nothing_to_judge():
 
 def test_where_nothing_had_finished_nothing_could_be_lost():
     """Both failed."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tokens = tell.reply(tell.ask(1), tools=[True, True])
     tell.answer_step(2, [tell.runs(token, is_error=True) for token in tokens])

@@ -5,9 +5,9 @@ import socket
 import pytest
 
 from wedgehog.harness.faults.base import Toxic
-from wedgehog.harness.network.tcp_diag import CLOSE_WAIT, ESTABLISHED, FIN_WAIT_2, Count, KernelCounts
-from wedgehog.harness.network.toxiproxy.api import BadToxic, checked
-from wedgehog.harness.network.toxiproxy.delivery_proof import DownstreamWatch, Sockets, Vanished
+from wedgehog.harness.network.tcp_diag import CLOSE_WAIT, ESTABLISHED, FIN_WAIT_2, SocketCount, TcpDiag
+from wedgehog.harness.network.toxiproxy.api import BadToxicError, checked
+from wedgehog.harness.network.toxiproxy.delivery_proof import DownstreamWatch, SocketGone, Sockets
 
 FAKE = ("127.0.0.1", 9000)
 CONN, LISTEN = ("127.0.0.1", 4001), ("127.0.0.1", 8000)
@@ -15,7 +15,7 @@ CONN, LISTEN = ("127.0.0.1", 4001), ("127.0.0.1", 8000)
 
 def test_the_kernel_counts_both_ends_of_a_connection():
     """Bytes sent at one end are bytes received, and unread, at the other."""
-    counts = KernelCounts.open()
+    counts = TcpDiag.open()
     if counts is None:
         pytest.skip("this system has no netlink SOCK_DIAG")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -30,15 +30,15 @@ def test_the_kernel_counts_both_ends_of_a_connection():
     counts.close()
 
 
-def agent(cookie: int, sent: int, state: int = ESTABLISHED, unacked: int = 0) -> Count:
-    return Count(LISTEN, ("127.0.0.1", cookie), state, cookie, sent, 0, 0, unacked, 0)
+def agent(cookie: int, sent: int, state: int = ESTABLISHED, unacked: int = 0) -> SocketCount:
+    return SocketCount(LISTEN, ("127.0.0.1", cookie), state, cookie, sent, 0, 0, unacked, 0)
 
 
-def proxied(received: int, unread: int = 0) -> Count:
-    return Count(CONN, FAKE, ESTABLISHED, 99, 0, received, 0, 0, unread)
+def proxied(received: int, unread: int = 0) -> SocketCount:
+    return SocketCount(CONN, FAKE, ESTABLISHED, 99, 0, received, 0, 0, unread)
 
 
-def look(*agents: Count, received: int = 700, unread: int = 0) -> Sockets:
+def look(*agents: SocketCount, received: int = 700, unread: int = 0) -> Sockets:
     return Sockets({it.cookie: it for it in agents}, {CONN: proxied(received, unread)}, {})
 
 
@@ -56,8 +56,8 @@ def test_a_cut_is_proved_by_the_goodbye_or_by_what_the_server_counted():
     watch = DownstreamWatch(CONN, 900, stalls=False, before=look(agent(1, 700), agent(2, 50)))
     assert watch.see(look(agent(1, 900))) is None
     assert watch.see(look(agent(1, 900, FIN_WAIT_2))).bytes == 900
-    assert watch.see(look(agent(2, 50))) == Vanished(900)
-    assert watch.see(look()) == Vanished(950)
+    assert watch.see(look(agent(2, 50))) == SocketGone(900)
+    assert watch.see(look()) == SocketGone(950)
 
 
 def test_a_stall_that_lets_nothing_pass_is_proved_by_what_the_proxy_took():
@@ -81,5 +81,5 @@ def test_a_toxic_with_a_wrong_attribute_is_refused():
     good = Toxic("limit_data", {"bytes": 3})
     assert checked(good) is good
     for attributes in ({"byte": 3}, {}, {"bytes": 3, "rate": 1}):
-        with pytest.raises(BadToxic, match="limit_data takes bytes, not"):
+        with pytest.raises(BadToxicError, match="limit_data takes bytes, not"):
             checked(Toxic("limit_data", attributes))

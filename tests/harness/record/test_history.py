@@ -7,7 +7,7 @@ import pytest
 
 from wedgehog.harness.record.event import KINDS, Event, LagSeen, Note, RequestArrived, from_json
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
@@ -71,8 +71,8 @@ def test_events_are_tagged_by_their_name_in_snake_case():
     assert KINDS["request_arrived"] is RequestArrived
 
 
-def _a_turn() -> Telling:
-    tell = Telling()
+def _a_turn() -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 503)
     (token,) = tell.reply(tell.ask(1), tools=[True])
@@ -96,7 +96,7 @@ def test_calls_join_all_that_became_of_a_request():
 
 def test_a_reply_stopped_at_max_tokens_is_whole_but_not_ok():
     """Delivered to its end, and yet not what was asked for."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), "Half", stop="max_tokens")
     (call,) = tell.end().seal().calls
@@ -130,7 +130,7 @@ def test_calls_outside_any_turn_are_stray():
 
 def test_a_turn_counts_from_its_first_request():
     """Else from its message and the agent's usual start-up."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(3)
     tell.answer_step(1)
@@ -143,7 +143,7 @@ def test_a_turn_counts_from_its_first_request():
 
 def test_a_turn_whose_first_requests_were_kept_away_counts_from_its_message():
     """Its user has waited since."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
     tell.wait(30)
@@ -156,7 +156,7 @@ def test_a_turn_whose_first_requests_were_kept_away_counts_from_its_message():
 
 def test_a_fault_after_the_first_request_moves_no_start():
     """The agent had begun."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(3)
     tell.refuse(tell.ask(1))
@@ -168,10 +168,10 @@ def test_a_fault_after_the_first_request_moves_no_start():
 
 def test_bounds_are_stretched_by_a_second_and_our_worst_lag():
     """The worst of all that the watchdog saw."""
-    history = Telling().lag(0.2).lag(0.7).lag(0.1).seal()
+    history = HistoryBuilder().lag(0.2).lag(0.7).lag(0.1).seal()
     assert history.stretched(60) == pytest.approx(61.7)
     assert not history.too_slow_to_judge_time
-    assert Telling().lag(5.1).seal().too_slow_to_judge_time
+    assert HistoryBuilder().lag(5.1).seal().too_slow_to_judge_time
     assert not History(events=[LagSeen(worst_s=5.0)]).seal().too_slow_to_judge_time
 
 
@@ -182,7 +182,7 @@ def test_a_history_without_a_frame_has_a_bare_one():
 
 def test_results_of_one_request_are_carried_once_each():
     """The same result in two requests was carried twice."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.refuse(tell.ask(2, results=[result(token)]))

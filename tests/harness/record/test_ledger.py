@@ -8,14 +8,14 @@ from freezegun import freeze_time
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Tally, ledger_of, price, price_table_date, priced_as
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 SONNET = "claude-sonnet-4-6"
 
 
 def _one_of_each() -> History:
     """Turn 1: a refusal, a cut reply, a background title, the answer; then a call that no stimulus asked for."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
     tell.reply(tell.ask(1), how="cut", input_tokens=1000, tokens=100, delivered=30)
@@ -59,7 +59,7 @@ def test_money_is_summed_exactly():
 
 def test_an_unknown_model_is_priced_as_the_run_says():
     """And the ledger says by whose price."""
-    tell = Telling(model="fake-model")
+    tell = HistoryBuilder(model="fake-model")
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=1_000_000, tokens=0, delivered=1)
     ledger = ledger_of(tell.end().seal())
@@ -70,7 +70,7 @@ def test_an_unknown_model_is_priced_as_the_run_says():
 @pytest.mark.parametrize("model", ["devstral-small:free", "mistral-ocr-2503"])
 def test_a_model_without_a_price_costs_unknown_and_makes_every_sum_unknown(model: str):
     """Never 0: a sum that leaves it out would be a lie."""
-    tell = Telling(model=model)
+    tell = HistoryBuilder(model=model)
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=1000)
     ledger = ledger_of(tell.end().seal())
@@ -81,7 +81,7 @@ def test_a_model_without_a_price_costs_unknown_and_makes_every_sum_unknown(model
 
 def test_a_refused_call_costs_nothing_even_without_a_price():
     """Nothing times unknown is nothing; and a paid one has no price at all."""
-    tell = Telling(model="devstral-small:free")
+    tell = HistoryBuilder(model="devstral-small:free")
     tell.message()
     tell.refuse(tell.ask(1), 429)
     assert ledger_of(tell.fails().seal()).cost_usd == 0.0
@@ -95,12 +95,12 @@ def test_neither_model_nor_price_as_known_costs_unknown():
 
 def test_a_run_without_calls_costs_nothing():
     """That is known."""
-    ledger = ledger_of(Telling().seal())
+    ledger = ledger_of(HistoryBuilder().seal())
     assert (ledger.paid_calls, ledger.cost_usd, ledger.peak_calls_per_min, ledger.calls_per_min) == (0, 0.0, 0, None)
 
 
 def _paid_every(gap_s: float, count: int) -> History:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(count):
         tell.reply(tell.ask(1), "x", input_tokens=8000, tokens=0, delivered=1, took_s=0)
@@ -131,7 +131,7 @@ def test_the_rate_counts_from_the_first_paid_call_to_the_last():
 
 
 def _a_long_call(started: str) -> float | None:
-    tell = Telling(started=started)
+    tell = HistoryBuilder(started=started)
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=300_000, tokens=0, delivered=1)
     return ledger_of(tell.end().seal()).cost_usd

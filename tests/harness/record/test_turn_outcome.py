@@ -8,7 +8,7 @@ from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import RunStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, causes, outcome_of, plain
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
 APOLOGY = "Sorry, I could not do that."
@@ -20,7 +20,7 @@ def _came_to(history: History) -> TurnOutcome:
 
 def _fine(answer: str, **end: Any) -> TurnOutcome:
     """No call failed."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     return _came_to(tell.end(answer, **end).seal())
@@ -28,7 +28,7 @@ def _fine(answer: str, **end: Any) -> TurnOutcome:
 
 def _down(answer: str = "", *, error_at_path: bool = False, usual: tuple[str, ...] = (), **end: Any) -> TurnOutcome:
     """The one call was refused."""
-    tell = Telling(error_at_path=error_at_path, usual=usual)
+    tell = HistoryBuilder(error_at_path=error_at_path, usual=usual)
     tell.message()
     tell.refuse(tell.ask(1), 503)
     return _came_to(tell.end(answer, **end).seal())
@@ -57,7 +57,7 @@ def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
 
 def test_an_answer_before_the_deadline_is_an_answer_with_a_remark():
     """The agent is slow to end, not silent."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.wait(121).deadline()
@@ -68,7 +68,7 @@ def test_an_answer_before_the_deadline_is_an_answer_with_a_remark():
 @pytest.mark.parametrize("words", ["", "KeyboardInterrupt", CUT_TEXT])
 def test_over_its_deadline_a_turn_is_silent_whatever_it_says_while_it_is_stopped(words: str):
     """The traceback of our own signal is no error that it surfaced."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), CUT_TEXT)
     tell.wait(121).deadline()
@@ -77,7 +77,7 @@ def test_over_its_deadline_a_turn_is_silent_whatever_it_says_while_it_is_stopped
 
 def test_a_turn_in_which_it_never_asked_the_model_is_silent():
     """It was stopped by us."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(61).start_missed()
     outcome = _came_to(tell.end("", ended="deadline", exit_code=-2, stderr="KeyboardInterrupt").seal())
@@ -87,7 +87,7 @@ def test_a_turn_in_which_it_never_asked_the_model_is_silent():
 def test_a_turn_that_its_user_stopped_owes_nothing():
     """Neither answer nor error."""
     for how in ("aborted", "gave up"):
-        tell = Telling()
+        tell = HistoryBuilder()
         tell.message()
         tell.ask(1)
         if how == "aborted":
@@ -99,7 +99,7 @@ def test_a_turn_that_its_user_stopped_owes_nothing():
 
 def test_a_turn_without_an_end_is_unfinished():
     """The run broke off."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     assert _came_to(tell.seal()).kind == "unfinished"
 
@@ -191,7 +191,7 @@ def test_the_status_of_its_refusal_is_a_cause_and_any_other_number_is_none():
 
 def test_a_specs_own_patterns_count_too():
     """`errors: ["gave up"]`"""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 503)
     told = tell.end("I gave up.").seal().events
@@ -215,7 +215,7 @@ def test_no_words_at_all_are_hidden_even_when_no_call_failed():
 
 
 def _cut_and_shown(shown: str, *, delivered: str = CUT_TEXT, **end: Any) -> TurnOutcome:
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), delivered)
     return _came_to(tell.end(shown, **end).seal())
@@ -248,7 +248,7 @@ def test_a_truncated_stream_on_which_the_client_raises_has_surfaced():
 
 def test_a_client_that_swallows_a_permanent_503_has_hidden_it():
     """The same mock calls this a success: exit code 0, words, and nobody knows."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(3):
         tell.refuse(tell.ask(1), 503)
@@ -260,7 +260,7 @@ def test_a_client_that_swallows_a_permanent_503_has_hidden_it():
 
 def test_a_runaway_of_forty_calls_whose_history_grows_is_red_under_a_specs_limits():
     """And this: no request is like another, so a bound on repeats of one body never sees it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     results = []
     for step in range(1, 41):
@@ -274,7 +274,7 @@ def test_a_runaway_of_forty_calls_whose_history_grows_is_red_under_a_specs_limit
 
 def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
     """The last reply came well, and asked for one more tool."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
     tell.reply(tell.ask(1), tools=[True])
@@ -283,7 +283,7 @@ def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
 
 def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
     """The model had answered, and the user does not see it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
     tell.answer_step(1)
@@ -292,7 +292,7 @@ def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
 
 def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_came():
     """A call that never reached the provider failed all the same."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
     assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
@@ -300,7 +300,7 @@ def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_
 
 def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
     """The agent went on, and stopped at its limit."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
     tell.reply(tell.ask(1), tools=[True])
@@ -312,7 +312,7 @@ def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
 )
 def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: int, made_good: bool, kind: str):
     """A failure that a retry made good is not worth a word."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message("wake_up")
     for _ in range(failures):
         tell.stall(tell.ask(1))
@@ -340,7 +340,7 @@ def test_seen_is_what_its_user_can_act_on():
 
 def test_a_slow_network_keeps_no_request_away():
     """A quiet wake-up under added latency went well."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message("wake_up")
     tell.reply(tell.ask(1), "Nothing to do.")
     tell.connection_refused("latency")
@@ -349,7 +349,7 @@ def test_a_slow_network_keeps_no_request_away():
 
 def test_an_apology_after_a_continuation_that_never_reached_the_provider_is_hidden():
     """The last known call went well; the one after it did not."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.connection_refused()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.harness.agents.base import Place
+from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.event import SessionSaved
 from wedgehog.harness.record.history import History
@@ -19,17 +19,17 @@ SALT = "wqbcd"
 
 
 @pytest.fixture
-def place(tmp_path: Path, manual_clock: Any) -> Place:
+def place(tmp_path: Path, manual_clock: Any) -> AgentContext:
     """A run's own folder, with room for sessions."""
     folder = tmp_path / "folder"
-    made = Place(folder, "http://127.0.0.1:1", "k", "s1", "run", tmp_path / "log", manual_clock)
+    made = AgentContext(folder, "http://127.0.0.1:1", "k", "s1", "run", tmp_path / "log", manual_clock)
     for path in (made.cwd, made.session_dir):
         path.mkdir(parents=True)
     return made
 
 
 @pytest.fixture
-def watch(place: Place, tmp_path: Path, manual_clock: Any) -> Any:
+def watch(place: AgentContext, tmp_path: Path, manual_clock: Any) -> Any:
     """Watches the files that a spec names, or all in its session folder."""
 
     def make(*patterns: str) -> SessionWatch:
@@ -42,7 +42,7 @@ def watch(place: Place, tmp_path: Path, manual_clock: Any) -> Any:
 
 
 @pytest.mark.parametrize("patterns", [(), ("{session_dir}/*.jsonl",)])
-def test_a_change_of_any_session_file_is_seen(watch: Any, place: Place, patterns: tuple[str, ...]):
+def test_a_change_of_any_session_file_is_seen(watch: Any, place: AgentContext, patterns: tuple[str, ...]):
     """A new file, a longer one, as many other bytes, one that was put in the place of another."""
     it = watch(*patterns)
     looks = [it.look()]
@@ -62,7 +62,7 @@ def test_a_change_of_any_session_file_is_seen(watch: Any, place: Place, patterns
     assert it.look() == looks[-1]
 
 
-def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: Place, tmp_path: Path):
+def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: AgentContext, tmp_path: Path):
     """Each file as it is then, with the results that stand in it; copies of two kills do not meet."""
     it = watch()
     (place.session_dir / "a.jsonl").write_text(f'{{"result": "ok\\n{SALT}1x1x1\\n"}}\n{{"result": "{SALT}1x1x2"}}\n')
@@ -75,7 +75,7 @@ def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: Place, t
     assert kept[1].read_bytes() == (place.session_dir / "a.jsonl").read_bytes()
 
 
-def test_where_nothing_can_be_torn_it_is_said(watch: Any, place: Place):
+def test_where_nothing_can_be_torn_it_is_said(watch: Any, place: AgentContext):
     """No file, an empty one, a database: no half line is lost, and nobody claims it."""
     it = watch()
     assert not it.save(1, tear=True)

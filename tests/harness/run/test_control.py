@@ -10,7 +10,7 @@ from wedgehog.harness.record.event import CallUnscripted, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control, why_skipped
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 SHAPE = MainShape(frozenset({"bash", "read"}))
 SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
@@ -26,9 +26,9 @@ def scenario(**words: Any) -> Scenario:
     return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **words})
 
 
-def two_turns(sees: Any = None, **how: Any) -> Telling:
+def two_turns(sees: Any = None, **how: Any) -> HistoryBuilder:
     """A text message, then a tool round."""
-    tell = Telling(**how)
+    tell = HistoryBuilder(**how)
     tell.message()
     tell.answer_step(1)
     tell.end()
@@ -104,7 +104,7 @@ def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[in
 
 def test_refusals_that_happen_without_a_fault_are_remembered():
     """They excuse the same refusal under a fault; scripted ones are ours."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 400, scripted=False)
     tell.refuse(tell.ask(), 429)
@@ -122,13 +122,13 @@ def test_trouble_of_ours_is_said_before_all_else():
 
 def test_an_agent_that_never_calls_the_model_is_asked_about_its_address():
     """Once it ended well, or never within its time; what it said last is repeated."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     ended_well = read(tell.end("Hello", exit_code=0).seal(), None).says
     assert ended_well.startswith(
         "no request for the model arrived, and the agent ended with exit code 0: does the agent use {llm_url}?"
     )
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(61).start_missed()
     late = read(tell.end("", error="waiting for localhost:1234", exit_code=-2, ended="deadline").seal(), None).says
@@ -155,7 +155,7 @@ TRACE = "Traceback (most recent call last):\n" + "  File 'x.py', line 1, in <mod
 )
 def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
     """Its exit code, or its signal, and its last words: it is not its address that is wrong."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", **end).seal(), None).says
     assert says.startswith("no request for the model arrived, and ") and says.endswith(said)
@@ -164,7 +164,7 @@ def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
 
 def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
     """The spec's author may have forgotten it, or the agent does not take our certificate."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.host_refused("api.example.com", "not among the spec's hosts")
     said = read(tell.end("", error="fetch failed", exit_code=1).seal(), None).says
@@ -174,11 +174,11 @@ def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
 
 def test_of_a_trace_the_exception_is_quoted():
     """It stands behind it; of very long words the end is told."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", error=TRACE + "ModuleNotFoundError: no module 'hat'", exit_code=1).seal(), None).says
     assert says.endswith("Its last words: ModuleNotFoundError: no module 'hat'")
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", error="chatter " * 100 + "the end", exit_code=1).seal(), None).says
     assert "Its last words: … chatter" in says and says.endswith("chatter the end") and len(says) < 450
@@ -186,7 +186,7 @@ def test_of_a_trace_the_exception_is_quoted():
 
 def test_the_trace_of_our_own_stop_is_not_quoted():
     """An agent that never asked is interrupted: what it said before that is what helps."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.wait(61).start_missed()
     error = f"waiting for the moon\n{TRACE}KeyboardInterrupt"
@@ -197,7 +197,7 @@ def test_the_trace_of_our_own_stop_is_not_quoted():
 def test_what_a_function_raises_when_we_stop_it_is_not_its_last_word():
     """It stands at its `error` too; what it printed before that is its own."""
     for printed, said in [("", "does the agent use {llm_url}?"), ("waiting", "Its last words: waiting")]:
-        tell = Telling()
+        tell = HistoryBuilder()
         tell.message()
         tell.wait(61).start_missed()
         ours: Any = {"error": "KeyboardInterrupt", "raised": "KeyboardInterrupt", "ended": "deadline"}
@@ -207,7 +207,7 @@ def test_what_a_function_raises_when_we_stop_it_is_not_its_last_word():
 
 def test_a_request_that_the_provider_refuses_is_said_with_its_words():
     """A bad tool schema, a missing field."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 400, scripted=False)
     facts = read(tell.fails().seal(), None)
@@ -216,7 +216,7 @@ def test_a_request_that_the_provider_refuses_is_said_with_its_words():
 
 def test_an_answer_without_the_models_words_is_asked_about_its_place():
     """Perhaps `answer:` names the wrong one."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     facts = read(tell.end("Something else").seal(), None)
@@ -225,7 +225,7 @@ def test_an_answer_without_the_models_words_is_asked_about_its_place():
 
 def test_a_request_that_does_not_fit_is_said():
     """The script has no words for it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.ask()
     history = History(events=tell.fails().seal().events)

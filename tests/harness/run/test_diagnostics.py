@@ -12,17 +12,19 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import HangSeen, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run import diagnostics as forensics
-from wedgehog.harness.run.diagnostics import Forensics, Sight, sentence
+from wedgehog.harness.run.diagnostics import Diagnosis, Diagnostics, sentence
 from wedgehog.harness.sandbox.peers import Peer
-from wedgehog.harness.sandbox.process_info import Portrait
-from wedgehog.harness.sandbox.stacks import Frame, Stacks, Thread
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.sandbox.process_info import ProcessInfo
+from wedgehog.harness.sandbox.stacks import StackFrame, Stacks, Thread
+from wedgehog.harness.testing import HistoryBuilder
 
-MAIN = Thread("MainThread", (Frame("recv", "/usr/lib/python3.11/socket.py", 7), Frame("ask", "/me/agent.py", 41)))
+MAIN = Thread(
+    "MainThread", (StackFrame("recv", "/usr/lib/python3.11/socket.py", 7), StackFrame("ask", "/me/agent.py", 41))
+)
 
 
-def a_process(pid: int = 10, parent: int = 1, *argv: str, state: str = "sleeping", cpu_s: float = 0.1) -> Portrait:
-    return Portrait(
+def a_process(pid: int = 10, parent: int = 1, *argv: str, state: str = "sleeping", cpu_s: float = 0.1) -> ProcessInfo:
+    return ProcessInfo(
         pid, parent, argv or ("/usr/bin/python3", "agent.py"), "/usr/bin/python3", state, "", cpu_s, 60.0, 1
     )
 
@@ -31,16 +33,16 @@ def a_peer(link: str, remote: str = "127.0.0.1:9", state: str = "ESTABLISHED") -
     return Peer(10, link, "127.0.0.1:5", remote, state)
 
 
-def sight(*peers: Peer, processes: tuple[Portrait, ...] = (a_process(),), stacks: Any = ()) -> Sight:
-    return Sight(list(processes), list(peers), list(stacks))
+def sight(*peers: Peer, processes: tuple[ProcessInfo, ...] = (a_process(),), stacks: Any = ()) -> Diagnosis:
+    return Diagnosis(list(processes), list(peers), list(stacks))
 
 
-def said(tell: Telling, seen: Sight) -> str:
+def said(tell: HistoryBuilder, seen: Diagnosis) -> str:
     return sentence(tell.seal(), seen, 1, 61.0)
 
 
-def told() -> Telling:
-    tell = Telling()
+def told() -> HistoryBuilder:
+    tell = HistoryBuilder()
     tell.message()
     return tell
 
@@ -71,7 +73,7 @@ def test_an_agent_without_a_connection_to_the_model_waits_for_no_call():
     tell = told()
     tell.ask(1)
     assert not said(tell, sight()).startswith("it waited for the reply")
-    assert said(tell, Sight()).startswith("it waited for the reply to call 1 on llm")
+    assert said(tell, Diagnosis()).startswith("it waited for the reply to call 1 on llm")
 
 
 def test_a_tool_that_runs_is_what_it_waited_for():
@@ -123,16 +125,16 @@ def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
             sight(processes=(a_process(state="running", cpu_s=55.0),)),
             "it was at work: `python3 agent.py` has used 55 s of processor in 60 s",
         ),
-        (Sight(), "none of its processes could be seen"),
+        (Diagnosis(), "none of its processes could be seen"),
     ],
 )
-def test_without_a_call_or_a_tool_whatever_else_was_open_is_said(seen: Sight, says: str):
+def test_without_a_call_or_a_tool_whatever_else_was_open_is_said(seen: Diagnosis, says: str):
     """A connection that is only kept alive says nothing."""
     assert said(told(), seen) == says
 
 
-def look(history: History, folder: Path) -> Forensics:
-    return Forensics("nobody/carries/this", lambda: [os.getpid()], {}, history, folder, WallClock())
+def look(history: History, folder: Path) -> Diagnostics:
+    return Diagnostics("nobody/carries/this", lambda: [os.getpid()], {}, history, folder, WallClock())
 
 
 async def test_a_look_is_kept_beside_the_history_and_told_in_it(tmp_path: Path):
@@ -155,7 +157,7 @@ async def test_a_look_that_takes_too_long_is_cut_short(tmp_path: Path, monkeypat
         await asyncio.Event().wait()
 
     monkeypatch.setattr(forensics, "WITHIN_S", 0.05)
-    monkeypatch.setattr(Forensics, "_inside", never)
+    monkeypatch.setattr(Diagnostics, "_inside", never)
     history = History(WallClock())
     await look(history, tmp_path).at(1)
     kept = json.loads((tmp_path / "hang-1.json").read_text())
@@ -169,7 +171,7 @@ async def test_a_look_that_fails_fails_nothing(tmp_path: Path, monkeypatch: pyte
     def broken(*_: Any) -> None:
         raise RuntimeError("my glasses are gone")
 
-    monkeypatch.setattr(Forensics, "_from_outside", broken)
+    monkeypatch.setattr(Diagnostics, "_from_outside", broken)
     history = History(WallClock())
     await look(history, tmp_path / "no such folder").at(1)
     seen = history.first(HangSeen)

@@ -13,7 +13,7 @@ from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, 
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import bounds, judge
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.testing import Telling
+from wedgehog.harness.testing import HistoryBuilder
 
 CONTROL = ControlFacts(True)
 
@@ -31,14 +31,14 @@ def judged(history: History, control: ControlFacts = CONTROL, of: Any = None, **
     return judge(history, scenario(**words), of or agent(), control)
 
 
-def well(tell: Telling) -> Telling:
+def well(tell: HistoryBuilder) -> HistoryBuilder:
     """A turn that is answered."""
     tell.message()
     tell.answer_step(1)
     return tell.end()
 
 
-def spent(tell: Telling, calls: int) -> Telling:
+def spent(tell: HistoryBuilder, calls: int) -> HistoryBuilder:
     """A turn that was paid that often for one step."""
     tell.message()
     for _ in range(calls - 1):
@@ -77,7 +77,7 @@ def test_error_is_worse_than_fail_than_inconclusive_than_pass():
 
 def test_a_run_that_went_well_passes_and_says_how_its_turns_ended():
     """Stock invariants apply without being named."""
-    judgement = judged(well(Telling()).seal())
+    judgement = judged(well(HistoryBuilder()).seal())
     assert (judgement.verdict, judgement.violated) == ("pass", ())
     assert judgement.says == "turn 1: answered"
     assert {"paid_call_bound", "turn_deadline", "error_surfaced"} <= {v.name for v in judgement.verdicts}
@@ -85,8 +85,8 @@ def test_a_run_that_went_well_passes_and_says_how_its_turns_ended():
 
 def test_a_violation_is_a_fail_that_names_its_invariant():
     """Thirteen paid calls of one step are allowed, the fourteenth is one too many."""
-    assert judged(spent(Telling(), 12).seal()).verdict == "pass"
-    judgement = judged(spent(Telling(), 14).seal(), of=agent(limits={}))
+    assert judged(spent(HistoryBuilder(), 12).seal()).verdict == "pass"
+    judgement = judged(spent(HistoryBuilder(), 14).seal(), of=agent(limits={}))
     assert (judgement.verdict, judgement.violated) == ("fail", ("paid_call_bound",))
     assert "14 times, 13 allowed" in judgement.says
 
@@ -94,7 +94,7 @@ def test_a_violation_is_a_fail_that_names_its_invariant():
 @pytest.mark.parametrize("words", [{}, CUT])
 def test_of_a_record_that_ends_before_its_run_does_nothing_good_can_be_said(words: dict[str, Any]):
     """Wherever it was torn off; and what it does not hold is missing for no other reason."""
-    whole = well(well(Telling())).seal().events
+    whole = well(well(HistoryBuilder())).seal().events
     for length in range(len(whole)):
         judgement = judged(History(events=whole[:length]).seal(), **words)
         assert (judgement.verdict, judgement.says) == ("inconclusive", "the record ends before the run does"), length
@@ -102,7 +102,7 @@ def test_of_a_record_that_ends_before_its_run_does_nothing_good_can_be_said(word
 
 def test_of_a_record_with_a_hole_nothing_is_said():
     """Neither that all was well nor that something was not: what is missing may have been the cause, or the end."""
-    for told in (well(well(Telling())).seal().events, spent(Telling(), 14).seal().events):
+    for told in (well(well(HistoryBuilder())).seal().events, spent(HistoryBuilder(), 14).seal().events):
         for hole in range(len(told) - 1):
             judgement = judged(History(events=[*told[:hole], *told[hole + 1 :]]).seal())
             assert (judgement.verdict, judgement.says) == ("error", f"event {hole} is missing from the record")
@@ -110,26 +110,26 @@ def test_of_a_record_with_a_hole_nothing_is_said():
 
 def test_a_violation_in_a_record_that_was_torn_off_is_still_one():
     """What had happened by then has happened."""
-    told = spent(Telling(), 14).seal().events
+    told = spent(HistoryBuilder(), 14).seal().events
     assert judged(History(events=told[:-1]).seal()).verdict == "fail"
 
 
 def test_trouble_of_our_own_is_an_error_and_never_blamed_on_the_agent():
     """Though it is red besides, the run says first that it is worth nothing."""
-    history = with_event(spent(Telling(), 14).seal(), TROUBLE)
+    history = with_event(spent(HistoryBuilder(), 14).seal(), TROUBLE)
     judgement = judged(history)
     assert (judgement.verdict, judgement.says) == ("error", "the network failed")
 
 
 def test_a_request_without_words_in_the_script_is_an_error():
     """Nobody knows what the model would have said."""
-    judgement = judged(with_event(well(Telling()).seal(), UNSCRIPTED))
+    judgement = judged(with_event(well(HistoryBuilder()).seal(), UNSCRIPTED))
     assert judgement.verdict == "error" and "turn 1 step 9" in judgement.says
 
 
 def test_a_fail_outweighs_what_cannot_be_told():
     """A fault that never fired does not excuse what was seen."""
-    judgement = judged(spent(Telling(), 14).seal(), faults=[{"do": "cut"}, {"do": {"status": 429}}])
+    judgement = judged(spent(HistoryBuilder(), 14).seal(), faults=[{"do": "cut"}, {"do": {"status": 429}}])
     assert judgement.verdict == "fail"
     assert "faults" in {verdict.name for verdict in judgement.verdicts if verdict.status == "inconclusive"}
 
@@ -147,7 +147,7 @@ def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_reque
     makes_some: bool, came: bool, verdict: str
 ):
     """What was lost on its way cannot be looked at; when the main call comes and no title, it was that."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     if came:
         tell.reply(tell.ask(1, background="shape"), "A title")
@@ -160,7 +160,7 @@ def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_reque
 
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     """And the sentence says which, where."""
-    judgement = judged(well(Telling()).seal(), **CUT)
+    judgement = judged(well(HistoryBuilder()).seal(), **CUT)
     assert (judgement.verdict, judgement.says) == ("inconclusive", "the fault never fired: cut on llm at 1.1")
 
 
@@ -178,26 +178,26 @@ def test_a_fault_that_never_fired_makes_the_run_inconclusive():
 def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str):
     """Beyond the reply's end, in a step or an attempt that never came: its author can move it."""
     turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
-    judgement = judged(well(Telling()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
+    judgement = judged(well(HistoryBuilder()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
     where = f"{at.get('turn', 1)}.{at.get('step', 1)}"
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
 
 
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     """Proof is all that is asked."""
-    assert judged(with_event(well(Telling()).seal(), FIRED), **CUT).verdict == "pass"
+    assert judged(with_event(well(HistoryBuilder()).seal(), FIRED), **CUT).verdict == "pass"
 
 
 def test_each_line_of_the_plan_must_fire():
     """The second one's proof is not the first one's."""
     two = {"faults": [*CUT["faults"], {"do": {"status": 429}}]}
-    judgement = judged(with_event(well(Telling()).seal(), FIRED), **two)
+    judgement = judged(with_event(well(HistoryBuilder()).seal(), FIRED), **two)
     assert judgement.says == "the fault never fired: status on llm at 1.1"
 
 
 def test_a_fault_whose_step_came_never_because_the_turn_ended_in_an_error_is_excused():
     """The agent said so and stopped: nothing was left to harm."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 503)
     history = tell.fails().seal()
@@ -206,7 +206,7 @@ def test_a_fault_whose_step_came_never_because_the_turn_ended_in_an_error_is_exc
 
 def test_an_error_in_another_turn_excuses_no_fault():
     """Turn 2 was played and its fault did not strike."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 503)
     history = well(tell.fails()).seal()
@@ -216,7 +216,7 @@ def test_an_error_in_another_turn_excuses_no_fault():
 
 def test_an_invariant_that_the_scenario_names_must_have_something_to_judge():
     """Without tools there is no pairing; unnamed it is a dash, named it is the point of the scenario."""
-    history = well(Telling()).seal()
+    history = well(HistoryBuilder()).seal()
     assert judged(history).verdict == "pass"
     judgement = judged(history, invariants={"tool_deadline": {"tool_s": 5}})
     assert judgement.verdict == "inconclusive"
@@ -225,14 +225,14 @@ def test_an_invariant_that_the_scenario_names_must_have_something_to_judge():
 
 def test_an_invariant_that_is_switched_off_is_not_judged():
     """`off` with a reason."""
-    history = spent(Telling(), 14).seal()
+    history = spent(HistoryBuilder(), 14).seal()
     judgement = judged(history, invariants={"paid_call_bound": "off: it is about something else"})
     assert (judgement.verdict, judgement.violated) == ("pass", ())
 
 
 def test_an_invariant_for_those_who_ask_is_judged_only_then():
     """An error that its user sees is enough, unless the scenario wants an answer."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 503)
     history = tell.fails().seal()
@@ -242,7 +242,7 @@ def test_an_invariant_for_those_who_ask_is_judged_only_then():
 
 def test_no_request_in_time_is_inconclusive():
     """It may be the agent's start-up or ours; the control run passed."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     history = tell.start_missed().end("", ended="deadline", exit_code=None).seal()
     judgement = judged(history)
@@ -261,14 +261,14 @@ def test_our_validators_refusal_proves_nothing_unless_the_agent_sends_the_same_w
     refused: RequestRefused, known_to_control: bool, verdict: str
 ):
     """Our validator may be wrong; only refusals for pairing blame the agent."""
-    history = with_event(well(Telling()).seal(), refused)
+    history = with_event(well(HistoryBuilder()).seal(), refused)
     control = ControlFacts(True, refusals=frozenset({"bad field"} if known_to_control else ()))
     assert judged(history, control).verdict == verdict
 
 
 def test_a_refusal_for_pairing_blames_the_agent():
     """It is no matter of our validator's taste."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(), 400, pairing=True, scripted=False)
     judgement = judged(tell.fails().seal())
@@ -279,7 +279,7 @@ def test_a_refusal_for_pairing_blames_the_agent():
 def test_a_strike_without_proof_makes_the_run_inconclusive():
     """Another attempt's proof does not tell how much the agent got of this one."""
     unproven = FaultUnproven(fault=0, name="cut", call=2)
-    judgement = judged(with_event(well(Telling()).seal(), FIRED, unproven), **CUT)
+    judgement = judged(with_event(well(HistoryBuilder()).seal(), FIRED, unproven), **CUT)
     assert judgement.verdict == "inconclusive" and "call 2" in judgement.says
 
 
@@ -330,7 +330,7 @@ def test_a_scenarios_seconds_are_the_storys_and_a_specs_are_real():
 
 def test_a_tightened_bound_is_the_one_that_is_judged():
     """Five calls are within the stock bound and beyond what the spec promises."""
-    history = spent(Telling(), 5).seal()
+    history = spent(HistoryBuilder(), 5).seal()
     assert judged(history).verdict == "pass"
     assert judged(history, of=agent(limits={"calls_per_turn": 4})).violated == ("paid_call_bound",)
     assert judged(history, of=agent(limits={"calls_per_turn": 5})).verdict == "pass"
@@ -339,7 +339,7 @@ def test_a_tightened_bound_is_the_one_that_is_judged():
 @pytest.mark.parametrize(("time_scale", "verdict"), [(1.0, "pass"), (30.0, "fail")])
 def test_the_runs_time_scale_divides_the_scenarios_bound(time_scale: float, verdict: str):
     """Forty seconds are within 150, and not within 150/30 and the second that is ours."""
-    tell = Telling(time_scale=time_scale)
+    tell = HistoryBuilder(time_scale=time_scale)
     tell.message()
     tell.reply(tell.ask(), f"Done {tell.nonce}", took_s=40)
     assert judged(tell.end().seal(), invariants={"turn_deadline": {"turn_s": 150}}).verdict == verdict
@@ -362,26 +362,26 @@ def test_the_runs_time_scale_divides_the_scenarios_bound(time_scale: float, verd
 def test_an_expectation_is_met_by_exactly_its_violations(expect: Any, as_expected: bool | None, words: str):
     """One more or one less is not as expected."""
     expected = {} if expect is None else {"expect": {"a": expect}}
-    judgement = judged(spent(Telling(), 14).seal(), **expected)
+    judgement = judged(spent(HistoryBuilder(), 14).seal(), **expected)
     assert (judgement.as_expected, judgement.expected) == (as_expected, words)
 
 
 def test_a_run_that_passed_where_red_was_expected_is_not_as_expected():
     """The specimen lost its mechanism."""
-    judgement = judged(well(Telling()).seal(), expect={"a": {"fail": ["paid_call_bound"]}})
+    judgement = judged(well(HistoryBuilder()).seal(), expect={"a": {"fail": ["paid_call_bound"]}})
     assert (judgement.verdict, judgement.as_expected) == ("pass", False)
 
 
 def test_an_expected_error_or_inconclusive_must_violate_nothing():
     """`inconclusive` is met by an inconclusive run."""
-    assert judged(well(Telling()).seal(), **CUT, expect={"a": "inconclusive"}).as_expected is True
+    assert judged(well(HistoryBuilder()).seal(), **CUT, expect={"a": "inconclusive"}).as_expected is True
 
 
 def test_a_failure_that_the_spec_knows_of_carries_its_reason():
     """The spec names the scenario; other scenarios are not excused."""
     known = agent(known={"told": "issue 7", "other": "issue 8"})
-    assert judged(spent(Telling(), 14).seal(), of=known).known == "issue 7"
-    assert judged(spent(Telling(), 14).seal(), of=agent(known={"other": "issue 8"})).known == ""
+    assert judged(spent(HistoryBuilder(), 14).seal(), of=known).known == "issue 7"
+    assert judged(spent(HistoryBuilder(), 14).seal(), of=agent(known={"other": "issue 8"})).known == ""
 
 
 # ---- words
@@ -389,7 +389,7 @@ def test_a_failure_that_the_spec_knows_of_carries_its_reason():
 
 def test_several_of_the_worst_are_all_said_each_once():
     """A reader should not have to ask for the rest."""
-    history = with_event(well(Telling()).seal(), TROUBLE, TROUBLE, UNSCRIPTED)
+    history = with_event(well(HistoryBuilder()).seal(), TROUBLE, TROUBLE, UNSCRIPTED)
     said = judged(history).says.split("; ")
     assert said[0] == "the network failed"
     assert len(said) == 2 and "no words" in said[1]
@@ -398,7 +398,7 @@ def test_several_of_the_worst_are_all_said_each_once():
 def test_a_timer_that_spoke_is_named_with_its_own_seconds_and_the_runs():
     """The report's 60 s, and what that was here."""
     spec = agent(timeouts=[{"name": "idle", "s": 60, "says": "Timeout"}, {"name": "other", "s": 5, "says": "Nope"}])
-    tell = Telling(time_scale=30)
+    tell = HistoryBuilder(time_scale=30)
     tell.message()
     tell.refuse(tell.ask(), 503)
     remarks = judged(tell.fails("Error: Timeout").seal(), of=spec).remarks
@@ -408,7 +408,7 @@ def test_a_timer_that_spoke_is_named_with_its_own_seconds_and_the_runs():
 
 def test_a_timer_may_speak_in_colours():
     """Some of them do in the middle of what they say."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 503)
     timers = [{"name": "idle", "s": 60, "says": "idle timeout"}]
@@ -418,7 +418,7 @@ def test_a_timer_may_speak_in_colours():
 
 def test_a_repair_that_was_logged_is_remarked():
     """Once per line, however often it was printed."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.end(stderr="starting\nstripped 2 dangling calls\nstripped 2 dangling calls\n")
@@ -428,5 +428,5 @@ def test_a_repair_that_was_logged_is_remarked():
 
 def test_what_the_report_measured_stands_beside():
     """In the report's own words."""
-    judgement = judged(well(Telling()).seal(), report="elapsed=60002ms")
+    judgement = judged(well(HistoryBuilder()).seal(), report="elapsed=60002ms")
     assert (judgement.report_number, judgement.faults_planned) == ("elapsed=60002ms", 0)

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.run.lag_monitor import BEAT_S, Watchdog
+from wedgehog.harness.run.lag_monitor import BEAT_S, LagMonitor
 
 
 async def test_a_loop_that_is_in_time_has_no_lag(manual_clock: Any):
     """However long it runs."""
-    async with Watchdog(manual_clock) as watchdog:
+    async with LagMonitor(manual_clock) as watchdog:
         await manual_clock.advance(3)
     assert watchdog.worst_s == pytest.approx(0, abs=1e-6)
 
 
 async def test_the_worst_lag_is_kept(manual_clock: Any):
     """A later, smaller one does not hide it."""
-    async with Watchdog(manual_clock) as watchdog:
+    async with LagMonitor(manual_clock) as watchdog:
         await manual_clock.advance(BEAT_S / 2)
         for late_s in (2.0, 0.5):
             manual_clock.s += late_s
@@ -27,6 +27,6 @@ async def test_the_worst_lag_is_kept(manual_clock: Any):
 
 async def test_it_leaves_no_task(manual_clock: Any):
     """Its beat ends with it."""
-    async with Watchdog(manual_clock):
+    async with LagMonitor(manual_clock):
         pass
     assert asyncio.all_tasks() == {asyncio.current_task()}

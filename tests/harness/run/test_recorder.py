@@ -13,8 +13,8 @@ from freezegun import freeze_time
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import Place
-from wedgehog.harness.inject import Cut, How
+from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.harness.inject import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import (
     CallUnscripted,
@@ -44,7 +44,7 @@ MARKS = (
 class FakeHarm:
     """A nemesis that limits the calls it is told to."""
 
-    limited: dict[int, How] = field(default_factory=dict)
+    limited: dict[int, LimitKind] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     when_closed: Callable[[int], None] = lambda call: None
     told: list[tuple[Any, ...]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class FakeHarm:
     async def gate(self, point: fact.Point) -> Sequence[int]:
         return (point.call,)
 
-    def limits(self, call: int) -> How | None:
+    def limits(self, call: int) -> LimitKind | None:
         return self.limited.get(call)
 
     def refused(self, call: int) -> None:
@@ -75,8 +75,8 @@ class FakeHarm:
 class FakePlacing:
     """Everything is turn 1, step 2; results whose id begins with t are known."""
 
-    def place(self, call: int, conversation: Conversation) -> Place:
-        return Place(1, 2, call, "", (1,))
+    def place(self, call: int, conversation: Conversation) -> CallPosition:
+        return CallPosition(1, 2, call, "", (1,))
 
     def token_of_result(self, call_id: str, text: str) -> str:
         return "1.1.1" if call_id.startswith("t") else ""
@@ -105,10 +105,10 @@ class Rig:
         """A request is answered with the reply."""
         self.asks(call, TALK, **more)
         self.recorder.answering(call, REPLY, OFFERS)
-        self.recorder.saw(fact.ReplyStarted(call, 200, 1000, True, edited))
+        self.recorder.saw(fact.WriteStarted(call, 200, 1000, True, edited))
 
     def ends(self, call: int = 1, how: Any = "complete", body: int = 450, tokens: int = 15) -> None:
-        self.recorder.saw(fact.ReplyEnded(call, 120, body, tokens, MARKS, how, "tool"))
+        self.recorder.saw(fact.WriteEnded(call, 120, body, tokens, MARKS, how, "tool"))
 
     def of(self, kind: Any) -> list[Any]:
         return list(self.history.of(kind))
@@ -150,7 +150,7 @@ def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carri
 def test_a_body_that_cannot_be_read_is_still_a_request(rig: Rig):
     """It is refused, and its refusal must have something to stand on."""
     rig.asks(1, None)
-    rig.recorder.saw(fact.Refused(1, 400, "invalid", "not JSON", False, False))
+    rig.recorder.saw(fact.RefusalSent(1, 400, "invalid", "not JSON", False, False))
     (arrived,) = rig.of(RequestArrived)
     assert (arrived.turn, arrived.background) == (0, "unreadable")
     assert len(rig.of(RequestRefused)) == 1
@@ -159,8 +159,8 @@ def test_a_body_that_cannot_be_read_is_still_a_request(rig: Rig):
 def test_a_list_of_models_is_no_request_for_the_model(rig: Rig):
     """A GET leaves no trace, neither its answer nor its refusal."""
     rig.asks(1, None, method="GET")
-    rig.recorder.saw(fact.Refused(1, 404, "not_found", "", False, False))
-    rig.recorder.saw(fact.ReplyStarted(1, 200, 0, False))
+    rig.recorder.saw(fact.RefusalSent(1, 404, "not_found", "", False, False))
+    rig.recorder.saw(fact.WriteStarted(1, 200, 0, False))
     rig.ends(1)
     assert rig.history.events == [] and rig.recorder.requests == 0
 
@@ -168,7 +168,7 @@ def test_a_list_of_models_is_no_request_for_the_model(rig: Rig):
 def test_a_request_beyond_the_script_is_told(rig: Rig):
     """It makes the run an error."""
     rig.asks(1, TALK)
-    rig.recorder.saw(fact.Unscripted(1, "no line"))
+    rig.recorder.saw(fact.RequestUnscripted(1, "no line"))
     assert rig.of(CallUnscripted)[0].why == "no line"
 
 
@@ -184,8 +184,8 @@ def test_a_refusal_by_our_validator_is_told_to_the_nemesis_and_a_scripted_one_is
     """Only the agent's own mistakes must reach it unharmed."""
     rig.asks(1, TALK)
     rig.asks(2, TALK)
-    rig.recorder.saw(fact.Refused(1, 429, "rate", "slow down", False, True, 7))
-    rig.recorder.saw(fact.Refused(2, 400, "invalid", "no result", True, False))
+    rig.recorder.saw(fact.RefusalSent(1, 429, "rate", "slow down", False, True, 7))
+    rig.recorder.saw(fact.RefusalSent(2, 400, "invalid", "no result", True, False))
     assert rig.harm.told == [("refused", 2)]
     scripted, ours = rig.of(RequestRefused)
     assert (scripted.scripted, scripted.status, scripted.retry_after_s) == (True, 429, 7)
@@ -195,7 +195,7 @@ def test_a_refusal_by_our_validator_is_told_to_the_nemesis_and_a_scripted_one_is
 def test_a_refusal_that_a_lenient_provider_does_not_enforce_is_no_refusal(rig: Rig):
     """The request was answered."""
     rig.asks(1, TALK)
-    rig.recorder.saw(fact.Refused(1, 400, "invalid", "no result", True, False, enforced=False))
+    rig.recorder.saw(fact.RefusalSent(1, 400, "invalid", "no result", True, False, enforced=False))
     assert rig.of(RequestRefused) == [] and rig.harm.told == []
 
 
@@ -259,7 +259,7 @@ def test_a_whole_reply_is_paid_and_delivered_whole(rig: Rig):
 def test_the_end_of_a_refusal_is_not_the_end_of_a_reply(rig: Rig):
     """It is told to the nemesis as unpaid, and billed to nobody."""
     rig.asks(1, TALK)
-    rig.recorder.saw(fact.Refused(1, 429, "rate", "", False, True))
+    rig.recorder.saw(fact.RefusalSent(1, 429, "rate", "", False, True))
     rig.ends()
     assert rig.of(ReplyEnded) == [] and rig.harm.told == [("ended", 1, False)]
 
@@ -286,7 +286,7 @@ def test_of_a_limited_reply_only_what_had_arrived_is_delivered(
     rig.accepted()
     rig.ends()
     assert rig.of(ReplyEnded) == [], "the network has not decided yet"
-    rig.recorder.delivered(1, Cut(at, how))
+    rig.recorder.delivered(1, PartialDelivery(at, how))
     end = rig.ended
     assert (end.how, end.output_tokens, end.body_bytes) == (how, 15, 450)
     assert (end.tokens_delivered, end.blocks_delivered, end.bytes_delivered) == (tokens, blocks, min(at, 450))
@@ -298,7 +298,7 @@ def test_a_drip_counts_as_a_stall(rig: Rig):
     rig.harm.limited[1] = "dripping"
     rig.accepted()
     rig.ends()
-    rig.recorder.delivered(1, Cut(210, "dripping"))
+    rig.recorder.delivered(1, PartialDelivery(210, "dripping"))
     assert (rig.ended.how, rig.ended.tokens_delivered) == ("stalled", 6)
 
 
@@ -316,7 +316,7 @@ def test_a_drip_that_reached_its_end_is_a_whole_reply_and_nobody_hung_up(
 ):
     """A slow agent that reads all of it closes its connection as any other does."""
     rig.harm.limited[1] = "dripping"
-    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, Cut(at, "dripping"))
+    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, PartialDelivery(at, "dripping"))
     rig.accepted()
     rig.ends()
     rig.recorder.saw(fact.ConnectionClosed(CONN))
@@ -334,7 +334,7 @@ async def test_a_cut_is_dated_when_the_fake_wrote_its_last_byte(rig: Rig, manual
     await manual_clock.advance(3)
     rig.ends()
     await manual_clock.advance(2)
-    rig.recorder.delivered(1, Cut(200, how))
+    rig.recorder.delivered(1, PartialDelivery(200, how))
     assert rig.ended.at_s == at_s
 
 
@@ -343,7 +343,7 @@ def test_the_text_that_was_delivered_is_in_proportion_to_its_tokens(rig: Rig):
     rig.harm.limited[1] = "cut"
     rig.accepted()
     rig.ends()
-    rig.recorder.delivered(1, Cut(200, "cut"))
+    rig.recorder.delivered(1, PartialDelivery(200, "cut"))
     assert rig.ended.text_delivered == "The lighthouse keeper counted."[:12]
 
 
@@ -360,7 +360,7 @@ def test_the_end_of_a_limited_reply_is_written_once(rig: Rig):
     rig.harm.limited[1] = "stalled"
     rig.accepted()
     rig.ends()
-    rig.recorder.delivered(1, Cut(200, "stalled"))
+    rig.recorder.delivered(1, PartialDelivery(200, "stalled"))
     rig.recorder.delivered(1, None)
     rig.recorder.flush()
     assert rig.ended.bytes_delivered == 200
@@ -370,10 +370,10 @@ def test_a_limit_that_is_decided_before_the_fake_has_finished_waits_for_its_end(
     """Of a reply that is still being written nothing is known of what it costs."""
     rig.harm.limited[1] = "cut"
     rig.accepted()
-    rig.recorder.delivered(1, Cut(200, "cut"))
+    rig.recorder.delivered(1, PartialDelivery(200, "cut"))
     assert rig.of(ReplyEnded) == []
     rig.ends(how="hung_up", body=300, tokens=10)
-    rig.recorder.delivered(1, Cut(200, "cut"))
+    rig.recorder.delivered(1, PartialDelivery(200, "cut"))
     assert (rig.ended.how, rig.ended.bytes_delivered, rig.ended.output_tokens) == ("cut", 200, 10)
     assert rig.of(HungUp) == [], "the network closed it, not the agent"
 
@@ -391,7 +391,7 @@ def test_a_reply_that_is_open_when_the_run_ends_is_written_then(rig: Rig):
 def test_an_edited_stream_ended_early_and_only_its_own_frames_count(rig: Rig, edit: str):
     """The body ended properly, so that nothing but the edit tells that it is not whole."""
     rig.accepted(edited=(edit,))
-    rig.recorder.saw(fact.ReplyEnded(1, 120, 200, 6, MARKS[:2], "complete", "tool"))
+    rig.recorder.saw(fact.WriteEnded(1, 120, 200, 6, MARKS[:2], "complete", "tool"))
     end = rig.ended
     assert (end.how, end.tokens_delivered, end.blocks_delivered) == ("ended early", 6, 1)
     assert [call.whole for call in end.tool_calls] == [False, False]
@@ -401,7 +401,7 @@ def test_a_tool_call_that_max_tokens_cut_is_not_whole_though_all_of_it_arrived(r
     """Its arguments are not as the model meant them."""
     rig.asks(1, TALK)
     rig.recorder.answering(1, REPLY, (OFFERS[0], ("1.1.2", "bash", False)))
-    rig.recorder.saw(fact.ReplyStarted(1, 200, 10, True))
+    rig.recorder.saw(fact.WriteStarted(1, 200, 10, True))
     rig.ends()
     assert [call.whole for call in rig.ended.tool_calls] == [True, False]
 
@@ -463,7 +463,7 @@ def test_a_connection_that_closes_after_a_whole_reply_is_no_hang_up(rig: Rig):
     rig.accepted()
     rig.ends()
     rig.asks(2, TALK, conn=fact.Conn(8, CONN.peer))
-    rig.recorder.saw(fact.Refused(2, 400, "invalid", "", False, False))
+    rig.recorder.saw(fact.RefusalSent(2, 400, "invalid", "", False, False))
     for conn in (CONN, fact.Conn(8, CONN.peer), fact.Conn(9, CONN.peer)):
         rig.recorder.saw(fact.ConnectionClosed(conn))
     assert rig.of(HungUp) == []

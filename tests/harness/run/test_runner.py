@@ -29,7 +29,7 @@ from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.runner import TURN_S, Job, faster, run
-from wedgehog.harness.run.tokens import RunWords
+from wedgehog.harness.run.tokens import RunTokens
 from wedgehog.harness.scenario.model import Scenario
 
 AGENT = '''\
@@ -151,7 +151,7 @@ def test_a_faster_reply_paces_and_delays_less():
 
 def test_a_runs_words_come_from_its_seed_alone():
     """The same again for a replay, others for another seed; a nonce cannot be derived from a marker."""
-    one, same, other = RunWords(3), RunWords(3), RunWords(4)
+    one, same, other = RunTokens(3), RunTokens(3), RunTokens(4)
     words = [(w.salt, w.marker(1), w.marker(2), w.nonce(1), w.nonce(2)) for w in (one, same, other)]
     assert words[0] == words[1] and not set(words[0]) & set(words[2])
     assert len(set(words[0])) == 5

@@ -10,13 +10,13 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.protocol import Unscripted
+from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.scripted_replies import Play
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.run.scripted_replies import ScriptedReplies
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan
 from wedgehog.harness.services.beacon import wrapped
 
@@ -47,12 +47,12 @@ class Heard:
 def play(manual_clock: Any) -> Any:
     """Makes a play of two steps under some faults; turn 1 is under way."""
 
-    def make(*faults: dict[str, Any], turns: Any = None) -> Play:
-        plan = FaultPlan(tuple(FaultWords.model_validate(words).planned() for words in faults))
+    def make(*faults: dict[str, Any], turns: Any = None) -> ScriptedReplies:
+        plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
         positions = Positions("wbcdf")
         positions.begin(1, "mk1q")
         script = TurnScript(positions, turns or {1: ScriptedTurn((LOOK, DONE), "NONCE")})
-        found = Play(script, Nemesis(plan, {}, History(manual_clock), manual_clock), manual_clock)
+        found = ScriptedReplies(script, Injector(plan, {}, History(manual_clock), manual_clock), manual_clock)
         found.recorder = Heard()  # type: ignore[assignment]
         return found
 
@@ -136,7 +136,7 @@ def test_a_script_that_ends_with_a_tool_call_has_some_last_words(play: Any):
 def test_a_step_beyond_the_script_is_unscripted(play: Any):
     """While its turn is under way."""
     it = play()
-    with pytest.raises(Unscripted, match="turn 1 step 3: the script has 2 replies"):
+    with pytest.raises(UnscriptedError, match="turn 1 step 3: the script has 2 replies"):
         it.answer(1, talk(done="toolu_wbcdf1x2x1a1"))
 
 

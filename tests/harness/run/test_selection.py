@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.run.selection import (
-    BadUsage,
+    UsageError,
     Wanted,
     check_invariant,
     place_of,
@@ -15,7 +15,7 @@ from wedgehog.harness.run.selection import (
     stock_folder,
     stock_incidents,
 )
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import find_scenarios, load_scenario
 
 TURNS = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
@@ -122,7 +122,7 @@ def test_words_choose_by_name_family_and_tags(incident: Any):
     )
     assert chosen(scenarios=(str(folder),), words="quick nothing") == ["cut x buggy"]
     assert len(chosen(scenarios=(str(folder),), words="INCIDENT")) == 2
-    with pytest.raises(BadUsage, match="no scenario matches 'nothing'"):
+    with pytest.raises(UsageError, match="no scenario matches 'nothing'"):
         chosen(scenarios=(str(folder),), words="nothing")
 
 
@@ -155,9 +155,9 @@ def test_stock_names_stand_for_an_incident_or_a_scenario():
     assert place_of("silent-stall").is_dir()
     assert place_of("silent-stall/") == place_of("silent-stall")
     assert place_of("continuation-stalls-mid-body").is_file()
-    with pytest.raises(BadUsage, match=r"did you mean 'silent-stall'\?"):
+    with pytest.raises(UsageError, match=r"did you mean 'silent-stall'\?"):
         place_of("silent-stal")
-    with pytest.raises(BadUsage, match="stock incidents are "):
+    with pytest.raises(UsageError, match="stock incidents are "):
         place_of("zzz")
 
 
@@ -166,7 +166,7 @@ def test_two_scenarios_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
     folder = incident(a={})
     other = tmp_path / "other.yaml"
     other.write_text((folder / "scenarios" / "a.yaml").read_text())
-    with pytest.raises(BadFile, match="the name 'a' is taken by"):
+    with pytest.raises(BadFileError, match="the name 'a' is taken by"):
         chosen(scenarios=(str(folder), str(other)))
 
 
@@ -191,29 +191,29 @@ def test_two_agents_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):
     """They would write into one folder."""
     folder = incident(a={})
     mine, other = (spec_file(tmp_path / f"{name}.yaml", "mine") for name in ("mine", "other"))
-    with pytest.raises(BadFile, match=r"other\.yaml: the name 'mine' is taken by .*mine\.yaml"):
+    with pytest.raises(BadFileError, match=r"other\.yaml: the name 'mine' is taken by .*mine\.yaml"):
         select(Wanted((str(folder),), (mine, other)))
 
 
 def test_an_expectation_of_an_agent_that_does_not_exist_is_a_mistake(incident: Any):
     """Else it would never be met or missed."""
     folder = incident(a={"expect": {"bugy": "pass"}})
-    with pytest.raises(BadFile, match=r"no agent of this incident is called 'bugy' \(did you mean 'buggy'\?\)"):
+    with pytest.raises(BadFileError, match=r"no agent of this incident is called 'bugy' \(did you mean 'buggy'\?\)"):
         chosen(scenarios=(str(folder),))
 
 
 def test_scenarios_that_expect_nothing_need_an_agent(incident: Any):
     """One line that says how to name one."""
-    with pytest.raises(BadUsage, match="--agent SPEC"):
+    with pytest.raises(UsageError, match="--agent SPEC"):
         chosen(scenarios=(str(incident(a={})),))
 
 
 def test_an_agent_that_is_no_file_is_a_mistake(incident: Any):
     """A missing YAML file and a bare name are told apart."""
     folder = str(incident(a={}))
-    with pytest.raises(BadUsage, match="no agent spec 'nobody'"):
+    with pytest.raises(UsageError, match="no agent spec 'nobody'"):
         chosen(scenarios=(folder,), agents=("nobody",))
-    with pytest.raises(BadFile, match="no such file"):
+    with pytest.raises(BadFileError, match="no such file"):
         chosen(scenarios=(folder,), agents=("nobody.yaml",))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import (
     AbortSent,
     BeaconSeen,
@@ -21,8 +21,8 @@ from wedgehog.harness.record.event import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.lag_monitor import Watchdog
-from wedgehog.harness.run.turn import LONGEST_WATCH_S, TEXT_KEPT, Bounds, Message, NetworkBroke, TurnPlayer
+from wedgehog.harness.run.lag_monitor import LagMonitor
+from wedgehog.harness.run.turn import LONGEST_WATCH_S, TEXT_KEPT, Bounds, NetworkBrokeError, TurnPlayer, UserMessage
 from wedgehog.harness.scenario.plan import FaultPlan
 
 
@@ -69,9 +69,9 @@ class Rig:
         self.clock = clock
         self.session = FakeSession()
         self.history = History(clock)
-        self.nemesis = Nemesis(FaultPlan(), {}, self.history, clock)
+        self.nemesis = Injector(FaultPlan(), {}, self.history, clock)
         self.positions = Positions("w")
-        self.watchdog = Watchdog(clock)
+        self.watchdog = LagMonitor(clock)
         bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0))
         self.player = TurnPlayer(
             self.session,  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ class Rig:
         )
 
     def plays(self, kind: Any = "user", number: int = 1) -> "asyncio.Task[None]":
-        message = Message(number, kind, "List the files", "mk1q", "nonce")
+        message = UserMessage(number, kind, "List the files", "mk1q", "nonce")
         return asyncio.create_task(self.player.play(message, first=number == 1))
 
     def request(self, turn: int = 1) -> None:
@@ -315,7 +315,7 @@ async def test_a_network_that_breaks_in_mid_turn_stops_it(rig: Rig):
     playing = rig.plays()
     await until(lambda: rig.session.told)
     rig.nemesis.network_died()
-    with pytest.raises(NetworkBroke):
+    with pytest.raises(NetworkBrokeError):
         await playing
     assert rig.session.told[-1] == "end_turn"
 

@@ -9,12 +9,12 @@ from wedgehog.harness.invariants.scope import calls_of, over, stray_calls
 from wedgehog.harness.record.event import AgentKilled, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.testing.history_builder import CUT_TEXT, Telling
+from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder
 
 
-def killed(**more: Any) -> Telling:
+def killed(**more: Any) -> HistoryBuilder:
     """A turn that is killed in mid tool."""
-    tell = Telling(**more)
+    tell = HistoryBuilder(**more)
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.starts("1.1.1")
@@ -50,7 +50,7 @@ def test_no_invariant_is_red_for_a_turn_that_ended_by_a_kill_alone(name: str):
 
 def test_words_that_came_before_the_kill_are_not_taken_for_an_answer():
     """Half an answer on the screen of a crash is nobody's lie."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), CUT_TEXT)
     tell._add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)))
@@ -61,7 +61,7 @@ def test_words_that_came_before_the_kill_are_not_taken_for_an_answer():
 
 def test_a_turn_that_had_answered_before_it_was_killed_has_answered():
     """The nonce is on the screen, and the remark says the rest."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell._add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
@@ -73,7 +73,7 @@ def test_a_turn_that_had_answered_before_it_was_killed_has_answered():
 @pytest.mark.parametrize("whom", ["tree", "tool", "server"])
 def test_a_turn_that_goes_on_after_a_signal_is_judged_as_ever(whom: str):
     """A SIGTERM that was survived, the death of a tool or a server: they end no turn."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell._add(AgentKilled(turn=1, signal="SIGTERM", whom=whom, pids=(1,)))
     for _ in range(20):
@@ -86,7 +86,7 @@ def test_a_turn_that_goes_on_after_a_signal_is_judged_as_ever(whom: str):
 
 def test_what_came_before_the_kill_is_judged():
     """Twenty paid calls for nothing are red, killed or not."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for _ in range(20):
         tell.stall(tell.ask(1), waits_s=1)
@@ -108,7 +108,7 @@ def test_what_an_orphan_asks_after_the_kill_is_not_the_turns():
 
 def test_how_long_an_agent_takes_to_end_is_no_work_of_its_turn():
     """Killed within its time, buried after it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell._add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
@@ -119,7 +119,7 @@ def test_how_long_an_agent_takes_to_end_is_no_work_of_its_turn():
 
 def test_a_kill_that_came_too_late_hides_no_late_turn():
     """It had been at work for a minute before."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.wait(60)
@@ -128,7 +128,7 @@ def test_a_kill_that_came_too_late_hides_no_late_turn():
 
 def test_of_several_kills_the_agents_own_is_told():
     """Its tool got another one after it."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     for whom in ("tool", "tree", "tool"):
         tell._add(AgentKilled(turn=1, signal="SIGKILL", whom=whom, pids=(1,)))
@@ -150,7 +150,7 @@ def test_the_kill_is_one_of_its_own_turn():
 @pytest.mark.parametrize(("whom", "status"), [("tree", "pass"), ("leader", "pass"), ("tool", "fail")])
 def test_no_bound_runs_while_the_agent_stands_still(whom: str, status: str):
     """While its tool does, it may be expected to stop waiting."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.starts("1.1.1")
@@ -164,7 +164,7 @@ def test_no_bound_runs_while_the_agent_stands_still(whom: str, status: str):
 
 def test_only_the_time_that_it_stood_still_is_not_counted():
     """Sixty seconds of its own are sixty seconds."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.frozen(30)
@@ -179,9 +179,9 @@ def test_only_the_time_that_it_stood_still_is_not_counted():
 # ---- beside another one
 
 
-def two(first_answer: str | None = None, second_answer: str | None = None) -> Telling:
+def two(first_answer: str | None = None, second_answer: str | None = None) -> HistoryBuilder:
     """Two turns at once, each with a reply of its own; turn 1 ends last."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.message()
@@ -216,7 +216,7 @@ def test_answers_that_were_swapped_are_not_taken_for_right():
 
 def test_an_answer_to_another_message_that_the_model_never_saw_with_it_is_none():
     """Its own model call never ended, and the other's words came in its place."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.message()
@@ -228,7 +228,7 @@ def test_an_answer_to_another_message_that_the_model_never_saw_with_it_is_none()
 
 def test_a_model_that_saw_both_messages_at_once_answers_both():
     """The second message went into the running turn, whose own words never came."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.message()
@@ -240,7 +240,7 @@ def test_a_model_that_saw_both_messages_at_once_answers_both():
 
 def test_a_turn_beside_an_aborted_one_spends_for_itself():
     """Its requests are no spending of the other's."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
     tell.message()
@@ -250,7 +250,7 @@ def test_a_turn_beside_an_aborted_one_spends_for_itself():
     tell.goes_on(2).answer_step(1)
     history = tell.end().seal()
     assert check("no_spend_after_abort", history).status == "pass"
-    late = Telling()
+    late = HistoryBuilder()
     late.message()
     late.reply(late.ask(1), tools=[True])
     late.abort().end("", ended="aborted", exit_code=None)
@@ -261,7 +261,7 @@ def test_a_turn_beside_an_aborted_one_spends_for_itself():
 
 def test_the_kill_of_both_ends_both():
     """One blow, two turns."""
-    tell = Telling()
+    tell = HistoryBuilder()
     tell.message()
     tell.message()
     tell._add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1, 2)))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from wedgehog.harness.sandbox.cleanup import alive
-from wedgehog.harness.sandbox.signals import bury, deliver, gone, stopped, tree
+from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped, tree
 
 FAMILY = """
 import subprocess, sys, time
@@ -88,7 +88,7 @@ async def test_a_kill_is_one_blow_and_leaves_nobody(family: "subprocess.Popen[by
     hit = deliver(lambda: tree(family.pid), signal.SIGKILL)
     assert set(hit) == set(whole)
     assert await gone(hit, asyncio.sleep, 5) == []
-    bury(hit, but=[family.pid])
+    reap(hit, but=[family.pid])
     assert family.wait(5) == -signal.SIGKILL, "its parent hears of it as ever"
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.sandbox import stacks
-from wedgehog.harness.sandbox.process_info import Portrait
-from wedgehog.harness.sandbox.stacks import Frame, Thread, node_stacks, python_stacks, reports_on, telling_thread
+from wedgehog.harness.sandbox.process_info import ProcessInfo
+from wedgehog.harness.sandbox.stacks import StackFrame, Thread, node_stacks, python_stacks, reports_on, telling_thread
 
-SOCKET = Frame("readinto", "/usr/lib/python3.11/socket.py", 706)
-SDK = Frame("send", "/venv/lib/python3.11/site-packages/httpx/_client.py", 914)
-OWN = Frame("ask", "/home/me/lib/agent.py", 41)
-HOST = Frame("<module>", "/home/me/lib/main.py", 3)
+SOCKET = StackFrame("readinto", "/usr/lib/python3.11/socket.py", 706)
+SDK = StackFrame("send", "/venv/lib/python3.11/site-packages/httpx/_client.py", 914)
+OWN = StackFrame("ask", "/home/me/lib/agent.py", 41)
+HOST = StackFrame("<module>", "/home/me/lib/main.py", 3)
 
 
-def a_process(executable: str, *argv: str, cwd: Path = Path("/")) -> Portrait:
-    return Portrait(7, 1, (executable, *argv), f"/usr/bin/{executable}", "sleeping", "", 0.1, 9.0, 1, str(cwd))
+def a_process(executable: str, *argv: str, cwd: Path = Path("/")) -> ProcessInfo:
+    return ProcessInfo(7, 1, (executable, *argv), f"/usr/bin/{executable}", "sleeping", "", 0.1, 9.0, 1, str(cwd))
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,15 @@ def a_process(executable: str, *argv: str, cwd: Path = Path("/")) -> Portrait:
         ((), "thread MainThread"),
     ],
 )
-def test_a_thread_is_told_by_the_agents_own_line_and_what_it_called_in_the_end(frames: tuple[Frame, ...], says: str):
+def test_a_thread_is_told_by_the_agents_own_line_and_what_it_called_in_the_end(
+    frames: tuple[StackFrame, ...], says: str
+):
     """An installed agent's own line comes before the language's."""
     assert str(Thread("MainThread", frames)) == says
 
 
-SELECT = Frame("select", "/usr/lib/python3.11/selectors.py", 415)
-IDLE = Thread("pool-1", (Frame("get", "/usr/lib/python3.11/queue.py", 171),))
+SELECT = StackFrame("select", "/usr/lib/python3.11/selectors.py", 415)
+IDLE = Thread("pool-1", (StackFrame("get", "/usr/lib/python3.11/queue.py", 171),))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ async def test_py_spy_is_asked_and_what_it_says_is_read(tmp_path: Path, monkeypa
     program = script(tmp_path, f"import sys; print({json.dumps(told)!r}); assert sys.argv[-2:] == ['--pid', '7']")
     monkeypatch.setattr(stacks, "py_spy", lambda: program)
     found = await python_stacks(7, within_s=20)
-    assert (found.threads, found.why_not) == ((Thread("MainThread", (Frame("recv", "/a/b.py", 4),)),), "")
+    assert (found.threads, found.why_not) == ((Thread("MainThread", (StackFrame("recv", "/a/b.py", 4),)),), "")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from textwrap import dedent
 import psutil
 import pytest
 
-from wedgehog.harness.sandbox import Warden, carrying
+from wedgehog.harness.sandbox import WatchdogProcess, carrying
 
 PARENT = """
     import os, signal, subprocess, sys, time
@@ -120,17 +120,17 @@ def test_a_folder_that_is_not_ours_is_refused(folder: Path, mark: str, monkeypat
     link.symlink_to(folder)
     for wrong in (link, folder / "home" / "deep" / "file"):
         with pytest.raises(ValueError, match="not ours to remove"):
-            Warden(mark, wrong)
+            WatchdogProcess(mark, wrong)
     monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
     with pytest.raises(ValueError, match="not ours to remove"):
-        Warden(mark, folder)
+        WatchdogProcess(mark, folder)
     with pytest.raises(FileNotFoundError):
-        Warden(mark, folder / "nowhere")
+        WatchdogProcess(mark, folder / "nowhere")
 
 
 def test_a_warden_does_not_listen_to_ctrl_c(mark: str):
     """It must outlive what ends us."""
-    with Warden(mark) as warden:
+    with WatchdogProcess(mark) as warden:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(warden.pid, number)
         assert not soon_gone(warden.pid)
@@ -148,11 +148,11 @@ def soon_gone(pid: int) -> bool:
 def test_a_warden_without_a_mark_is_refused():
     """Every process lies below the empty mark."""
     with pytest.raises(ValueError, match="without a mark"):
-        Warden("")
+        WatchdogProcess("")
 
 
 def test_a_warden_that_cannot_start_is_told(mark: str, monkeypatch):
     """Silence would mean processes left behind, some day."""
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="the warden did not start"):
-        Warden(mark)
+        WatchdogProcess(mark)

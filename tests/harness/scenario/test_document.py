@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wedgehog.harness.scenario.document import BadFile, BadValue, load, read
+from wedgehog.harness.scenario.document import BadFileError, BadValueError, load, read
 
 
 class Turn(BaseModel):
@@ -28,7 +28,7 @@ HERE = Path("story.yaml")
 
 
 def complaint(text: str, kind: type = Story) -> str:
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         read(text, HERE).into(kind)
     return str(caught.value)
 
@@ -90,7 +90,7 @@ def test_a_validator_can_point_at_the_key_that_is_wrong():
     class Checked(Story):
         @model_validator(mode="after")
         def check(self) -> "Checked":
-            raise BadValue("too long", "turns", 0, "wait_s")
+            raise BadValueError("too long", "turns", 0, "wait_s")
 
     assert complaint("name: a\nturns:\n- user: b\n  wait_s: 9\n", Checked) == "story.yaml:4: too long"
 
@@ -98,7 +98,7 @@ def test_a_validator_can_point_at_the_key_that_is_wrong():
 def test_a_part_of_a_document_can_be_read_and_keeps_its_lines():
     """`at` chooses the part; lines stay the file's."""
     document = read("x: 1\ninner:\n  name: a\n  levle: 1\n", HERE)
-    with pytest.raises(BadFile, match=r"story.yaml:4: unknown key 'levle'"):
+    with pytest.raises(BadFileError, match=r"story.yaml:4: unknown key 'levle'"):
         document.into(Story, at=["inner"])
 
 
@@ -121,7 +121,7 @@ def test_a_part_of_a_document_can_be_read_and_keeps_its_lines():
 )
 def test_what_is_not_plain_yaml_is_one_clear_line(text: str, expected: str):
     """Syntax errors, duplicate keys, tags and cycles never become tracebacks, and nothing is executed."""
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         read(text, HERE)
     assert str(caught.value).startswith(expected)
     assert "\n" not in str(caught.value)
@@ -131,13 +131,13 @@ def test_a_file_of_nested_aliases_is_refused_before_it_fills_the_memory():
     """Nine lines can stand for a billion values."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    with pytest.raises(BadFile, match="more values than any file needs"):
+    with pytest.raises(BadFileError, match="more values than any file needs"):
         read("\n".join(lines), HERE)
 
 
 def test_a_file_nested_too_deeply_is_refused():
     """The parser's own limit is a line for a person too."""
-    with pytest.raises(BadFile, match="nested too deeply"):
+    with pytest.raises(BadFileError, match="nested too deeply"):
         read("[" * 5000 + "]" * 5000, HERE)
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path, make, expe
     """Missing, a folder, or another encoding."""
     file = tmp_path / "a.yaml"
     make(file)
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         load(file)
     assert caught.value.message == expected
 

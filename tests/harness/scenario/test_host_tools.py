@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
 HEAD = "name: a-story\nwhy: Because.\nturns:\n  - user: Go on.\n"
@@ -16,7 +16,7 @@ def loaded(tmp_path: Path, rest: str):
 
 
 def complaint(tmp_path: Path, rest: str) -> str:
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         loaded(tmp_path, rest)
     assert "\n" not in str(caught.value)
     return str(caught.value).removeprefix(f"{tmp_path}/")

@@ -8,9 +8,9 @@ import pytest
 from wedgehog.fake_llm.reply import Text, ToolCall
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.run.selection import check_invariant
-from wedgehog.harness.scenario.document import BadFile
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import (
-    FailWords,
+    FailConfig,
     Scenario,
     expected_words,
     find_scenarios,
@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Any:
 
 def complaint(path: Path) -> str:
     """The one line about a bad file, without its path."""
-    with pytest.raises(BadFile) as caught:
+    with pytest.raises(BadFileError) as caught:
         load_scenario(path, check_invariant)
     said = str(caught.value)
     assert "\n" not in said
@@ -191,12 +191,12 @@ def test_an_invariant_is_asked_for_bounded_or_switched_off(written: Any, means: 
         ("inconclusive", "inconclusive", (), True),
         ("error", "error", (), True),
         ("error", "error", ("a",), False),
-        (FailWords(fail=["a", "b"]), "fail", ("a", "b"), True),
-        (FailWords(fail=["b", "a"]), "fail", ("a", "b"), True),
-        (FailWords(fail=["a", "b"]), "fail", ("a",), False),
-        (FailWords(fail=["a"]), "fail", ("a", "b"), False),
-        (FailWords(fail=["a"]), "error", ("a",), False),
-        (FailWords(fail=["a"]), "pass", (), False),
+        (FailConfig(fail=["a", "b"]), "fail", ("a", "b"), True),
+        (FailConfig(fail=["b", "a"]), "fail", ("a", "b"), True),
+        (FailConfig(fail=["a", "b"]), "fail", ("a",), False),
+        (FailConfig(fail=["a"]), "fail", ("a", "b"), False),
+        (FailConfig(fail=["a"]), "error", ("a",), False),
+        (FailConfig(fail=["a"]), "pass", (), False),
     ],
 )
 def test_an_expectation_is_exact(expect: Any, verdict: Any, violated: tuple[str, ...], met: bool):
@@ -206,7 +206,7 @@ def test_an_expectation_is_exact(expect: Any, verdict: Any, violated: tuple[str,
 
 def test_an_expectation_in_words():
     """As the tables show it."""
-    said = [expected_words(it) for it in (None, "pass", FailWords(fail=["b", "a"]))]
+    said = [expected_words(it) for it in (None, "pass", FailConfig(fail=["b", "a"]))]
     assert said == ["", "pass", "fail: a;b"]
 
 
@@ -222,9 +222,9 @@ def test_scenarios_are_found_in_a_folder_without_agents_and_planted_sessions(tmp
 
 def test_a_place_without_scenarios_is_a_mistake(tmp_path: Path):
     """Missing and empty are told apart."""
-    with pytest.raises(BadFile, match="no such scenario file or folder"):
+    with pytest.raises(BadFileError, match="no such scenario file or folder"):
         list(find_scenarios(tmp_path / "nowhere"))
-    with pytest.raises(BadFile, match=r"no scenario file \(\*\.yaml\)"):
+    with pytest.raises(BadFileError, match=r"no scenario file \(\*\.yaml\)"):
         list(find_scenarios(tmp_path))
 
 

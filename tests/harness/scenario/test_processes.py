@@ -12,7 +12,7 @@ from wedgehog.harness.faults.actor.kill import Kill
 from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.run.control import ControlFacts, why_skipped
-from wedgehog.harness.scenario.model import FaultWords, Scenario
+from wedgehog.harness.scenario.model import FaultConfig, Scenario
 
 HEAD = {"name": "s", "why": "because"}
 TURN = {"user": "Go.", "model": [{"text": "Done {nonce}"}]}
@@ -89,7 +89,7 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
 def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
     """What could never strike is refused when it is read."""
     with pytest.raises(ValidationError, match=said):
-        FaultWords.model_validate(words)
+        FaultConfig.model_validate(words)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.services.beacon import FILE_NAME, Trace, Trail, dotted, ends_in_background, read_new, wrapped
+from wedgehog.harness.services.beacon import FILE_NAME, BeaconFile, Trace, dotted, ends_in_background, read_new, wrapped
 
 TOKEN = "wqbcd1x2x3"
 
@@ -176,7 +176,7 @@ def test_lines_that_are_no_traces_are_passed_over(tmp_path: Path):
 async def test_the_watcher_tells_each_trace_as_it_comes(tmp_path: Path, manual_clock: Any):
     """Also when the file is not there yet."""
     seen: list[Trace] = []
-    watching = asyncio.create_task(Trail(tmp_path / "trace", seen.append).watch(manual_clock))
+    watching = asyncio.create_task(BeaconFile(tmp_path / "trace", seen.append).watch(manual_clock))
     await manual_clock.advance(0.1)
     (tmp_path / "trace").write_text("1.1.1 started\n")
     await manual_clock.advance(0.1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.scenario.model import PageWords
+from wedgehog.harness.scenario.model import PageConfig
 from wedgehog.harness.services.pages import PageServer, padded
 
 PAGES = {
@@ -22,7 +22,7 @@ PAGES = {
 @pytest.fixture
 async def server(manual_clock: Any) -> AsyncIterator[Any]:
     asked: list[tuple[str, int]] = []
-    pages = {path: PageWords.model_validate(words) for path, words in PAGES.items()}
+    pages = {path: PageConfig.model_validate(words) for path, words in PAGES.items()}
     async with PageServer(pages, 30, manual_clock, lambda *it: asked.append(it)) as found:
         found.heard = asked  # type: ignore[attr-defined]
         yield found

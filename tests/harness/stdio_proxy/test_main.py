@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.stdio_proxy.harness_address import Harness, find_harness
+from wedgehog.harness.stdio_proxy.harness_address import HarnessAddress, find_harness
 from wedgehog.harness.stdio_proxy.launch import ARGV, write_launcher
-from wedgehog.harness.stdio_proxy.main import BadUsage, parse
+from wedgehog.harness.stdio_proxy.main import PipeUsageError, parse
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_pipe_is_called_as_it_is_told_or_as_its_command(arguments: list[str], 
 )
 def test_a_wrong_command_line_is_told_in_one_sentence(arguments: list[str], says: str):
     """With what was expected."""
-    with pytest.raises(BadUsage, match=says):
+    with pytest.raises(PipeUsageError, match=says):
         parse(arguments)
 
 
@@ -60,10 +60,10 @@ def test_a_harness_is_found_in_the_environment_or_in_home(tmp_path: Path):
     """The environment comes first; an MCP client passes HOME on, and little else."""
     (tmp_path / ".wedgehog-pipe").write_text("127.0.0.1:4711:secret\nrun/agent\n")
     home = {"HOME": str(tmp_path)}
-    assert find_harness(home) == Harness("127.0.0.1", 4711, "secret", "run/agent")
-    assert find_harness(home | {"WEDGEHOG_RUN": "own"}) == Harness("127.0.0.1", 4711, "secret", "own")
+    assert find_harness(home) == HarnessAddress("127.0.0.1", 4711, "secret", "run/agent")
+    assert find_harness(home | {"WEDGEHOG_RUN": "own"}) == HarnessAddress("127.0.0.1", 4711, "secret", "own")
     env = {"WEDGEHOG_PIPE": "127.0.0.1:1:s", "WEDGEHOG_RUN": "own"}
-    assert find_harness(home | env) == Harness("127.0.0.1", 1, "s", "own")
+    assert find_harness(home | env) == HarnessAddress("127.0.0.1", 1, "s", "own")
     assert find_harness({"HOME": str(tmp_path / "none")}) is None
     assert find_harness({}) is None
     assert find_harness({"WEDGEHOG_PIPE": "nonsense"}) is None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.stdio_proxy.session import Direction, PipeServer
+from wedgehog.harness.stdio_proxy.session import Direction, StdioServer
 
 
 class Nobody:
@@ -38,7 +38,7 @@ async def direction() -> Direction:
 async def test_who_does_not_know_the_secret_gets_no_link(word: str):
     """Anybody on this machine can call a loopback port."""
     watcher = Nobody()
-    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, watcher) as server:
+    async with EmbeddedNetwork() as network, StdioServer(network, lambda _: False, watcher) as server:
         host, port, _ = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"{word}\n".encode("latin-1"))
@@ -50,7 +50,7 @@ async def test_who_does_not_know_the_secret_gets_no_link(word: str):
 async def test_a_caller_that_leaves_in_the_middle_leaves_nothing_behind():
     """Its links are closed with it."""
     watcher = Nobody()
-    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, watcher) as server:
+    async with EmbeddedNetwork() as network, StdioServer(network, lambda _: False, watcher) as server:
         host, port, secret = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"open {secret} db 1 2 3\n".encode())
@@ -103,7 +103,7 @@ async def test_a_stop_that_comes_after_the_pipe_has_closed_is_never_reached_eith
 async def test_a_pipe_that_is_gone_before_it_was_let_go_is_told_from_its_beginning_to_its_end():
     """It came and went in one breath: opened, then closed, and at once."""
     watcher = Nobody()
-    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, watcher) as server:
+    async with EmbeddedNetwork() as network, StdioServer(network, lambda _: False, watcher) as server:
         host, port, secret = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"open {secret} db 1 1 2\n".encode())

@@ -15,12 +15,12 @@ import pytest
 
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.stdio_proxy.launch import ARGV
-from wedgehog.harness.stdio_proxy.session import Pipe, PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer, StdioSession
 
 PATIENCE_S = 10.0
 
 
-async def nothing(pipe: Pipe) -> None:
+async def nothing(pipe: StdioSession) -> None:
     """Do no harm."""
 
 
@@ -28,16 +28,16 @@ async def nothing(pipe: Pipe) -> None:
 class Watcher:
     """Hears of pipes."""
 
-    on_open: Callable[[Pipe], Awaitable[Any]] = nothing
-    pipes: list[Pipe] = field(default_factory=list)
-    gone: list[Pipe] = field(default_factory=list)
+    on_open: Callable[[StdioSession], Awaitable[Any]] = nothing
+    pipes: list[StdioSession] = field(default_factory=list)
+    gone: list[StdioSession] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
-    async def opened(self, pipe: Pipe) -> None:
+    async def opened(self, pipe: StdioSession) -> None:
         self.pipes.append(pipe)
         await self.on_open(pipe)
 
-    async def closed(self, pipe: Pipe) -> None:
+    async def closed(self, pipe: StdioSession) -> None:
         self.gone.append(pipe)
 
     def trouble(self, what: str) -> None:
@@ -49,7 +49,7 @@ class Tool:
     """A command as its agent holds it."""
 
     process: asyncio.subprocess.Process
-    pipe: Pipe | None
+    pipe: StdioSession | None
 
     @property
     def pid(self) -> int:
@@ -104,7 +104,7 @@ class Tool:
 class Rig:
     """Starts commands one way."""
 
-    def __init__(self, way: str, server: PipeServer | None, watcher: Watcher, home: Path) -> None:
+    def __init__(self, way: str, server: StdioServer | None, watcher: Watcher, home: Path) -> None:
         self.way, self.server, self.watcher, self.home = way, server, watcher, home
         self.started: list[asyncio.subprocess.Process] = []
 
@@ -162,7 +162,7 @@ async def open_rig(way: str, network: Network | None, home: Path, resets: bool =
     async with contextlib.AsyncExitStack() as stack:
         watcher, server = Watcher(), None
         if network is not None:
-            server = await stack.enter_async_context(PipeServer(network, lambda _: resets, watcher))
+            server = await stack.enter_async_context(StdioServer(network, lambda _: resets, watcher))
         rig = Rig(way, server, watcher, home)
         stack.push_async_callback(rig.close)
         yield rig

@@ -18,7 +18,7 @@ from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.latency import Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, Strike, WholeLink
-from wedgehog.harness.stdio_proxy.session import Pipe, Way
+from wedgehog.harness.stdio_proxy.session import StdioSession, StreamName
 
 ROUNDS = 100
 AT = 1000
@@ -48,7 +48,7 @@ async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterato
         yield network
 
 
-async def strike(pipe: Pipe, way: Way, fault: WireFault, at: int) -> Strike:
+async def strike(pipe: StdioSession, way: StreamName, fault: WireFault, at: int) -> Strike:
     """Arm it at byte `at` from here on; its own byte, where it begins at once."""
     direction = pipe.ways[way]
     async with direction.held() as base:
@@ -56,11 +56,11 @@ async def strike(pipe: Pipe, way: Way, fault: WireFault, at: int) -> Strike:
         return await direction.link.strike(fault, Downstream(direction.conn, base + at))
 
 
-def armed(rig: Any, way: Way, fault: WireFault, at: int) -> "asyncio.Future[Strike]":
+def armed(rig: Any, way: StreamName, fault: WireFault, at: int) -> "asyncio.Future[Strike]":
     """Arm it on the pipe that opens next, before its first byte."""
     done: asyncio.Future[Strike] = asyncio.get_running_loop().create_future()
 
-    async def arm(pipe: Pipe) -> None:
+    async def arm(pipe: StdioSession) -> None:
         done.set_result(await strike(pipe, way, fault, at))
 
     rig.watcher.on_open = arm
@@ -184,7 +184,7 @@ async def test_a_delay_and_a_drip_lose_nothing(rigs: Any, network: Any):
     async with rigs(network) as rig:
         for fault in (Latency(0.2), Drip(0.001, 400)):
 
-            async def arm(pipe: Pipe, fault: WireFault = fault) -> None:
+            async def arm(pipe: StdioSession, fault: WireFault = fault) -> None:
                 out = pipe.ways["out"]
                 where = WholeLink() if isinstance(fault, Latency) else Downstream(out.conn, 0)
                 await out.link.strike(fault, where)
@@ -263,7 +263,7 @@ async def _in_mid(rig: Any, fault: WireFault, ending: str, at: int) -> tuple[int
     return await _ends(rig, tool, at, ending)
 
 
-async def _nothing(pipe: Pipe) -> None:
+async def _nothing(pipe: StdioSession) -> None:
     """Do no harm."""
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.inject import Nemesis
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, PipeClosed, PipeOpened, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.model import FaultWords
+from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan
 from wedgehog.harness.stdio_proxy.launch import ARGV
-from wedgehog.harness.stdio_proxy.session import PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer
 
 PIPES = int(os.environ.get("WEDGEHOG_PIPES", "8"))
 AT_ONCE = 8
@@ -81,9 +81,9 @@ async def test_a_pipe_that_goes_away_while_it_is_struck_is_no_trouble(
 ):
     """However it goes and whatever strikes it: each is opened and closed in the history, and the network is whole."""
     history, draw = History(WallClock()), random.Random(plan)
-    faults = FaultPlan((FaultWords.model_validate(LINE | PLANS[plan]).planned(),))
-    nemesis = Nemesis(faults, {}, history, WallClock())
-    async with PipeServer(network, nemesis.pipes.resets, nemesis.pipes) as server:
+    faults = FaultPlan((FaultConfig.model_validate(LINE | PLANS[plan]).planned(),))
+    nemesis = Injector(faults, {}, history, WallClock())
+    async with StdioServer(network, nemesis.pipes.resets, nemesis.pipes) as server:
         for wave in range(-(-PIPES // AT_ONCE)):
             await nemesis.before_turn(1)
             async with asyncio.TaskGroup() as group:

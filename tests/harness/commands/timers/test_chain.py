@@ -8,7 +8,7 @@ from wedgehog.harness.agents.spec import AgentSpec, Timeout
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
 from wedgehog.harness.commands.timers.probe import PROBES, TOTAL, Probe
 from wedgehog.harness.commands.timers.take import knobs
-from wedgehog.harness.commands.timers.taken import Attempt, Taken
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt
 from wedgehog.harness.commands.timers.turned import Turned
 
 BY_NAME = {probe.name: probe for probe in PROBES}
@@ -22,7 +22,7 @@ def agent(*timers: Timeout) -> AgentSpec:
 def came_to(name: str, *times: tuple[float, float | None], total_s: float | None = None, **more: object) -> Taken:
     """A probe with attempts from and to these times."""
     outcome = "silent" if total_s is None else "surfaced"
-    attempts = tuple(Attempt(*time) for time in times)
+    attempts = tuple(TimedAttempt(*time) for time in times)
     return Taken(BY_NAME[name], attempts, total_s, **{"outcome": outcome, **more})  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """What a run's record tells of an agent's timers."""
 
 from wedgehog.harness.commands.timers.probe import PROBES, TOTAL
-from wedgehog.harness.commands.timers.taken import Attempt, Taken, taken
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, taken
 from wedgehog.harness.record.event import (
     DeadlineHit,
     Event,
@@ -77,7 +77,7 @@ def test_an_attempt_beside_another_one_overlaps_it():
 def at(*waits: float) -> Taken:
     """Refused at once, with these waits between the attempts."""
     times = [sum(waits[:n]) for n in range(len(waits) + 1)]
-    return Taken(REFUSED, tuple(Attempt(s, s) for s in times), 60.0)
+    return Taken(REFUSED, tuple(TimedAttempt(s, s) for s in times), 60.0)
 
 
 def test_retries_that_are_retried_come_in_rounds():

@@ -12,8 +12,8 @@ import pytest
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream
-from wedgehog.harness.network.tcp_diag import ESTABLISHED, Count
-from wedgehog.harness.network.toxiproxy.api import Counted, ToxiproxyRefused
+from wedgehog.harness.network.tcp_diag import ESTABLISHED, SocketCount
+from wedgehog.harness.network.toxiproxy.api import ProxyCounts, ToxiproxyRefusedError
 from wedgehog.harness.network.toxiproxy.delivery_proof import Sockets
 from wedgehog.harness.network.toxiproxy.link import UNLIMITED, ToxicLink
 
@@ -52,8 +52,8 @@ class SlowLimiter:
     async def add(self, toxic: Toxic) -> None:
         """Born with it."""
 
-    async def counted(self, stream: str) -> Counted:
-        return Counted(0, 0)
+    async def counted(self, stream: str) -> ProxyCounts:
+        return ProxyCounts(0, 0)
 
     def look(self) -> Sockets:
         """The kernel's view."""
@@ -62,8 +62,8 @@ class SlowLimiter:
         return Sockets({1: agent}, {proxied.local: proxied}, {})
 
 
-def _count(local: Any, remote: Any, cookie: int, sent: int = 0, received: int = 0) -> Count:
-    return Count(local, remote, ESTABLISHED, cookie, sent, received, 0, 0, 0)
+def _count(local: Any, remote: Any, cookie: int, sent: int = 0, received: int = 0) -> SocketCount:
+    return SocketCount(local, remote, ESTABLISHED, cookie, sent, received, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server(
 
         async def update(self, toxic: Toxic) -> None:
             if self.destroyed:
-                raise ToxiproxyRefused("404: proxy not found")
+                raise ToxiproxyRefusedError("404: proxy not found")
             await super().update(toxic)
 
         async def destroy(self) -> None:

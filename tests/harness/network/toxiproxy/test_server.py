@@ -10,7 +10,7 @@ import pytest
 
 from wedgehog.harness.network import choose
 from wedgehog.harness.network.toxiproxy import server
-from wedgehog.harness.network.toxiproxy.server import NoServer
+from wedgehog.harness.network.toxiproxy.server import NoServerError
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def test_a_download_with_another_checksum_is_refused(release, cache, monkeypatch
     fake_server(folder / server.asset(), "2.12.0")
     (folder / "checksums.txt").write_text(f"{'0' * 64}  {server.asset()}\n")
     monkeypatch.setattr(server, "SHA256", {server.asset(): "f" * 64} if pinned else {})
-    with pytest.raises(NoServer, match="expected ffff" if pinned else "expected 0000"):
+    with pytest.raises(NoServerError, match="expected ffff" if pinned else "expected 0000"):
         server.download(lambda _: None, 5, url)
     assert not cache.exists()
     assert list(cache.parent.iterdir()) == []
@@ -128,7 +128,7 @@ async def test_offline_auto_takes_the_relay_and_says_so_in_one_line(monkeypatch)
 async def test_insisting_on_toxiproxy_says_what_to_do(monkeypatch):
     """`toxiproxy` never falls back silently."""
     monkeypatch.setenv("WEDGEHOG_OFFLINE", "1")
-    with pytest.raises(NoServer, match=r"put `toxiproxy-server` 2\.12\.0 on PATH"):
+    with pytest.raises(NoServerError, match=r"put `toxiproxy-server` 2\.12\.0 on PATH"):
         async with choose.choose_network("toxiproxy", lambda _: None):
             pass
 
@@ -138,6 +138,6 @@ async def test_a_server_that_ends_at_once_is_an_error_not_a_wait(tmp_path):
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
-    with pytest.raises(NoServer, match="status 3"):
+    with pytest.raises(NoServerError, match="status 3"):
         async with server.start(broken):
             pass

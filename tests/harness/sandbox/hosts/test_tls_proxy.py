@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.sandbox.hosts.ca import Authority
-from wedgehog.harness.sandbox.hosts.tls_proxy import Doorway
+from wedgehog.harness.sandbox.hosts.ca import CertificateAuthority
+from wedgehog.harness.sandbox.hosts.tls_proxy import TlsProxy
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -22,9 +22,9 @@ PATIENCE_S = 10.0
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     """One for all: making keys takes time."""
-    made = Authority(tmp_path_factory.mktemp("authority"))
+    made = CertificateAuthority(tmp_path_factory.mktemp("authority"))
     made.publish()
     return made
 
@@ -34,7 +34,7 @@ class Caller:
     """An agent of that doorway."""
 
     address: tuple[str, int]
-    authority: Authority | None
+    authority: CertificateAuthority | None
 
     async def __call__(self) -> Ends:
         if self.authority is None:
@@ -50,7 +50,7 @@ class Caller:
 
 @contextlib.asynccontextmanager
 async def through(
-    serve: Serve, authority: Authority | None, alerts: list[str] | None = None
+    serve: Serve, authority: CertificateAuthority | None, alerts: list[str] | None = None
 ) -> AsyncIterator["Caller"]:
     """A server behind a doorway; how an agent calls it."""
     serving: set[asyncio.Task[Any]] = set()
@@ -70,14 +70,14 @@ async def through(
     tls = authority.vouch(HOST) if authority else None
 
     distrusted = (alerts if alerts is not None else []).append
-    async with Doorway(listening, server.sockets[0].getsockname(), tls, distrusted):
+    async with TlsProxy(listening, server.sockets[0].getsockname(), tls, distrusted):
         yield Caller(address, authority)
     server.close()
     await asyncio.wait_for(asyncio.gather(*serving), PATIENCE_S)
 
 
 @pytest.fixture(params=["tls", "plain"])
-def how(request: pytest.FixtureRequest, authority: Authority) -> Authority | None:
+def how(request: pytest.FixtureRequest, authority: CertificateAuthority) -> CertificateAuthority | None:
     """With TLS, and without."""
     return authority if request.param == "tls" else None
 
@@ -87,7 +87,7 @@ async def soon(waited: Awaitable[Any]) -> Any:
     return await asyncio.wait_for(waited, PATIENCE_S)
 
 
-async def test_a_large_message_passes_whole_in_both_directions_and_fin_is_an_end(how: Authority | None):
+async def test_a_large_message_passes_whole_in_both_directions_and_fin_is_an_end(how: CertificateAuthority | None):
     """More than any buffer holds; the agent then reads an end, not an error."""
     size = 3_000_000
 
@@ -104,7 +104,7 @@ async def test_a_large_message_passes_whole_in_both_directions_and_fin_is_an_end
         writer.close()
 
 
-async def test_a_reset_link_is_a_reset_connection(how: Authority | None):
+async def test_a_reset_link_is_a_reset_connection(how: CertificateAuthority | None):
     """What came before it has been read; then the agent's own socket reports RST."""
     heard = asyncio.Event()
 
@@ -124,7 +124,7 @@ async def test_a_reset_link_is_a_reset_connection(how: Authority | None):
         writer.close()
 
 
-async def test_an_agent_that_hangs_up_hangs_up_on_the_link(how: Authority | None):
+async def test_an_agent_that_hangs_up_hangs_up_on_the_link(how: CertificateAuthority | None):
     """Whoever serves it sees the end at once."""
     gone: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -138,19 +138,19 @@ async def test_an_agent_that_hangs_up_hangs_up_on_the_link(how: Authority | None
         assert await soon(gone) == b"hello"
 
 
-async def test_a_link_that_refuses_resets_the_agents_connection(authority: Authority):
+async def test_a_link_that_refuses_resets_the_agents_connection(authority: CertificateAuthority):
     """Before the handshake: no agent believes to be connected."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = closed.getsockname()
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
-    async with Doorway(listening, nobody, authority.vouch(HOST)):
+    async with TlsProxy(listening, nobody, authority.vouch(HOST)):
         with pytest.raises((ConnectionResetError, ssl.SSLError)):
             client = ssl.create_default_context(cafile=str(authority.certificate))
             await soon(asyncio.open_connection(*address, ssl=client, server_hostname=HOST))
 
 
-async def test_an_agent_that_does_not_believe_us_is_named(authority: Authority):
+async def test_an_agent_that_does_not_believe_us_is_named(authority: CertificateAuthority):
     """Its alert is told, and the link sees no request."""
     alerts: list[str] = []
 
@@ -167,7 +167,7 @@ async def test_an_agent_that_does_not_believe_us_is_named(authority: Authority):
     assert len(alerts) == 1 and "unknown ca" in alerts[0]
 
 
-async def test_closing_the_doorway_hangs_up_on_everybody(how: Authority | None):
+async def test_closing_the_doorway_hangs_up_on_everybody(how: CertificateAuthority | None):
     """A run that is over leaves no connection open."""
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -184,7 +184,7 @@ async def test_closing_the_doorway_hangs_up_on_everybody(how: Authority | None):
 
 def test_no_key_is_left_on_disk(tmp_path: Path):
     """The authority's never was there, and a host's is gone."""
-    made = Authority(tmp_path)
+    made = CertificateAuthority(tmp_path)
     made.publish()
     made.vouch(HOST)
     assert [path.name for path in tmp_path.iterdir()] == ["ca.pem"]

@@ -14,8 +14,8 @@ from wedgehog.harness.faults.result_fault import Result
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.scenario.host_tools import HostTool
-from wedgehog.harness.services.mcp.channel import Server
-from wedgehog.harness.services.mcp.host import NoToolHost, ToolHost
+from wedgehog.harness.services.mcp.channel import ToolServer
+from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
 
 TOOLS = {"weather": HostTool(answer="21 °C")}
 MARK = f"test-host-{os.getpid()}/1"
@@ -29,7 +29,9 @@ def host(way: Any, folder: Path, **more: Any) -> ToolHost:
 async def test_a_missing_package_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With what to do about it."""
     monkeypatch.setattr("wedgehog.harness.services.mcp.host.find_spec", lambda name: None)
-    with pytest.raises(NoToolHost, match=r"^the tool host needs the mcp package: pip install 'wedgehog\[tools\]'$"):
+    with pytest.raises(
+        NoToolHostError, match=r"^the tool host needs the mcp package: pip install 'wedgehog\[tools\]'$"
+    ):
         async with host("http", tmp_path):
             pass
 
@@ -38,7 +40,7 @@ async def test_a_server_that_does_not_start_is_said_in_one_line(tmp_path: Path, 
     """Its last words."""
     pytest.importorskip("mcp")
     monkeypatch.setattr("wedgehog.harness.services.mcp.host.PROGRAM", "wedgehog.no_such_module")
-    with pytest.raises(NoToolHost, match=r"did not start: .*No module named wedgehog\.no_such_module"):
+    with pytest.raises(NoToolHostError, match=r"did not start: .*No module named wedgehog\.no_such_module"):
         async with host("http", tmp_path):
             pass
 
@@ -93,7 +95,7 @@ async def asking(tmp_path: Path, manual_clock: Any) -> Any:
         found = ToolHost({"weather": tool}, "stdio", tmp_path, MARK, tmp_path / "log", manual_clock, 10.0, told, told)
         await stack.enter_async_context(found)
         found.offers.add("wbcdf1x1x1", "weather", {})
-        server = Server(7, "stdio", asyncio.get_running_loop().create_future())
+        server = ToolServer(7, "stdio", asyncio.get_running_loop().create_future())
 
         def ask(do: str, **more: Any) -> Any:
             return asyncio.create_task(found._asked(server, {"do": do, **more}))  # type: ignore[arg-type]
@@ -163,7 +165,7 @@ async def test_a_call_that_the_model_never_made_is_answered_and_harmed_by_nobody
     pytest.importorskip("mcp")
     told: Any = Told(lost=True)
     async with ToolHost(TOOLS, "stdio", tmp_path, MARK, tmp_path / "log", manual_clock, 1.0, told, told) as found:
-        server: Any = Server(7, "stdio", asyncio.get_running_loop().create_future())
+        server: Any = ToolServer(7, "stdio", asyncio.get_running_loop().create_future())
         call = asyncio.create_task(found._asked(server, {"do": "call", **CALL}))  # type: ignore[arg-type]
         await manual_clock.advance(0.1)
         assert (call.result()["text"], call.result()["token"]) == ("21 °C", "")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.services.mcp.response_faults import Counted, Disturbance, Line, Web
+from wedgehog.harness.services.mcp.response_faults import CountedStream, HttpResponses, ResponseFaults, StdioResponses
 
 TOKEN = "wbcdf1x1x1"
 REPLY = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": f"21\n{TOKEN}"}]}})
@@ -29,8 +29,8 @@ def harness() -> Agreeing:
     return Agreeing()
 
 
-def disturbed(harness: Agreeing, copies: int = 1, broken: bool = False) -> Disturbance:
-    found = Disturbance(harness)
+def disturbed(harness: Agreeing, copies: int = 1, broken: bool = False) -> ResponseFaults:
+    found = ResponseFaults(harness)
     found.expect(TOKEN, copies, broken)
     return found
 
@@ -38,7 +38,7 @@ def disturbed(harness: Agreeing, copies: int = 1, broken: bool = False) -> Distu
 async def line(harness: Agreeing, copies: int = 1, broken: bool = False) -> list[bytes]:
     """What comes out over stdio."""
     out = io.BytesIO()
-    await Line(disturbed(harness, copies, broken), out).write(REPLY + "\n")
+    await StdioResponses(disturbed(harness, copies, broken), out).write(REPLY + "\n")
     return out.getvalue().splitlines()
 
 
@@ -64,7 +64,7 @@ async def test_a_broken_line_is_a_line_and_no_json(harness: Agreeing):
 async def test_other_messages_pass_unasked(harness: Agreeing):
     """Only results are waited for over stdio."""
     out = io.BytesIO()
-    await Line(disturbed(harness, copies=2), out).write('{"id": 1}\n')
+    await StdioResponses(disturbed(harness, copies=2), out).write('{"id": 1}\n')
     assert (out.getvalue(), harness.heard) == (b'{"id": 1}\n', [])
 
 
@@ -80,7 +80,7 @@ async def web(harness: Agreeing, kind: bytes, body: bytes, **form: Any) -> list[
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    await Web(disturbed(harness, **form)).around(app)({"type": "http", "client": CLIENT}, None, send)
+    await HttpResponses(disturbed(harness, **form)).around(app)({"type": "http", "client": CLIENT}, None, send)
     return sent
 
 
@@ -135,7 +135,7 @@ def test_what_is_written_is_counted():
         def get_extra_info(self, name: str) -> str:
             return name
 
-    counted = Counted(Transport())
+    counted = CountedStream(Transport())
     counted.write(b"abc")
     counted.write(b"de")
     assert (counted.written, counted.said, counted.get_extra_info("peername")) == (5, b"abcde", "peername")
