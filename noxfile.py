@@ -10,6 +10,9 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
+# setuptools would install modules that an earlier build left here and that have moved since.
+shutil.rmtree("build", ignore_errors=True)
+
 LOCK = ("-c", "requirements.lock")
 EARLIER_SDKS = {
     "openai-1": "openai==1.109.1",

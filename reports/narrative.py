@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from wedgehog.harness.invariants.scope import longest_run
 from wedgehog.harness.record.event import HangSeen, RunStarted
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import Call, History, Turn, longest_run
 from wedgehog.harness.record.turn_outcome import plain
 from wedgehog.reports.call_words import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.database import database

@@ -8,68 +8,42 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PACKAGES = ("fake_llm", "harness", "reports", "scenarios")
 
-LEVELS = (
-    ("harness.cli", "harness.cli_agents"),
-    (
-        "harness.agents_check",
-        "harness.timers",
-        "harness.campaign",
-        "harness.cli_words",
-        "harness.selection",
-        "harness.stored",
-        "harness.plugins",
-        "harness.doctor",
-        "harness.serve",
-        "harness.story",
-        "harness.reference",
-        "harness.first_spec",
-        "reports",
-    ),
-    (
-        "harness.runner",
-        "harness.run_tools",
-        "harness.session_files",
-        "harness.world",
-        "harness.recorder",
-        "harness.judge",
-        "harness.control",
-        "harness.play",
-        "harness.turn",
-        "harness.watchdog",
-        "harness.aim",
-        "harness.progress",
-    ),
-    (
-        "harness.nemesis",
-        "harness.store",
-        "harness.invariants",
-        "harness.strategies",
-        "harness.outcome",
-        "harness.fate",
-        "harness.forensics",
-    ),
-    ("harness.network", "harness.agents", "harness.tools", "harness.ledger", "harness.scenario"),
-    ("harness.plan", "harness.spot", "harness.session_record"),
-    ("harness.faults",),
-    ("harness.history", "harness.verdict"),
-    ("harness.event", "harness.clock"),
+ROOMS = (
+    "record",
+    "faults",
+    "scenario",
+    "network",
+    "stdio_proxy",
+    "sandbox",
+    "services",
+    "agents",
+    "inject",
+    "invariants",
+    "run",
+    "testing",
+    "commands",
 )
-"""Each line imports the lines below it, and what stands beside it."""
-LEAVES = ("harness.document", "harness.processes", "harness.ports", "harness.run_words", "harness.shim")
-"""They import nothing of ours, and anybody may import them."""
-VALUES = tuple(
+"""The rooms of `harness/`, in the order in which they build on each other: a room imports only rooms above it."""
+VALUES = {
     f"fake_llm.{name}"
-    for name in ("conversation", "reply", "script", "observer", "position", "roles", "turns", "items", "usage")
-)
-"""The fake provider's plain values; its server is for those who run one."""
-SERVERS = {"harness.runner", "harness.world", "harness.serve", "harness.cli"}
-SCRIPTS = {"harness.story", "harness.reference"}
-"""They know script files: one reads them, one describes them."""
-SESSIONS = {f"fake_llm.{name}" for name in ("admin", "attempt", "balance", "sessions")}
-"""What a fake provider has on its own, outside of a run; for those who serve one."""
+    for name in (
+        "conversation",
+        "reply",
+        "observer",
+        "usage",
+        "script.items",
+        "script.position",
+        "script.protocol",
+        "script.roles",
+        "script.turns",
+    )
+}
+"""Plain values of the fake provider. Every room may import them, except `record`."""
+SERVERS = {"run", "commands"}
+"""Rooms that start the fake provider's server."""
 
 
 def sources() -> list[Path]:
@@ -86,12 +60,6 @@ def name_of(path: Path) -> str:
     """`harness.network.base` of a file."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def unit_of(module: str) -> str:
-    """The unit on which the direction is defined: a module of the harness or a package in it, else the package."""
-    parts = module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "harness" and len(parts) > 1 else parts[0]
 
 
 def imports(path: Path, *, at_once: bool = False) -> Iterator[str]:
@@ -116,48 +84,63 @@ def _deepest(target: str, name: str) -> str:
     return f"{target}.{name}" if place.with_suffix(".py").is_file() or place.is_dir() else target
 
 
-def level_of(unit: str) -> int | None:
-    """Its line, counted from the top."""
-    return next((number for number, line in enumerate(LEVELS) if unit in line), None)
+def room_of(module: str) -> str:
+    """`network` of `harness.network.base`; `fake_llm`, `reports` and `scenarios` are rooms of their own."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "harness" and len(parts) > 1 else parts[0]
 
 
 def allowed(importer: str, imported: str) -> bool:
-    """Whether one unit may import a module."""
-    unit = unit_of(imported)
-    if unit == importer or unit in LEAVES:
+    """Whether a module of ours may import another one."""
+    mine, other = room_of(importer), room_of(imported)
+    if mine == other or other == "scenarios":
         return True
-    if unit in ("fake_llm", "scenarios"):
-        return unit == "scenarios" or _may_see_the_fake(importer, imported)
-    mine, other = level_of(importer), level_of(unit)
-    return mine is not None and other is not None and mine <= other
+    if other == "fake_llm":
+        return _may_import_the_provider(mine, imported)
+    if mine == "reports":
+        return other == "record"
+    if other == "reports":
+        return mine == "commands"
+    return mine in ROOMS and other in ROOMS and ROOMS.index(other) < ROOMS.index(mine)
 
 
-def _may_see_the_fake(importer: str, imported: str) -> bool:
-    if imported == "fake_llm.server":
-        return importer in SERVERS
-    if imported == "fake_llm.when":
-        return importer in SCRIPTS
-    if imported in SESSIONS:
-        return importer in {"harness.serve", "harness.story"}
-    return importer not in LEVELS[-1] and importer not in LEVELS[-2] and imported in VALUES
+def _may_import_the_provider(room: str, imported: str) -> bool:
+    if room in ("record", "reports"):
+        return False
+    return imported in VALUES or (room in SERVERS and imported.startswith("fake_llm."))
 
 
-def test_every_module_has_a_place_in_the_house():
-    """A new one must be put on a line."""
-    units = {unit_of(name_of(path)) for path in sources()} - {"fake_llm", "scenarios", "harness"}
-    assert {unit for unit in units if level_of(unit) is None and unit not in LEAVES} == set()
-    assert {unit for line in LEVELS for unit in line} | set(LEAVES) == units, "a line names a module that is gone"
+def test_the_harness_is_its_rooms():
+    """Only the package's face lies flat in `harness/`, and every folder in it is a room."""
+    assert [path.name for path in (ROOT / "harness").glob("*.py")] == ["__init__.py"]
+    folders = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
+    assert folders == set(ROOMS)
 
 
 @pytest.mark.parametrize("path", sources(), ids=name_of)
-def test_imports_run_downward_only(path: Path):
-    """No module imports one on a higher line."""
-    importer = unit_of(name_of(path))
-    if importer in ("fake_llm", "scenarios", *LEAVES):
-        ours = [name for name in imports(path) if unit_of(name) != importer]
-        assert ours == [], f"{importer} imports nothing of ours"
-    else:
-        assert [name for name in imports(path) if not allowed(importer, name)] == []
+def test_a_room_imports_only_rooms_above_it(path: Path):
+    """`reports` imports only the record; `fake_llm` imports nothing of ours."""
+    assert [name for name in imports(path) if not allowed(name_of(path), name)] == []
+
+
+def defined_names(path: Path) -> Iterator[str]:
+    """Classes and aliases at the top level of a file: names that begin with a capital and are no constants."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = (target.id for target in targets if isinstance(target, ast.Name))
+        yield from (name for name in names if name[0].isupper() and not name.isupper())
+
+
+def test_no_class_or_alias_has_the_name_of_another():
+    """A reader who searches for a name finds one definition."""
+    places: dict[str, list[str]] = {}
+    for path in sources():
+        for name in defined_names(path):
+            places.setdefault(name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_no_module_needs_itself_to_be_imported():
@@ -171,15 +154,16 @@ def test_no_module_needs_itself_to_be_imported():
 
 def test_the_direction_is_really_checked():
     """What must not be is seen."""
-    assert not allowed("harness.event", "harness.history")
-    assert not allowed("harness.network", "harness.nemesis")
-    assert not allowed("harness.runner", "reports")
-    assert not allowed("harness.runner", "harness.campaign")
-    assert not allowed("harness.nemesis", "fake_llm.server")
-    assert not allowed("harness.event", "fake_llm.reply")
-    assert allowed("harness.campaign", "harness.runner") and allowed("harness.nemesis", "fake_llm.observer")
-    found = set(imports(ROOT / "harness" / "world.py"))
-    assert {"fake_llm.server", "harness.network.base", "harness.clock"} <= found
+    assert not allowed("harness.record.event", "harness.faults.base")
+    assert not allowed("harness.network.base", "harness.inject.injector")
+    assert not allowed("harness.run.runner", "reports")
+    assert not allowed("harness.run.runner", "harness.commands.cli")
+    assert not allowed("harness.inject.injector", "fake_llm.server")
+    assert not allowed("harness.record.event", "fake_llm.reply")
+    assert not allowed("reports.rows", "harness.invariants")
+    assert allowed("harness.commands.cli", "harness.run.runner") and allowed("harness.inject.arm", "fake_llm.observer")
+    found = set(imports(ROOT / "harness" / "run" / "world.py"))
+    assert {"fake_llm.server", "harness.network.base", "harness.record.clock"} <= found
 
 
 def test_every_package_is_shipped():

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import calls_of, longest_run, requests, steps_in, stray_calls, together
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.invariants.scope import calls_of, requests, steps_in, stray_calls, together
+from wedgehog.harness.record.history import Call, History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 

@@ -1,6 +1,6 @@
 """What of a history is judged where: what comes after a stop or a deadline is told under other names."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from wedgehog.harness.record.event import Event
@@ -77,17 +77,6 @@ def after_deadline(history: History, event: Event) -> bool:
         turn.deadline is not None and turn.deadline.id < event.id and (turn.end is None or event.id < turn.end.id)
         for turn in history.turns
     )
-
-
-def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:
-    """The longest row of neighbours of which something holds; the first of equals."""
-    best: list[T] = []
-    row: list[T] = []
-    for item in items:
-        row = [*row, item] if holds(item) else []
-        if len(row) > len(best):
-            best = row
-    return tuple(best)
 
 
 def requests(calls: Iterable[Call]) -> tuple[Event, ...]:

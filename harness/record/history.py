@@ -39,6 +39,7 @@ from wedgehog.harness.record.event import (
 )
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 LAG_TOO_LONG_S = 5.0
 """Above this lag of our own, time-based invariants cannot be judged."""
@@ -476,3 +477,14 @@ def read(path: Path) -> History:
                 break
             raise ValueError(f"{path}:{number}: {wrong}") from None
     return History(events=events).seal()
+
+
+def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:
+    """The longest row of neighbours of which something holds; the first of equals."""
+    best: list[T] = []
+    row: list[T] = []
+    for item in items:
+        row = [*row, item] if holds(item) else []
+        if len(row) > len(best):
+            best = row
+    return tuple(best)
