@@ -99,7 +99,7 @@ class CallableSession:
     async def abort(self) -> None:
         """The spec's signal to the process group: SIGINT is a KeyboardInterrupt in the call."""
         if turn := self._running("aborted"):
-            turn.host.owned.tell(signal.Signals[self._spec.abort])
+            turn.host.owned.send_signal(signal.Signals[self._spec.abort])
 
     async def give_up(self) -> None:
         """Whoever waits for a call and stops waiting ends it."""
@@ -127,7 +127,7 @@ class CallableSession:
         if turn is None:
             return
         known = turn.host.owned.below()
-        turn.host.owned.tell(signal.SIGINT)
+        turn.host.owned.send_signal(signal.SIGINT)
         try:
             await asyncio.wait_for(turn.over.wait(), grace_s)
         except TimeoutError:

@@ -62,7 +62,7 @@ class CommandSession:
     async def abort(self) -> None:
         """The spec's signal to the process group, as from a terminal."""
         if turn := self._running("aborted"):
-            turn.owned.tell(signal.Signals[self._spec.abort])
+            turn.owned.send_signal(signal.Signals[self._spec.abort])
 
     async def give_up(self) -> None:
         """Whoever waits for a command and stops waiting ends it."""

@@ -80,7 +80,7 @@ async def test_an_agent_that_was_killed_is_started_again_for_the_next_message(ta
     async with talk() as session:
         first = session.started.pid
         session.struck(DeliveredSignal(signal.SIGKILL, WallClock().now() + 5))
-        session.leader.tell(signal.SIGKILL)
+        session.leader.send_signal(signal.SIGKILL)
         outcome = await asyncio.wait_for(session.say("again", first=False), PATIENCE_S)
         assert outcome.answer == "again" and session.started.pid != first
 
