@@ -1,7 +1,7 @@
-"""Installs one version of a known runtime into a folder of its own in the cache; offline afterwards.
+"""Install one version of a known runtime into its own folder in the cache. The runtime needs no network afterwards.
 
-npm packages go into a prefix of their own, Python packages into a virtual environment of their own. What npm and pip
-print is kept in install.log.
+npm packages go into a prefix of their own, Python packages into a virtual environment of their own. The output of npm
+and pip is kept in install.log.
 """
 
 import json
@@ -16,26 +16,26 @@ from pathlib import Path
 from wedgehog.harness.agents.runtime_install import MARK, Runtime, node_package, place_of
 from wedgehog.harness.agents.spec import AgentSpec
 
-PATIENCE_S = 1200
+INSTALL_TIMEOUT_S = 1200
 MOST_LINES = 5
 REASON = re.compile(r"npm (error|ERR!) [^\s{}]|ERROR: |error: ")
-"""How npm and pip begin a line that says why; npm's traces are indented behind it."""
+"""Beginning of the lines in which npm and pip give the reason; the rest of npm's trace is indented."""
 ADVICE = re.compile(r"A complete log of this run|If you are behind a proxy")
 
 
 class InstallError(Exception):
-    """It could not be installed; one line, and where the rest is."""
+    """The runtime could not be installed; one line, with the path of the log."""
 
 
 def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False) -> Path:
-    """Install `spec`'s runtime at its version; its folder. Nothing is done where it lies there already.
+    """Install `spec`'s runtime at its version and return its folder; does nothing if it is installed and not `again`.
 
     Raises:
-        InstallError: npm or pip failed, or is missing; what they said last.
+        InstallError: npm or pip is missing or failed; the message has its last lines.
     """
     runtime, place = spec.runtime, spec.install
     if runtime is None or place is None:
-        raise InstallError(f"{spec.path}: the spec does not say where {spec.name} comes from (runtime: …)")
+        raise InstallError(f"{spec.path}: the spec does not say how to install {spec.name} (runtime: …)")
     if (place / MARK).is_file() and not again:
         say(f"{spec.name} is installed: {place}")
         return place
@@ -53,7 +53,7 @@ def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False)
 
 
 def remove(name: str, version: str) -> bool:
-    """Delete one installed version; whether there was one."""
+    """Delete one installed version; return whether it existed."""
     place = place_of(name, version)
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
@@ -81,7 +81,7 @@ def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]
 
 
 def _stub(place: Path, name: str, content: dict[str, str]) -> Path:
-    """A package of the same name with nothing behind it, for one that can't be had and is not needed."""
+    """Write an empty package of that name, in place of one that is unavailable and not needed."""
     folder = place / "stubs" / name
     for file, text in {"package.json": json.dumps({"name": name, "version": "99.0.0"}), **content}.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -103,17 +103,22 @@ def _run(argv: Sequence[str], place: Path) -> None:
     with log.open("wb") as output:
         try:
             done = subprocess.run(
-                argv, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False
+                argv,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=INSTALL_TIMEOUT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise InstallError(f"{argv[0]} took more than {PATIENCE_S} s; see {log}") from None
+            raise InstallError(f"{argv[0]} took more than {INSTALL_TIMEOUT_S} s; see {log}") from None
     if done.returncode:
         said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(said))} (all of it: {log})")
+        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(said))} (full output: {log})")
 
 
 def _why(said: Sequence[str]) -> list[str]:
-    """Of what npm or pip printed the lines that say why it failed; where none can be told, the last ones."""
+    """The lines of npm's or pip's output that give the reason; without any, the last lines."""
     told = [line for line in said if not ADVICE.search(line)]
     reasons = [line for line in told if REASON.match(line)][:MOST_LINES]
     if not reasons:

@@ -147,7 +147,7 @@ def soon_gone(pid: int) -> bool:
 
 def test_a_watchdog_without_a_mark_is_refused():
     """Every mark is below the empty mark."""
-    with pytest.raises(ValueError, match="without a mark"):
+    with pytest.raises(ValueError, match="needs a mark"):
         WatchdogProcess("")
 
 

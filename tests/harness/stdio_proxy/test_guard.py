@@ -30,7 +30,7 @@ tool = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=-3, std
 guard.protect(tool.pid)
 if sys.argv[1] == "unheard":  # an unread reply must not hide the end
     os.kill(guard.pid, signal.SIGUSR1)
-    guard._tell(bytes([signal.SIGUSR1]))
+    guard._send(bytes([signal.SIGUSR1]))
 print(tool.pid, guard.pid, flush=True)
 if sys.argv[1] == "dismissed":
     guard.dismiss()

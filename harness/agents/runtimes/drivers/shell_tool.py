@@ -1,4 +1,4 @@
-"""The one tool of the drivers: a shell command, its output, and its exit code where that is not 0."""
+"""The drivers' only tool: a shell command, its output, and its exit code if that is not 0."""
 
 import subprocess
 
