@@ -28,19 +28,15 @@ class Enclosure(Protocol):
     @property
     def env(self) -> Mapping[str, str]:
         """The environment that the agent needs there."""
-        ...
 
     async def open(self, mark: str, enter: Enter) -> None:
         """Create it, inside of what `enter` enters. Errors: NoNetworkError."""
-        ...
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
         """The command line that runs `command` in it."""
-        ...
 
     async def close(self) -> None:
         """Remove it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,36 +129,28 @@ class Session(Protocol):
     @property
     def started(self) -> Started:
         """What really runs; for a command, the latest process."""
-        ...
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
         """Send a stimulus and return when the agent has finished. If cancelled, it ends the processes it started."""
-        ...
 
     async def abort(self) -> None:
         """Stop the turn as the agent's user would."""
-        ...
 
     async def give_up(self) -> None:
         """Stop waiting: for a service, close the connection and let the service run; for a process, stop it."""
-        ...
 
     async def end_turn(self, grace_s: float = 5.0) -> None:
         """At the deadline: SIGINT, after `grace_s` SIGKILL to the tree; for a service, close the connection."""
-        ...
 
     @property
     def leader(self) -> Owned | None:
         """The agent's own running process; None between two messages of a command, or if we did not start it."""
-        ...
 
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
-        ...
 
     def signalled(self, delivered: DeliveredSignal) -> None:
         """A signal to end that process was delivered: if the process ends by it, the turn counts as killed."""
-        ...
 
 
 class OpenableSession(Session, Protocol):
@@ -170,11 +158,9 @@ class OpenableSession(Session, Protocol):
 
     async def open(self) -> None:
         """Prepare for the first message."""
-        ...
 
     async def close(self) -> None:
         """Release everything that is not a process."""
-        ...
 
 
 @asynccontextmanager

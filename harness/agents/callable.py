@@ -150,8 +150,7 @@ class CallableSession:
             self._drop()
         if self._host is None:
             self._host = await self._start()
-        self._host.owned.stdout.forget()
-        self._host.owned.stderr.forget()
+        self._host.owned.forget_output()
         return self._host
 
     async def _start(self) -> _Host:
@@ -171,9 +170,7 @@ class CallableSession:
 
     def _outcome(self, turn: _CallableTurn, reply: dict[str, str], code: int | None) -> Outcome:
         owned = turn.host.owned
-        owned.stdout.read_now()
-        owned.stderr.read_now()
-        out, err = owned.stdout.text(), owned.stderr.text()
+        out, err = owned.output()
         raised = reply.get("raised") if reply else f"the process ended with exit code {code}"
         error = raised or ""
         if "error" in self._spec.model_fields_set and not raised:

@@ -83,8 +83,8 @@ class HttpSession:
             if self._service and self._service.exit_code is not None:
                 raise AgentError(f"{self._spec.path}: {await self._last_words()}")
             if self._place.clock.now() > until_s:
-                said = f"; it printed:\n{self._log_lines()}" if self._service else ""
-                raise AgentError(f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{said}")
+                log = f"; it printed:\n{self._log_lines()}" if self._service else ""
+                raise AgentError(f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{log}")
             await self._place.clock.sleep(POLL_S)
 
     async def close(self) -> None:
@@ -186,16 +186,16 @@ class HttpSession:
         """Send the abort request. A refusal counts only if the turn goes on; the turn may end before the reply."""
         try:
             reply = await self._ask(abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
-            said, refused = f"HTTP {reply.status}", reply.status >= 400
+            reason, refused = f"HTTP {reply.status}", reply.status >= 400
         except (aiohttp.ClientError, OSError, TimeoutError) as bad:
-            said, refused = _described(bad), isinstance(bad, aiohttp.ClientConnectorError)
-        self._note(f"abort: {said}")
+            reason, refused = _described(bad), isinstance(bad, aiohttp.ClientConnectorError)
+        self._note(f"abort: {reason}")
         if not refused or turn.signalled.is_set():
             return
         await asyncio.wait({turn.asking}, timeout=TOO_LATE_S)
         if not turn.asking.done():
             asked = f"{self._spec.path}: http.abort: {abort.method} {self._url(abort.url)}"
-            turn.refused.set_result(f"{asked} failed ({said}), and the turn goes on")
+            turn.refused.set_result(f"{asked} failed ({reason}), and the turn goes on")
 
     async def give_up(self) -> None:
         """Close the turn's connection; the service runs on."""
@@ -304,16 +304,11 @@ class HttpSession:
         return "\n".join(lines[-LAST_LINES:]) or "nothing"
 
     def _output(self) -> tuple[str, str]:
-        if self._service is None:
-            return "", ""
-        self._service.stdout.read_now()
-        self._service.stderr.read_now()
-        return self._service.stdout.text(), self._service.stderr.text()
+        return self._service.output() if self._service is not None else ("", "")
 
     def _forget_output(self) -> None:
         if self._alone and self._service is not None and self._service.exit_code is None:
-            self._service.stdout.forget()
-            self._service.stderr.forget()
+            self._service.forget_output()
 
     def _note(self, words: str) -> None:
         with self._place.log.open("a", encoding="utf-8") as log:

@@ -27,7 +27,7 @@ class InstallError(Exception):
     """The runtime could not be installed; one line, with the path of the log."""
 
 
-def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False) -> Path:
+def install(spec: AgentSpec, report: Callable[[str], None], *, again: bool = False) -> Path:
     """Install `spec`'s runtime at its version and return its folder; does nothing if it is installed and not `again`.
 
     Raises:
@@ -37,18 +37,18 @@ def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False)
     if runtime is None or place is None:
         raise InstallError(f"{spec.path}: the spec does not say how to install {spec.name} (runtime: …)")
     if (place / MARK).is_file() and not again:
-        say(f"{spec.name} is installed: {place}")
+        report(f"{spec.name} is installed: {place}")
         return place
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     try:
-        _npm(runtime, spec.version, place, say) if runtime.npm else _pip(runtime, spec.version, place, say)
+        _npm(runtime, spec.version, place, report) if runtime.npm else _pip(runtime, spec.version, place, report)
     except BaseException:
         (place / MARK).unlink(missing_ok=True)
         raise
     facts = {"name": spec.installed_as, "version": spec.version, "packages": _packages(runtime, spec.version)}
     (place / MARK).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    say(f"installed {spec.name}: {place}")
+    report(f"installed {spec.name}: {place}")
     return place
 
 
@@ -64,7 +64,7 @@ def _packages(runtime: Runtime, version: str) -> list[str]:
     return [package.replace("{version}", version) for package in (*runtime.npm, *runtime.pip)]
 
 
-def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+def _npm(runtime: Runtime, version: str, place: Path, report: Callable[[str], None]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise InstallError("npm is not on PATH: install Node.js first")
@@ -74,7 +74,7 @@ def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]
     overrides = {name: f"file:{_stub(place, name, content)}" for name, content in runtime.stubs.items()}
     manifest = {"name": "wedgehog-agent", "private": True, "overrides": overrides}
     (place / "package.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    say(f"npm install {' '.join(packages)}")
+    report(f"npm install {' '.join(packages)}")
     quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
     scripts = [] if runtime.npm_scripts else ["--ignore-scripts"]
     _run([npm, "install", "--prefix", str(place), *quiet, *scripts, *packages], place)
@@ -89,10 +89,10 @@ def _stub(place: Path, name: str, content: dict[str, str]) -> Path:
     return folder
 
 
-def _pip(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+def _pip(runtime: Runtime, version: str, place: Path, report: Callable[[str], None]) -> None:
     venv.create(place / "venv", with_pip=True, symlinks=sys.platform != "win32")
     packages = _packages(runtime, version)
-    say(f"pip install {' '.join(packages)}")
+    report(f"pip install {' '.join(packages)}")
     python = place / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     _run([str(python), "-m", "pip", "install", *quiet, *packages], place)
@@ -100,11 +100,11 @@ def _pip(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]
 
 def _run(argv: Sequence[str], place: Path) -> None:
     log = place / "install.log"
-    with log.open("wb") as output:
+    with log.open("wb") as log_file:
         try:
             done = subprocess.run(
                 argv,
-                stdout=output,
+                stdout=log_file,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 timeout=INSTALL_TIMEOUT_S,
@@ -113,16 +113,16 @@ def _run(argv: Sequence[str], place: Path) -> None:
         except subprocess.TimeoutExpired:
             raise InstallError(f"{argv[0]} took more than {INSTALL_TIMEOUT_S} s; see {log}") from None
     if done.returncode:
-        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(said))} (full output: {log})")
+        output = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(output))} (full output: {log})")
 
 
-def _why(said: Sequence[str]) -> list[str]:
+def _why(output: Sequence[str]) -> list[str]:
     """The lines of npm's or pip's output that give the reason; without any, the last lines."""
-    told = [line for line in said if not ADVICE.search(line)]
-    reasons = [line for line in told if REASON.match(line)][:MOST_LINES]
+    lines = [line for line in output if not ADVICE.search(line)]
+    reasons = [line for line in lines if REASON.match(line)][:MOST_LINES]
     if not reasons:
-        return list(said[-MOST_LINES:])
-    lost = [line for line in told if line.startswith("WARNING: Retrying")][-1:]
-    last = [line for line in told[-1:] if not line.startswith("npm ")]
+        return list(output[-MOST_LINES:])
+    lost = [line for line in lines if line.startswith("WARNING: Retrying")][-1:]
+    last = [line for line in lines[-1:] if not line.startswith("npm ")]
     return [re.sub(r"^npm (error|ERR!) ", "", line) for line in dict.fromkeys([*lost, *reasons, *last])]

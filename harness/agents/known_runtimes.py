@@ -14,15 +14,11 @@ class UnknownRuntimeError(ValueError):
     """The runtime is unknown or not installed; one line."""
 
 
-def folder() -> Path:
-    """The specs that ship with Wedgehog."""
-    return Path(str(files("wedgehog.harness.agents"))) / "runtimes"
-
-
 @cache
 def known() -> dict[str, AgentSpec]:
     """Every known runtime at its default version, by name."""
-    return {path.stem: load_spec(path) for path in sorted(folder().glob("*.yaml"))}
+    folder = Path(str(files("wedgehog.harness.agents"))) / "runtimes"
+    return {path.stem: load_spec(path) for path in sorted(folder.glob("*.yaml"))}
 
 
 def named(name: str) -> AgentSpec:

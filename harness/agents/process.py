@@ -115,7 +115,7 @@ class CommandSession:
         return what_runs(argv, self._place.cwd, self._around.env.get("PATH"), pid)
 
     def _outcome(self, turn: _CommandTurn, code: int) -> Outcome:
-        out, err = turn.owned.stdout.text(), turn.owned.stderr.text()
+        out, err = turn.owned.output()
         return Outcome(
             answer=self._read(self._spec.answer, turn, out, err),
             error=self._read(self._spec.error, turn, out, err),

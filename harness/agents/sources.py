@@ -49,7 +49,7 @@ class OutputSource:
                 return _said(_at(_json(text), steps(self.where)))
             case "jsonl":
                 found = (_said(_at(line, steps(self.where))) for line in _json_lines(text))
-                return next((said for said in reversed(list(found)) if said), "")
+                return next((text for text in reversed(list(found)) if text), "")
             case _:
                 return text
 

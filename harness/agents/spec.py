@@ -42,6 +42,12 @@ def _source(text: str) -> str:
     return text
 
 
+def _function(text: str) -> str:
+    if not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", text):
+        raise BadValueError(f"expected 'package.module:function' or '{{here}}/file.py:function', found {text!r}")
+    return text
+
+
 class _Part(BaseModel):
     """A part of a spec; immutable, and unknown keys are errors."""
 
@@ -125,7 +131,7 @@ class AgentSpec(_Part):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
     wire: Wire
     command: Argv | None = None
-    callable: str | None = None
+    callable: Annotated[str, AfterValidator(_function)] | None = None
     http: Http | None = None
     chat: Chat | None = None
     resume: Argv | None = None
@@ -208,8 +214,8 @@ class AgentSpec(_Part):
     @property
     def error_at_path(self) -> bool:
         """Whether any text at the place that `error` names counts as an error."""
-        said = (self.http.error or "text") if self.http else self.error
-        return OutputSource.parse(said).kind in ("json", "jsonl")
+        place = (self.http.error or "text") if self.http else self.error
+        return OutputSource.parse(place).kind in ("json", "jsonl")
 
     @property
     def wakes_up(self) -> bool:
@@ -219,18 +225,21 @@ class AgentSpec(_Part):
     @property
     def uses_store(self) -> bool:
         """Whether it uses `{store_url}`."""
-        return any(name == "store_url" for _, name in _templates(self))
+        return "store_url" in self._template_names
 
     @property
     def settable(self) -> frozenset[str]:
         """The timers that the spec sets by a template, `{NAME_s}` or `{NAME_ms}`."""
-        used = {name for _, name in _templates(self)}
-        return frozenset(timer.name for timer in self.timeouts if used & timer.templates.keys())
+        return frozenset(timer.name for timer in self.timeouts if self._template_names & timer.templates.keys())
 
     @property
     def scales_time(self) -> bool:
         """Whether it uses `{time_scale}`; its timers are then expected to fire that much earlier."""
-        return any(name == "time_scale" for _, name in _templates(self))
+        return "time_scale" in self._template_names
+
+    @property
+    def _template_names(self) -> set[str]:
+        return {name for _, name in _templates(self)}
 
 
 def load_spec(path: Path) -> AgentSpec:
@@ -257,9 +266,9 @@ def at_version(spec: AgentSpec, version: str) -> AgentSpec:
     """A known runtime at `version` (`codex@0.169.0`); unchanged if that is empty. Errors: BadValueError."""
     if not version:
         return spec
-    meant = _variant(spec, f"{spec.family}@{as_version(version)}", ())
-    meant._version = version
-    return meant
+    chosen = _variant(spec, f"{spec.family}@{as_version(version)}", ())
+    chosen._version = version
+    return chosen
 
 
 def renamed(spec: AgentSpec, name: str) -> AgentSpec:
@@ -288,7 +297,6 @@ def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
         found = " and ".join(ways) or "none"
         yield tuple(ways[1:2]), f"expected exactly one of command, callable, http and chat, found {found}"
     yield from _misplaced(spec)
-    yield from _callables(spec)
     yield from _timeouts(spec)
     yield from _fixes(spec)
     yield from _tool_host(spec)
@@ -313,14 +321,6 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
             yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
 
 
-def _callables(spec: AgentSpec) -> Iterator[_Problem]:
-    if spec.callable is not None and not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", spec.callable):
-        yield (
-            ("callable",),
-            f"expected 'package.module:function' or '{{here}}/file.py:function', found {spec.callable!r}",
-        )
-
-
 def _timeouts(spec: AgentSpec) -> Iterator[_Problem]:
     names = {timeout.name for timeout in spec.timeouts}
     for index, timeout in enumerate(spec.timeouts):
@@ -337,7 +337,7 @@ def _fixes(spec: AgentSpec) -> Iterator[_Problem]:
     for fix in spec.fixes:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", fix):
             yield ("fixes", fix), f"a fix is one word, found {fix!r}"
-    if spec.fixes and not any(name == "fixes" for _, name in _templates(spec)):
+    if spec.fixes and "fixes" not in spec._template_names:
         yield ("fixes",), "no key contains {fixes}, so the switches have no effect"
 
 
@@ -364,7 +364,7 @@ def _hosts(spec: AgentSpec) -> Iterator[_Problem]:
             yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
     if spec.http:
         yield ("hosts",), "an agent with `hosts` runs in a private network, where its `http` port cannot be reached"
-    if spec.tools == "stdio" or any(name == "pipe" for _, name in _templates(spec)):
+    if spec.tools == "stdio" or "pipe" in spec._template_names:
         key = "tools" if spec.tools == "stdio" else "hosts"
         yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
 

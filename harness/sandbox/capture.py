@@ -43,8 +43,8 @@ class Capture:
 
     def text(self) -> str:
         """The last megabyte as text."""
-        said = self._kept.decode("utf-8", "replace")
-        return f"[… the beginning is in the log]\n{said}" if self._lost else said
+        text = self._kept.decode("utf-8", "replace")
+        return f"[… the beginning is in the log]\n{text}" if self._lost else text
 
     def forget(self) -> None:
         """Drop the text of the previous turn."""

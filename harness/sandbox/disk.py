@@ -125,5 +125,5 @@ def disk_unavailable_reason() -> str | None:
             return f"user namespaces: {wrong}"
     if tried.stdout.split() == [READY, DONE]:
         return None
-    said = tried.stderr.strip().splitlines()
-    return f"user namespaces do not work here: {said[-1] if said else f'exit code {tried.returncode}'}"
+    errors = tried.stderr.strip().splitlines()
+    return f"user namespaces do not work here: {errors[-1] if errors else f'exit code {tried.returncode}'}"

@@ -51,7 +51,7 @@ def alone(more: int = 0) -> None:
     mount("none", "/", "none", PRIVATE)
 
 
-def lay(disk: str, folders: list[str]) -> None:
+def mount_over(disk: str, folders: list[str]) -> None:
     """Create the disk and mount a part of it over each folder, with a copy of the folder's content."""
     os.mkdir(disk)  # noqa: PTH102
     mount("wedgehog", disk, "tmpfs", 0, f"size={LARGE},mode=700")
@@ -72,35 +72,35 @@ def resize(disk: str, free_bytes: int) -> None:
 def hold(disk: str, *folders: str) -> None:
     """Keep the disk until standard input ends; each input line is the number of bytes to leave free."""
     alone()
-    lay(disk, list(folders))
+    mount_over(disk, list(folders))
     print(READY, flush=True)
     for line in sys.stdin:
-        said = TOO_SMALL
+        reply = TOO_SMALL
         with contextlib.suppress(OSError):
             resize(disk, int(line))
-            said = DONE
-        print(said, flush=True)
+            reply = DONE
+        print(reply, flush=True)
 
 
-def connect(number: str, *laid: str) -> None:
+def connect(number: str, *mounts: str) -> None:
     """Keep a network until the socket `number` ends; create a socket for each request on it.
 
-    A request is `stream HOST PORT` or `datagram HOST PORT`; the reply is the socket, or an error text. Each of `laid`
+    A request is `stream HOST PORT` or `datagram HOST PORT`; the reply is the socket, or an error text. Each of `mounts`
     is `SOURCE=TARGET`: a file or folder that is mounted over another one.
     """
     harness = socket.socket(fileno=int(number))
     alone(NETWORK["net"])
-    for pair in laid:
+    for pair in mounts:
         source, _, target = pair.partition("=")
         mount(source, target, "none", BIND)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh", b"lo", UP))
     harness.send(READY.encode())
     while asked := harness.recv(PAGE):
-        hand_out(harness, *asked.decode().split())
+        send_socket(harness, *asked.decode().split())
 
 
-def hand_out(harness: socket.socket, kind: str, host: str, port: str) -> None:
+def send_socket(harness: socket.socket, kind: str, host: str, port: str) -> None:
     """Send a bound (and listening) socket to the harness."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "stream" else socket.SOCK_DGRAM) as made:
         try:

@@ -32,9 +32,9 @@ class NoNetworkError(Exception):
 class PrivateNetwork:
     """A user, mount and network namespace, and the process that keeps it and creates sockets in it."""
 
-    def __init__(self, laid: Mapping[Path, Path]) -> None:
-        """`laid`: which of our files or folders is mounted over which of the system's, inside the network."""
-        self._laid = [f"{source.absolute()}={target}" for source, target in laid.items()]
+    def __init__(self, mounts: Mapping[Path, Path]) -> None:
+        """`mounts`: which of our files or folders is mounted over which of the system's, inside the network."""
+        self._mounts = [f"{source.absolute()}={target}" for source, target in mounts.items()]
         self._process: asyncio.subprocess.Process | None = None
         self._ours: socket.socket | None = None
         self._asking = asyncio.Lock()
@@ -45,7 +45,7 @@ class PrivateNetwork:
         self._ours.settimeout(WITHIN_S)
         with its:
             self._process = await asyncio.create_subprocess_exec(
-                *enter([*PROGRAM, "connect", str(its.fileno()), *self._laid], Path("/")),
+                *enter([*PROGRAM, "connect", str(its.fileno()), *self._mounts], Path("/")),
                 env={RUN_VARIABLE: mark},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -53,9 +53,9 @@ class PrivateNetwork:
                 pass_fds=[its.fileno()],
                 start_new_session=True,
             )
-        said, made = await self._received()
+        reply, made = await self._received()
         _close_all(made)
-        if said != READY:
+        if reply != READY:
             reason = network_unavailable_reason() or "no reason given"
             raise NoNetworkError(f"cannot create a private network: {reason}")
 
@@ -64,9 +64,9 @@ class PrivateNetwork:
         assert self._ours is not None  # noqa: S101  it is open
         async with self._asking:
             self._ours.send(f"{kind} {address[0]} {address[1]}".encode())
-            said, made = await self._received()
-        if said != DONE or len(made) != 1:
-            raise NoNetworkError(said or "the process that keeps the agent's network has ended")
+            reply, made = await self._received()
+        if reply != DONE or len(made) != 1:
+            raise NoNetworkError(reply or "the process that keeps the agent's network has ended")
         return socket.socket(fileno=made[0])
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
@@ -86,8 +86,8 @@ class PrivateNetwork:
     async def _received(self) -> tuple[str, list[int]]:
         assert self._ours is not None  # noqa: S101  it is open
         with suppress(OSError):
-            said, made, _, _ = await asyncio.to_thread(socket.recv_fds, self._ours, PAGE, 1)
-            return said.decode(), list(made)
+            reply, made, _, _ = await asyncio.to_thread(socket.recv_fds, self._ours, PAGE, 1)
+            return reply.decode(), list(made)
         return "", []
 
 
@@ -108,11 +108,11 @@ def network_unavailable_reason() -> str | None:
         with its:
             tried = subprocess.Popen(words, pass_fds=[its.fileno()], stderr=subprocess.PIPE, text=True)
         try:
-            heard = ours.recv(PAGE).decode()
+            reply = ours.recv(PAGE).decode()
         except OSError as wrong:
-            heard = str(wrong)
+            reply = str(wrong)
         ours.close()
-        _, said = tried.communicate()
-    if heard == READY:
+        _, errors = tried.communicate()
+    if reply == READY:
         return None
-    return f"user namespaces do not work here: {(said.strip().splitlines() or [heard])[-1]}"
+    return f"user namespaces do not work here: {(errors.strip().splitlines() or [reply])[-1]}"

@@ -86,6 +86,17 @@ class Owned:
                 process.kill()
         self.send_signal(signal.SIGKILL)
 
+    def output(self) -> tuple[str, str]:
+        """Its stdout and stderr until now, as text."""
+        self.stdout.read_now()
+        self.stderr.read_now()
+        return self.stdout.text(), self.stderr.text()
+
+    def forget_output(self) -> None:
+        """Drop its output until now."""
+        self.stdout.forget()
+        self.stderr.forget()
+
     def close(self) -> None:
         """Close both captures."""
         self.stdout.close()

@@ -53,8 +53,8 @@ class WatchdogProcess:
             start_new_session=True,
         )
         assert self._process.stdout is not None  # noqa: S101  it is a pipe
-        with self._process.stdout as said:
-            if said.read(len(READY)) != READY:
+        with self._process.stdout as output:
+            if output.read(len(READY)) != READY:
                 self.stop()
                 raise RuntimeError("the watchdog process did not start: processes could outlive this one")
 

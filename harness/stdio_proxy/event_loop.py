@@ -151,7 +151,7 @@ class ProxyLoop:
             self.control.say("abandoned")
         for stream in (self.outward, self.inward):
             if stream.stopped and stream.asked:
-                self.control.say("stands", stream.name, stream.sent, stream.asked)
+                self.control.say("stopped", stream.name, stream.sent, stream.asked)
                 stream.asked = ""
             if stream.ended and stream.name not in self._reported:
                 self._reported.add(stream.name)

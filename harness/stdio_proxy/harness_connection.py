@@ -4,7 +4,7 @@
 |---|---|
 | `open SECRET NAME PID OUT_PORT IN_PORT`: ports at which it awaits the links' upstream ends | `links ADDRESS ADDRESS` |
 | `child PID OUT_PORT IN_PORT`: COMMAND's pid, and the source ports of the upstream ends | `until WAY BYTE NUMBER` |
-| `stands WAY BYTE NUMBER`: it has stopped sending at this byte | `until WAY now NUMBER`, `until WAY none NUMBER` |
+| `stopped WAY BYTE NUMBER`: it has stopped sending at this byte | `until WAY now NUMBER`, `until WAY none NUMBER` |
 | `ended WAY fin BYTES`: the link ended before COMMAND did | |
 | `abandoned`: the reader of COMMAND's stdout has closed it | |
 | `trouble WORDS` | |
@@ -62,7 +62,7 @@ class HarnessConnection:
         """Connect. Errors: OSError."""
         self.socket = socket.create_connection((host, port), TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._come = b""
+        self._buffer = b""
 
     def say(self, *words: object) -> None:
         """Send one line. Errors are ignored here: the next read reports a closed connection."""
@@ -71,9 +71,9 @@ class HarnessConnection:
 
     def ask(self, expected: str) -> list[str]:
         """Wait for a line that begins with `expected`; return its other words. Errors: HarnessGoneError."""
-        while b"\n" not in self._come:
+        while b"\n" not in self._buffer:
             self._read()
-        line, _, self._come = self._come.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         words = line.decode().split()
         if words[:1] != [expected]:
             raise HarnessGoneError(f"expected {expected!r}, received {line.decode()!r}")
@@ -86,7 +86,7 @@ class HarnessConnection:
 
     def buffered(self) -> list[list[str]]:
         """Complete lines that were received but not yet handled."""
-        *lines, self._come = self._come.split(b"\n")
+        *lines, self._buffer = self._buffer.split(b"\n")
         return [line.decode().split() for line in lines]
 
     def _read(self) -> None:
@@ -96,4 +96,4 @@ class HarnessConnection:
             raise HarnessGoneError(str(wrong)) from wrong
         if not data:
             raise HarnessGoneError("it closed the connection")
-        self._come += data
+        self._buffer += data

@@ -93,7 +93,7 @@ class Direction:
         until = "none" if not bytes_ else "now" if None in bytes_ else min(byte for byte in bytes_ if byte is not None)
         self.say("until", self.way, until, self._asked)
 
-    def stands(self, byte: int, asked: int) -> None:
+    def stopped(self, byte: int, asked: int) -> None:
         """Handle the report that it has stopped at `byte`, in reply to the stop number `asked`."""
         for stop in self._stops if asked == self._asked else ():
             if not stop.reached.done() and (stop.byte is None or stop.byte <= byte):
@@ -252,8 +252,8 @@ class _ProxyConnection:
     async def _listen(self, pipe: StdioSession) -> None:
         while True:
             match await self._line():
-                case ["stands", ("out" | "in") as way, byte, asked]:
-                    pipe.ways[way].stands(int(byte), int(asked))
+                case ["stopped", ("out" | "in") as way, byte, asked]:
+                    pipe.ways[way].stopped(int(byte), int(asked))
                 case ["ended", ("out" | "in") as way, how, byte]:
                     if not pipe.ways[way].ended.done():
                         pipe.ways[way].ended.set_result(StreamEnd(how, int(byte)))

@@ -1,7 +1,7 @@
 """One direction of the pipe, from the source's descriptor to the sink's.
 
 ```
-source ──▶ [held] ──▶ near ═══ the harness's link ═══▶ far ──▶ [come] ──▶ sink
+source ──▶ [held] ──▶ near ═══ the harness's link ═══▶ far ──▶ [arrived] ▶ sink
                  sent │                                     │ received
 ```
 
@@ -48,7 +48,7 @@ class ProxyStream:
         self.asked = ""
         """The number of the harness's last `until`, as long as the stop has not been reported."""
         self._held = b""
-        self._come = b""
+        self._arrived = b""
         self._source_ended = False
         self._near_gone = False
 
@@ -71,7 +71,7 @@ class ProxyStream:
     @property
     def wants_far(self) -> bool:
         """Whether to read from the link: the sink has taken all that came before."""
-        return not self.ended and not self._come and not self.finished
+        return not self.ended and not self._arrived and not self.finished
 
     @property
     def room(self) -> int:
@@ -96,7 +96,7 @@ class ProxyStream:
     @property
     def reset(self) -> bool:
         """Whether the link was reset and all that came before has been delivered."""
-        return self.ended == "rst" and not self._come
+        return self.ended == "rst" and not self._arrived
 
     @property
     def _lost(self) -> bool:
@@ -112,7 +112,7 @@ class ProxyStream:
         if self.wants_far:
             yield self.far.fileno(), select.POLLIN, self.read_far
         if self.sink is not None:  # with mask 0, poll still reports that the reader has closed it
-            yield self.sink.descriptor, select.POLLOUT if self._come else 0, self.write_sink
+            yield self.sink.descriptor, select.POLLOUT if self._arrived else 0, self.write_sink
 
     # ---- callbacks
 
@@ -157,21 +157,21 @@ class ProxyStream:
             self._pass_end()
             return
         self.received += len(data)
-        self._come = data
+        self._arrived = data
         self.write_sink()
 
     def write_sink(self, happened: int = 0) -> None:
         """Deliver what has arrived."""
-        if self.sink is not None and happened & GONE and not self._come:
+        if self.sink is not None and happened & GONE and not self._arrived:
             self.abandon()
-        if self.sink is None or not self._come:
+        if self.sink is None or not self._arrived:
             return
-        written = self.sink.write(self._come)
+        written = self.sink.write(self._arrived)
         if written is None:
             self.abandon()
             return
         self.delivered += written
-        self._come = self._come[written:]
+        self._arrived = self._arrived[written:]
         self._pass_end()
 
     def abandon(self) -> None:
@@ -189,7 +189,7 @@ class ProxyStream:
 
     def _pass_end(self) -> None:
         """Pass on the end, of the source or of a cut link, after the last byte."""
-        if self._come or self.sink is None:
+        if self._arrived or self.sink is None:
             return
         if self.ended:
             self._close_sink()
@@ -202,7 +202,7 @@ class ProxyStream:
         if self.sink is not None:
             self.sink.close()
             self.sink = None
-        self._come = self._held = b""
+        self._arrived = self._held = b""
 
     def _close_source(self) -> None:
         if self.source is not None:

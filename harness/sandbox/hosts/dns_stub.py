@@ -16,7 +16,7 @@ NO_ERROR, NO_SUCH_NAME = 0, 3
 RESPONSE, WANTS_RECURSION, CAN_RECURSE = 0x8000, 0x0100, 0x0080
 
 
-def asked(query: bytes) -> tuple[str, int, bytes]:
+def parsed_question(query: bytes) -> tuple[str, int, bytes]:
     """The name, the record type and the question's own bytes. Errors: ValueError."""
     labels, at = [], 12
     try:
@@ -33,7 +33,7 @@ def asked(query: bytes) -> tuple[str, int, bytes]:
 
 def answer(query: bytes, hosts: Mapping[str, str], unknown: Callable[[str], None]) -> bytes:
     """The response to one query; calls `unknown` with a name that is not in `hosts`. Errors: ValueError."""
-    name, kind, question = asked(query)
+    name, kind, question = parsed_question(query)
     number, flags = struct.unpack_from("!HH", query)
     known = name in hosts
     if not known:
@@ -61,8 +61,8 @@ class NameServer(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Answer one query; ignore what is not a query."""
         try:
-            said = answer(data, self._hosts, self._unknown)
+            response = answer(data, self._hosts, self._unknown)
         except ValueError:
             return
         if self._transport is not None:
-            self._transport.sendto(said, addr)
+            self._transport.sendto(response, addr)

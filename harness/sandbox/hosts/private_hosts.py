@@ -25,7 +25,7 @@ RefusedListener = Callable[[str, str], None]
 LOOKUPS = "hosts: files dns\n"
 RESOLV = "nameserver 127.0.0.1\nsearch .\noptions timeout:2 attempts:2\n"
 OWN = ("localhost", "localhost.localdomain")
-LAID = {
+MOUNTS = {
     "hosts": "/etc/hosts",
     "resolv.conf": "/etc/resolv.conf",
     "nsswitch.conf": "/etc/nsswitch.conf",
@@ -50,7 +50,7 @@ class PrivateHosts:
         self._seen: set[str] = set()
         self._authority = CertificateAuthority(self._folder)
         self._network = PrivateNetwork(
-            {self._folder / name: Path(target) for name, target in LAID.items() if Path(target).exists()}
+            {self._folder / name: Path(target) for name, target in MOUNTS.items() if Path(target).exists()}
         )
         self._stack = contextlib.AsyncExitStack()
 
@@ -109,10 +109,10 @@ class PrivateHosts:
 
     async def _serve_names(self) -> None:
         loop = asyncio.get_running_loop()
-        asked = await self._network.socket("datagram", ("127.0.0.1", PORT))
-        asked.setblocking(False)
+        udp = await self._network.socket("datagram", ("127.0.0.1", PORT))
+        udp.setblocking(False)
         known = {**self.addresses, **dict.fromkeys((*OWN, socket.gethostname().lower()), "127.0.0.1")}
-        transport, _ = await loop.create_datagram_endpoint(lambda: NameServer(known, self._tell), sock=asked)
+        transport, _ = await loop.create_datagram_endpoint(lambda: NameServer(known, self._tell), sock=udp)
         self._stack.callback(transport.close)
 
     def _tell(self, name: str, why: str = UNDECLARED) -> None:

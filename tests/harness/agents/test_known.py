@@ -11,7 +11,7 @@ from wedgehog.harness.agents import install as installing
 from wedgehog.harness.agents import runtime_install as places
 from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, folder, known, named, programs, ready
+from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, known, named, programs, ready
 from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
@@ -59,7 +59,7 @@ def test_every_file_is_a_runtime_with_a_licence_and_the_name_of_its_file():
         assert spec.name == name and spec.runtime is not None and spec.runtime.licence
         assert spec.runtime.version not in spec.runtime.tried
         drivers = [part for part in spec.command or () if "{here}" in part]
-        assert all((folder() / part.replace("{here}/", "")).is_file() for part in drivers)
+        assert all((spec.here / part.replace("{here}/", "")).is_file() for part in drivers)
 
 
 def test_a_version_is_part_of_the_name(cache: Path):

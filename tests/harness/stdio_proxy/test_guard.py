@@ -38,7 +38,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="pending signals are told by Linux only")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows pending signals")
 def test_a_group_signal_counts_once_and_the_next_one_is_new():
     """A pending signal is cleared before the proxy continues."""
     done = subprocess.run([sys.executable, "-c", FORGETS], capture_output=True, text=True, check=False, timeout=60)

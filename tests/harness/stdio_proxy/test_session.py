@@ -13,16 +13,16 @@ class Recorder:
     """Records the pipes' events."""
 
     def __init__(self) -> None:
-        self.heard: list[Any] = []
+        self.events: list[Any] = []
 
     async def opened(self, pipe: Any) -> None:
-        self.heard.append(pipe)
+        self.events.append(pipe)
 
     async def closed(self, pipe: Any) -> None:
-        self.heard.append(pipe)
+        self.events.append(pipe)
 
     def trouble(self, what: str) -> None:
-        self.heard.append(what)
+        self.events.append(what)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_a_wrong_secret_gets_no_link(word: str):
         writer.write(f"{word}\n".encode("latin-1"))
         assert await asyncio.wait_for(reader.read(), 5) == b""
         writer.close()
-        assert watcher.heard == [] and network._links == []
+        assert watcher.events == [] and network._links == []
 
 
 async def test_a_connection_that_ends_early_leaves_no_link_open():
@@ -60,7 +60,7 @@ async def test_a_connection_that_ends_early_leaves_no_link_open():
         async with asyncio.timeout(5):
             while network._links[0]._server is not None:
                 await asyncio.sleep(0.005)
-        assert watcher.heard == []
+        assert watcher.events == []
 
 
 async def test_only_the_reply_to_the_last_request_counts(direction: Direction):
@@ -69,9 +69,9 @@ async def test_only_the_reply_to_the_last_request_counts(direction: Direction):
     direction.go(first)
     second = direction.stop()
     assert direction.said == [("until", "out", 10, 1), ("until", "out", "none", 2), ("until", "out", "now", 3)]
-    direction.stands(10, 1)
+    direction.stopped(10, 1)
     assert not second.reached.done()
-    direction.stands(25, 3)
+    direction.stopped(25, 3)
     assert second.reached.result() == 25
 
 
@@ -79,7 +79,7 @@ async def test_the_nearest_of_several_stops_is_sent_and_each_is_reached_at_its_o
     """A request for a later byte goes on waiting."""
     far, near = direction.stop(20), direction.stop(10)
     assert direction.said[-1] == ("until", "out", 10, 2)
-    direction.stands(10, 2)
+    direction.stopped(10, 2)
     assert near.reached.result() == 10 and not far.reached.done()
     direction.go(near)
     assert direction.said[-1] == ("until", "out", 20, 3)
@@ -110,8 +110,8 @@ async def test_a_pipe_that_ends_while_it_is_opened_is_reported_as_opened_and_clo
         await asyncio.wait_for(reader.readline(), 5)
         writer.write(b"child 2 3 4\nexit 0\nclosed 0 0\n")
         async with asyncio.timeout(5):
-            while len(watcher.heard) < 2:
+            while len(watcher.events) < 2:
                 await asyncio.sleep(0.005)
         writer.close()
-    first, second = watcher.heard
+    first, second = watcher.events
     assert first is second and first.status == 0

@@ -82,19 +82,19 @@ async def test_a_pipe_that_ends_while_a_fault_is_armed_is_no_trouble(
     """Every pipe is opened and closed in the history, and the network has not failed."""
     history, draw = History(WallClock()), random.Random(plan)
     faults = FaultPlan((FaultConfig.model_validate(LINE | PLANS[plan]).planned(),))
-    nemesis = Injector(faults, {}, history, WallClock())
-    async with StdioServer(network, nemesis.pipes.resets, nemesis.pipes) as server:
+    injector = Injector(faults, {}, history, WallClock())
+    async with StdioServer(network, injector.pipes.resets, injector.pipes) as server:
         for wave in range(-(-PIPES // AT_ONCE)):
-            await nemesis.before_turn(1)
+            await injector.before_turn(1)
             async with asyncio.TaskGroup() as group:
                 for number in range(AT_ONCE):
                     ends = WAYS[number % len(WAYS)]
                     group.create_task(comes_and_goes(ends, draw, server.address, tmp_path, history))
             if wave % 2:
                 await settled_pipes(history)
-    await nemesis.after_turn(1)
-    await nemesis.close()
-    assert [event.what for event in history.of(Trouble)] == [] and not nemesis.broken.is_set()
+    await injector.after_turn(1)
+    await injector.close()
+    assert [event.what for event in history.of(Trouble)] == [] and not injector.broken.is_set()
     assert len(list(history.of(PipeOpened))) == len(list(history.of(PipeClosed))) >= PIPES // 2
     assert list(history.of(FaultFired)) or plan in MAY_MISS, "no fault ever fired"
 

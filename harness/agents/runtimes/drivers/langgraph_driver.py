@@ -18,11 +18,11 @@ def main(database: str, url: str, key: str, message: str) -> int:
         agent = create_agent(model, tools=[bash], checkpointer=saver)
         thread = {"configurable": {"thread_id": "one"}}
         try:
-            said = agent.invoke({"messages": [{"role": "user", "content": message}]}, thread)
+            result = agent.invoke({"messages": [{"role": "user", "content": message}]}, thread)
         except Exception as wrong:
             print(f"{type(wrong).__name__}: {wrong}", file=sys.stderr)
             return 1
-    print(said["messages"][-1].text)
+    print(result["messages"][-1].text)
     return 0
 
 

@@ -8,5 +8,5 @@ TIMEOUT_S = 60
 def bash(command: str) -> str:
     """Run a shell command and return its output."""
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    said = done.stdout + done.stderr
-    return said if done.returncode == 0 else f"{said}\n(exit code {done.returncode})"
+    output = done.stdout + done.stderr
+    return output if done.returncode == 0 else f"{output}\n(exit code {done.returncode})"
