@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -286,11 +287,9 @@ class HttpSession:
     async def _why(self, broken: BaseException) -> str:
         """Describe a broken connection, with the end of our service if it has ended."""
         if self._service is not None:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._service.ended(), 0.5)
-            except TimeoutError:
-                return _described(broken)
-            return f"{_described(broken)}: {await self._last_words()}"
+                return f"{_described(broken)}: {await self._last_words()}"
         return _described(broken)
 
     async def _last_words(self) -> str:

@@ -50,7 +50,7 @@ class SmallDisk:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
-        if await self._heard() != READY:
+        if await self._reply() != READY:
             raise NoDiskError(f"cannot create a small disk: {disk_unavailable_reason() or 'no reason given'}")
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
@@ -64,14 +64,14 @@ class SmallDisk:
 
     async def fill(self, free_bytes: int) -> str:
         """Leave `free_bytes` (in whole pages) free; return the proof, or an empty string if there is none."""
-        if await self._asked(free_bytes) != DONE:
+        if await self._request(free_bytes) != DONE:
             return ""
         size = free_bytes // PAGE * PAGE + 1
         return f"a file of {size} bytes could not be written: ENOSPC" if self._refuses(size) else ""
 
     async def relieve(self) -> None:
         """Free space again."""
-        await self._asked(LARGE)
+        await self._request(LARGE)
 
     async def close(self) -> None:
         """End the keeper process; the disk disappears with the last process on it."""
@@ -84,12 +84,12 @@ class SmallDisk:
     def _pid(self) -> int:
         return self._process.pid if self._process is not None else 0
 
-    async def _asked(self, free_bytes: int) -> str:
+    async def _request(self, free_bytes: int) -> str:
         assert self._process is not None and self._process.stdin is not None  # noqa: S101  it is open
         self._process.stdin.write(b"%d\n" % free_bytes)
-        return await self._heard()
+        return await self._reply()
 
-    async def _heard(self) -> str:
+    async def _reply(self) -> str:
         assert self._process is not None and self._process.stdout is not None  # noqa: S101  it was started
         with suppress(TimeoutError):
             return (await asyncio.wait_for(self._process.stdout.readline(), WITHIN_S)).decode().strip()
@@ -98,15 +98,11 @@ class SmallDisk:
     def _refuses(self, size: int) -> bool:
         probe = self.outside(self._folders[0]) / f".wedgehog-probe-{self._pid}"
         try:
-            handle = os.open(probe, os.O_WRONLY | os.O_CREAT)
-        except OSError as wrong:
-            return wrong.errno == errno.ENOSPC
-        try:
-            os.posix_fallocate(handle, 0, size)
+            with probe.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
         except OSError as wrong:
             return wrong.errno == errno.ENOSPC
         finally:
-            os.close(handle)
             probe.unlink(missing_ok=True)
         return False
 
