@@ -62,7 +62,7 @@ LEAVES = ("harness.document", "harness.processes", "harness.ports", "harness.run
 """They import nothing of ours, and anybody may import them."""
 VALUES = tuple(
     f"fake_llm.{name}"
-    for name in ("conversation", "reply", "script", "observer", "position", "roles", "turns", "items", "usage")
+    for name in ("conversation", "reply", "script", "observer", "position", "roles", "turns", "items", "usage", "limit")
 )
 """The fake provider's plain values; its server is for those who run one."""
 SERVERS = {"harness.runner", "harness.world", "harness.serve", "harness.cli"}
