@@ -31,6 +31,7 @@ VALUES = {
     f"fake_llm.{name}"
     for name in (
         "conversation",
+        "limit",
         "reply",
         "observer",
         "usage",

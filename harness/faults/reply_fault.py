@@ -34,6 +34,11 @@ class ReplyFault(Fault):
     # Whether it changes what the script says (roles, templates), before names, ids and templates are filled in.
     on_script: ClassVar[bool] = False
 
+    @property
+    def breaks_arguments(self) -> bool:
+        """Whether a tool call's arguments become text that is no JSON object."""
+        return False
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The harmed answer."""
         raise NotImplementedError

@@ -307,6 +307,8 @@ class RequestArrived(Event):
     attempt: int
     background: str = ""
     """Empty for a main call, else what the background call seems to be for."""
+    max_tokens: int | None = None
+    """The agent's own limit of output tokens."""
     key: str = ""
     """A fingerprint of the API key, never the key."""
     body_hash: str = ""
@@ -371,6 +373,8 @@ class ReplyEnded(Event):
     """Text blocks and tool calls that arrived whole."""
     text_delivered: str = ""
     tool_calls: tuple[ToolCallOffered, ...] = ()
+    tokens_needed: int = 0
+    """What the whole scripted reply takes, where the agent's own limit ended it; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,6 +118,16 @@ class Call:
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
 
     @property
+    def limited(self) -> str:
+        """How the agent's own limit of output tokens was too low for this reply; empty where it was not."""
+        if self.ended is None or self.ended.how != "complete" or not self.ended.tokens_needed:
+            return ""
+        return (
+            f"call {self.number} allows {self.arrived.max_tokens} output tokens (max_tokens), "
+            f"and the scripted reply needs {self.ended.tokens_needed}"
+        )
+
+    @property
     def failed_at_s(self) -> float | None:
         """When the agent could know of the failure: refusal, cut or its own hang-up; None for a whole reply."""
         if self.refused:

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
+from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
@@ -80,7 +81,7 @@ class Campaign:
         Raises:
             NoServer: Toxiproxy was insisted on and can't be had.
         """
-        async with self._open() as network:
+        async with self._open([entry.agent for entry in self.entries]) as network:
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
             try:
                 await asyncio.gather(*runs)
@@ -90,22 +91,30 @@ class Campaign:
 
     async def control_of(self, agent: AgentSpec) -> ControlFacts:
         """Play one agent's control run alone. Errors as `play`."""
-        async with self._open() as network:
+        async with self._open([agent]) as network:
             return await self._control(agent, network)
 
     @contextlib.asynccontextmanager
-    async def _open(self) -> AsyncIterator[Network]:
+    async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
         """The network, and a warden over everything that is started meanwhile."""
+        mode = self._mode(agents)
         with _scratch(self.mark) as self._folder, WatchdogProcess(self.mark, self._folder):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
-                async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+                async with choose_network(mode, self.say, env=env, log=log) as network:
                     self._describe(network)
                     yield network
             finally:
                 # Nothing of ours may outlive the warden, however we were stopped.
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
+
+    def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
+        """Say what agents lack before anything is fetched for them; for none that can be started nothing is."""
+        missing = [what_is_missing(agent) for agent in agents]
+        for says in dict.fromkeys(filter(None, missing)):
+            self.say(says)
+        return "embedded" if all(missing) else self.options.network
 
     async def _entry(self, entry: Entry, network: Network) -> None:
         control = await asyncio.shield(self._control(entry.agent, network))
@@ -148,7 +157,7 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
-        if why := why_not_here(agent):
+        if why := why_not_here(agent) or what_is_missing(agent):
             return ControlFacts(False, why)
         async with self._free:
             what = f"control x {agent.name}"

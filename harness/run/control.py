@@ -129,6 +129,9 @@ def _why(history: History) -> str:
         return f"a request did not fit: {unscripted.why}"
     turn = history.turns[0]
     outcome = outcome_of(turn, history)
+    limited = next((call.limited for call in calls if call.limited), "")
+    if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
+        return f"{limited}: let the agent allow more"
     return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
 
 
@@ -204,6 +207,16 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
     }
 
 
+def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
+    """The agent's wire, where broken arguments cannot be said on it; empty where they can.
+
+    Arguments are an object there. Gemini has a finish reason for a broken call instead, MALFORMED_FUNCTION_CALL.
+    """
+    if spec.wire == "anthropic":
+        return "" if control.streams else "anthropic without streaming"
+    return spec.wire if spec.wire == "ollama" else ""
+
+
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
     """What the agent's main calls look like in this scenario, whose tool host has other tools than the control's."""
     mine = next((tool for tool in control.tools if tool.endswith(CONTROL_TOOL)), None)
@@ -225,6 +238,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
         "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
+        f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
+            scenario.breaks_arguments and bool(_as_objects(spec, control))
+        ),
         "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
         "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
         "a chat has no way to stop a turn": scenario.stops_turns and spec.kind == "chat",

@@ -96,6 +96,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield error(trouble.what, [trouble]).named("harness")
     for unscripted in history.of(CallUnscripted):
         yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
+    yield from _limited(history)
     for missed in history.of(StartMissed):
         said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
         yield inconclusive(said, [missed]).named("start")
@@ -111,6 +112,14 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     if control.background:
         yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
+
+
+def _limited(history: History) -> Iterator[Verdict]:
+    """Where the agent's own limit cuts an answer, the words by which the answer is known may be lost."""
+    for turn in history.turns:
+        cut = next((call for call in turn.main_calls if call.limited), None)
+        if cut is not None and outcome_of(turn, history).kind in ("truncated", "hidden"):
+            yield error(f"{turn}: {cut.limited}, so its answer cannot be judged", cut.evidence).named("limit")
 
 
 def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -83,6 +83,7 @@ class _Open:
     conn: int
     reply: Reply | None = None
     offers: tuple[tuple[str, str, bool], ...] = ()
+    tokens_needed: int = 0
     edited: tuple[str, ...] = ()
     ended: fact.WriteEnded | None = None
     ended_s: float = -1.0
@@ -133,9 +134,15 @@ class Recorder:
             case _:
                 pass
 
-    def answering(self, call: int, reply: Reply, offers: Sequence[tuple[str, str, bool]]) -> None:
-        """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls."""
-        self._calls[call].reply, self._calls[call].offers = reply, tuple(offers)
+    def answering(
+        self, call: int, reply: Reply, offers: Sequence[tuple[str, str, bool]], tokens_needed: int = 0
+    ) -> None:
+        """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls.
+
+        `tokens_needed`: what the whole of it takes, where the agent's own limit ended it.
+        """
+        open_ = self._calls[call]
+        open_.reply, open_.offers, open_.tokens_needed = reply, tuple(offers), tokens_needed
 
     def delivered(self, call: int, cut: PartialDelivery | None) -> None:
         """The network has decided: a struck reply passed up to `cut` only (None: it passed whole after all)."""
@@ -171,6 +178,7 @@ class Recorder:
                 step=place.step,
                 attempt=place.attempt,
                 background=place.background,
+                max_tokens=talk.max_tokens if talk else None,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),
                 body_bytes=seen.size,
@@ -250,6 +258,7 @@ class Recorder:
                 blocks_delivered=blocks,
                 text_delivered=_text(reply, tokens, _in_all(reply, ended)),
                 tool_calls=_offered(reply, open_.offers, blocks),
+                tokens_needed=open_.tokens_needed,
             )
         )
 

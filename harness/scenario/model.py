@@ -3,6 +3,7 @@
 Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from wedgehog.harness.faults.actor.disk_full import DiskFull
 from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import Fault, parse_fault
 from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
@@ -384,6 +386,16 @@ class Scenario(ScenarioModel):
         return any(words.at.on == "background" for words in self.faults)
 
     @property
+    def breaks_arguments(self) -> bool:
+        """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
+        faults = [parse_fault(words.do) for words in self.faults]
+        replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
+        texts = [item.raw_args for reply in replies for item in reply.items if isinstance(item, ToolCall)]
+        return any(isinstance(fault, ReplyFault) and fault.breaks_arguments for fault in faults) or any(
+            text is not None and not _is_object(text) for text in texts
+        )
+
+    @property
     def needs_stream(self) -> bool:
         """Whether a fault counts events, which only a streamed reply has."""
         edits = ("error_event", "early_end", "pings_only")
@@ -473,3 +485,10 @@ def meets(expect: Expect, verdict: Status, violated: tuple[str, ...]) -> bool:
     if isinstance(expect, FailConfig):
         return verdict == "fail" and set(violated) == set(expect.fail)
     return verdict == expect and not violated
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False

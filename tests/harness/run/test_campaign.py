@@ -1,8 +1,10 @@
 """Campaigns: exit codes, what is kept of a run, and a verdict that can be redone from it."""
 
 import asyncio
+import contextlib
 import json
 import tempfile
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ WELL = {
 }
 AGENT = """\
 import json, os, sys, urllib.request
-body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[2]}]}
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
 request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
 try:
@@ -135,6 +137,33 @@ async def played(out: Path, *entries: Entry, **options: Any) -> tuple[Campaign, 
     campaign = Campaign(entries, Options(out, "embedded", **options), progress, lambda line: None)
     await campaign.play()
     return campaign, progress
+
+
+async def test_what_an_agent_lacks_is_said_before_a_network_is_fetched_for_it(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where no agent can be started none is fetched; where one can, the others are named first."""
+    said: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def choose(mode: str, *_: Any, **__: Any) -> AsyncIterator[EmbeddedNetwork]:
+        said.append(f"network: {mode}")
+        async with EmbeddedNetwork() as network:
+            yield network
+
+    async def verdicts(*entries: Entry) -> dict[str, str]:
+        campaign = Campaign(entries, Options(tmp_path / "runs", "toxiproxy"), Quiet(), said.append)
+        await campaign.play()
+        return {judgement.agent: judgement.verdict for judgement in campaign.judgements}
+
+    monkeypatch.setattr("wedgehog.harness.run.campaign.choose_network", choose)
+    gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
+    why = f"{gone.agent.path}: command: there is no program 'no-such-program'"
+    assert await verdicts(gone) == {"gone": "error"}
+    assert said == [why, "network: embedded"]
+    said.clear()
+    assert await verdicts(gone, entry()) == {"gone": "error", "mine": "pass"}
+    assert said == [why, "network: toxiproxy"]
 
 
 async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(entry: Any, tmp_path: Path):
