@@ -14,6 +14,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.reports.badge import run_badge, small_badge
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import cost, total_usd
+from wedgehog.reports.database import asked
 from wedgehog.reports.latency import latency
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
@@ -223,7 +224,7 @@ def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
 
 
 _HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls/min", "$/min")
-_TIMES = ("turn", "first error", "recovery")
+_TIMES = ("turn", "first error", "recovery", "database")
 
 
 def _numbers(table: pd.DataFrame) -> Markup | None:
@@ -261,6 +262,7 @@ def _line(row: Mapping[Any, Any]) -> Markup:
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),
+        asked(row),
     )
     return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
 

@@ -19,6 +19,7 @@ from rich.text import Text
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import NO_FAMILY, StoredCampaign, load
 from wedgehog.reports.cost import total_usd
+from wedgehog.reports.database import asked
 from wedgehog.reports.matrix import fixes
 from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
@@ -87,6 +88,7 @@ class _Report:
         else:
             self._stacked(records)
         self._dearest_minutes(rows)
+        self._databases(rows)
         self._fixes(rows)
 
     def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
@@ -136,6 +138,13 @@ class _Report:
                 played = [row for row in runs.to_dict("records") if not missing(row["paid_calls"])]
                 said = ", ".join(f"{_agent(row)} {money(row['peak_usd_per_min'])}" for row in played)
                 self._say(f"dearest minute of {scenario}: {said}", "dim")
+
+    def _databases(self, rows: pd.DataFrame) -> None:
+        """How many queries each agent of a scenario with a database made, and their share of the turns' time."""
+        used = rows[rows["queries"].notna() & (rows["standing"] != "shown")]
+        for scenario, runs in used.groupby("scenario", sort=False):
+            said = "; ".join(f"{_agent(row)} {asked(row)}" for row in runs.to_dict("records"))
+            self._say(f"database of {scenario}: {said}", "dim")
 
     def _shares(self) -> None:
         lines = shares(self.rows)
