@@ -35,6 +35,7 @@ LEVELS = (
         "harness.world",
         "harness.recorder",
         "harness.judge",
+        "harness.fired_timers",
         "harness.control",
         "harness.play",
         "harness.turn",
@@ -158,6 +159,16 @@ def test_imports_run_downward_only(path: Path):
         assert ours == [], f"{importer} imports nothing of ours"
     else:
         assert [name for name in imports(path) if not allowed(importer, name)] == []
+
+
+RECORD = ("event", "history", "outcome", "ledger", "verdict", "store")
+
+
+@pytest.mark.parametrize("path", [path for path in sources() if name_of(path).startswith("reports")], ids=name_of)
+def test_reports_read_only_the_record(path: Path):
+    """What happened, and what it came to; nothing of how it was made."""
+    ours = [name for name in imports(path) if not name.startswith("reports")]
+    assert [name for name in ours if name.removeprefix("harness.") not in RECORD] == []
 
 
 def test_no_module_needs_itself_to_be_imported():
