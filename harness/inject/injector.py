@@ -222,8 +222,10 @@ class Injector:
         return struck.how if struck and not struck.settled else None
 
     def dropped(self, call: int) -> bool:
-        """Whether a fault closed the link while this reply was under way: nobody hung up on it."""
-        return self._wire.dropped(call)
+        """Whether a fault closed the connection of this reply, or the healing of its stall did: nobody hung up."""
+        struck = self._board.struck.get(call)
+        healed = struck is not None and struck.how == "stalled" and struck.settled and not struck.hung_up
+        return healed or (struck is not None and struck.how == "cut") or self._wire.dropped(call)
 
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""

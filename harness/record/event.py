@@ -343,6 +343,8 @@ class ReplyStarted(Event):
 
     call: int
     input_tokens: int
+    scripted: bool = False
+    """The tokens of this call are the script's own (`usage`), not counted from what was sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,17 @@ from wedgehog.harness.record.event import (
     FaultFired,
     FaultUnproven,
     RequestRefused,
+    SessionPlanted,
     StartMissed,
     Trouble,
     TurnEnded,
 )
-from wedgehog.harness.record.history import History
+from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.model import Scenario, expected_words, meets
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 
@@ -109,6 +111,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
     yield from _unfired(history, plan)
+    yield from _unharmed(history, plan)
     if control.background:
         yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
@@ -136,6 +139,25 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
             yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _unharmed(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """Turns that ended in an error before any fault struck: whatever their cause, it is not the scenario's fault."""
+    if not plan.faults or history.first(SessionPlanted) is not None:
+        return
+    struck = min((event.turn for event in history.of(FaultFired)), default=None)
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        early = (struck is None or turn.number < struck) and not any(map(_scripted_harm, turn.calls))
+        if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
+            evidence = [event for event in (turn.end,) if event is not None]
+            said = f"{turn} was not answered before any fault struck: {outcome.how}"
+            yield inconclusive(said, evidence).named("harm")
+
+
+def _scripted_harm(call: Call) -> bool:
+    refused = call.refused is not None and call.refused.scripted
+    return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
 
 
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
@@ -197,8 +219,8 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         outcome = outcome_of(turn, history)
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
+        yield from timers_fired(turn, agent.timeouts, history)
     for ended in history.of(TurnEnded):
-        yield from _timers(ended, agent, history)
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
         )
@@ -206,12 +228,3 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
 
 def _worth(verdict: Verdict) -> bool:
     return bool(verdict.says) and verdict.says != "nothing to judge" and verdict.status == "pass"
-
-
-def _timers(ended: TurnEnded, agent: AgentSpec, history: History) -> Iterator[str]:
-    """Which of the timers that the spec claims had fired, by the words it says."""
-    said = uncoloured(f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}")
-    for timer in agent.timeouts:
-        if timer.says and re.search(timer.says, said):
-            real = timer.s / history.run.time_scale
-            yield f"turn {ended.turn}: its timer {timer.name!r} ({timer.s:g} s; here {real:g} s) fired"

@@ -56,7 +56,7 @@ class ReplyLimits(Protocol):
         ...
 
     def dropped(self, call: int) -> bool:
-        """Whether a fault closed the link, and every connection on it, while this reply was under way."""
+        """Whether a fault, or the end of one, closed the connection of this reply."""
         ...
 
     def closed(self, call: int) -> None:
@@ -86,6 +86,8 @@ class _Open:
     tokens_needed: int = 0
     edited: tuple[str, ...] = ()
     ended: fact.WriteEnded | None = None
+    cut: PartialDelivery | None = None
+    """Where the network ended it, decided while the fake still wrote it."""
     ended_s: float = -1.0
     written: bool = False
     whole: bool = False
@@ -122,9 +124,7 @@ class Recorder:
             case fact.RefusalSent() if seen.call not in self._unplaced:
                 self._refused(seen)
             case fact.WriteStarted() if seen.call not in self._unplaced:
-                self._calls[seen.call].edited, self._calls[seen.call].paid = seen.edited, True
-                self._harm.edited(seen.call, seen.edited)
-                self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens))
+                self._started(seen)
             case fact.WriteEnded() if seen.call not in self._unplaced:
                 self._ended(seen)
             case fact.RequestUnscripted():
@@ -149,6 +149,8 @@ class Recorder:
         open_ = self._calls[call]
         if open_.ended is not None:
             self._write_end(call, open_, cut)
+        elif cut is not None and cut.how != "dripping":
+            open_.cut = cut
 
     def flush(self) -> None:
         """Write the ends that are still open; the run is over."""
@@ -221,12 +223,19 @@ class Recorder:
             )
         )
 
+    def _started(self, seen: fact.WriteStarted) -> None:
+        open_ = self._calls[seen.call]
+        open_.edited, open_.paid = seen.edited, True
+        self._harm.edited(seen.call, seen.edited)
+        scripted = open_.reply is not None and open_.reply.usage is not None
+        self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
+
     def _ended(self, seen: fact.WriteEnded) -> None:
         open_ = self._calls[seen.call]
         open_.ended, open_.ended_s = seen, self._clock.now()
         lost = seen.how == "hung_up" and self._harm.dropped(seen.call)
         if open_.paid and not self._harm.limits(seen.call):
-            self._write_end(seen.call, open_, PartialDelivery(seen.body_bytes, "cut") if lost else None)
+            self._write_end(seen.call, open_, open_.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
         if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
         self._harm.ended(seen.call, open_.paid)

@@ -158,7 +158,12 @@ class CallBuilder:
         """The reply falls silent, and after a while the agent hangs up."""
         self._strike("stall", call)
         self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
+        self.hangs_up(call)
+
+    def hangs_up(self, call: int) -> Self:
+        """The connection of a call is closed, and not by the network."""
         self._add(HungUp(call=call))
+        return self
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network ends the reply before it is whole."""

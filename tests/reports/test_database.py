@@ -10,9 +10,9 @@ from rich.console import Console
 from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.cost import worst
 from wedgehog.reports.database import database
 from wedgehog.reports.html import page
-from wedgehog.reports.latency import latency
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table
 from wedgehog.reports.terminal import print_report
@@ -70,7 +70,7 @@ def test_the_table_of_times_holds_the_queries_beside_the_turn(campaign: Any):
     """Empty where there was no database."""
     campaign.run(judgement("with", "mine"), asks_once)
     campaign.run(judgement("without", "mine"), plain_run)
-    having, lacking = latency(table(load(campaign.folder))).to_dict("records")
+    having, lacking = worst(table(load(campaign.folder))).to_dict("records")
     assert (having["queries"], having["queries_s"], having["queries_share"]) == (1, 0.5, pytest.approx(0.25))
     assert pd.isna(lacking["queries"]) and pd.isna(lacking["queries_share"])
 

@@ -758,6 +758,27 @@ async def test_a_page_link_that_closes_drops_no_reply_of_the_model(rig: Any, man
     assert it.strikes and not it.nemesis.dropped(call)
 
 
+@pytest.mark.parametrize(("fault", "before"), [({"cut": "fin"}, True), ({"stall": "forever"}, False)])
+async def test_a_connection_that_a_cut_or_the_end_of_a_stall_closes_is_dropped(rig: Any, fault: Any, before: bool):
+    """The fake may see it close when the fault is healed already; nobody hung up on it."""
+    it = rig({"at": {"event": 1}, "do": fault})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    assert it.nemesis.dropped(1) is before
+    await it.nemesis.after_turn(1)
+    assert it.nemesis.limits(1) is None and it.nemesis.dropped(1)
+
+
+async def test_a_stall_that_the_agent_left_drops_nothing_when_it_is_healed(rig: Any):
+    """The agent hung up before."""
+    it = rig({"at": {"event": 1}, "do": {"stall": "forever"}})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    it.nemesis.closed(1)
+    await it.nemesis.after_turn(1)
+    assert not it.nemesis.dropped(1)
+
+
 # ---- stalls that nobody waits at
 
 

@@ -1,7 +1,7 @@
 """The recorder: what the fake provider saw becomes events, and a harmed reply is recorded as far as it arrived."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from hashlib import sha256
@@ -12,7 +12,7 @@ from freezegun import freeze_time
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall, Usage
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.inject import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import WallClock
@@ -364,6 +364,27 @@ def test_the_end_of_a_limited_reply_is_written_once(rig: Rig):
     rig.recorder.delivered(1, None)
     rig.recorder.flush()
     assert rig.ended.bytes_delivered == 200
+
+
+def test_a_reply_whose_fault_is_healed_while_the_fake_still_writes_was_not_hung_up(rig: Rig):
+    """The end of the fault closed the connection, and no more than it let through has arrived."""
+    rig.harm.limited[1] = "stalled"
+    rig.accepted()
+    rig.recorder.delivered(1, PartialDelivery(200, "stalled"))
+    rig.harm.limited.clear()
+    rig.harm.lost.add(1)
+    rig.ends(how="hung_up", body=300, tokens=10)
+    assert (rig.ended.how, rig.ended.bytes_delivered) == ("stalled", 200)
+    assert rig.of(HungUp) == []
+
+
+@pytest.mark.parametrize(("usage", "scripted"), [(None, False), (Usage(input_tokens=8000), True)])
+def test_a_call_whose_tokens_the_script_sets_is_marked(rig: Rig, usage: Usage | None, scripted: bool):
+    """What it costs is the script's number."""
+    rig.asks(1, TALK)
+    rig.recorder.answering(1, replace(REPLY, usage=usage), OFFERS)
+    rig.recorder.saw(fact.WriteStarted(1, 200, 8000, True))
+    assert [event.scripted for event in rig.of(ReplyStarted)] == [scripted]
 
 
 def test_a_limit_that_is_decided_before_the_fake_has_finished_waits_for_its_end(rig: Rig):
