@@ -42,8 +42,6 @@ E = TypeVar("E", bound=Event)
 
 LAG_TOO_LONG_S = 5.0
 """Above this lag of our own, time-based invariants cannot be judged."""
-ONLY_SLOWS = ("latency", "drip")
-"""Faults under which a request still arrives."""
 
 
 class EventSink(Protocol):
@@ -409,7 +407,7 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
 
 
 def _kept_away(fault: FaultFired) -> bool:
-    return fault.link == "llm" and fault.call is None and fault.name not in ONLY_SLOWS
+    return fault.link == "llm" and fault.call is None and not fault.slows
 
 
 def _turns(history: History) -> tuple[Turn, ...]:

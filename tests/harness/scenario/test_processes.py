@@ -77,7 +77,7 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
         (
             {"do": "kill", "link": "agent", "at": {"phase": "connect"}},
-            "strikes at headers, body, middle, terminal or linger",
+            "kill is done to processes: write one of headers, body, middle, terminal, linger",
         ),
         ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
