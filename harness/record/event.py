@@ -421,6 +421,8 @@ class FaultFired(Event):
     proof: str
     bytes: int | None = None
     """Of the reply's body, or of the request that was struck: let through before it, where that has a meaning."""
+    slows: bool = False
+    """Whether every byte arrives in the end, so that no request was kept away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

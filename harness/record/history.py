@@ -46,8 +46,6 @@ LAG_TOO_LONG_S = 5.0
 """Above this lag of our own, time-based invariants cannot be judged."""
 SEEN_LATE_S = 0.5
 """A connection that closes as its agent ends may be seen to close so much later."""
-ONLY_SLOWS = ("latency", "drip")
-"""Faults under which a request still arrives."""
 
 
 class EventSink(Protocol):
@@ -480,7 +478,7 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
 
 
 def _kept_away(fault: FaultFired) -> bool:
-    return fault.link == "llm" and fault.call is None and fault.name not in ONLY_SLOWS
+    return fault.link == "llm" and fault.call is None and not fault.slows
 
 
 def _turns(history: History) -> tuple[Turn, ...]:

@@ -149,7 +149,7 @@ class Recorder:
         open_ = self._calls[call]
         if open_.ended is not None:
             self._write_end(call, open_, cut)
-        elif cut is not None and cut.how != "dripping":
+        elif cut is not None and cut.how != "slowed":
             open_.cut = cut
 
     def flush(self) -> None:
@@ -238,14 +238,16 @@ class Recorder:
             self._write_end(seen.call, open_, open_.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
         if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
+            if self._harm.limits(seen.call) == "slowed":
+                self._harm.closed(seen.call)
         self._harm.ended(seen.call, open_.paid)
 
     def _write_end(self, call: int, open_: _Open, cut: PartialDelivery | None) -> None:
         ended = open_.ended
         if open_.written or ended is None:
             return
-        if cut is not None and cut.how == "dripping" and cut.at >= ended.body_bytes:
-            cut = None  # a drip loses nothing: all of it has arrived by now
+        if cut is not None and cut.how == "slowed" and cut.at >= ended.body_bytes:
+            cut = None  # what is slow is not lost: all of it has arrived by now
         open_.written, open_.whole = True, cut is None and ended.how == "complete"
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
         arrived = [mark for mark in ended.frames if mark.end <= at]
@@ -276,7 +278,7 @@ class Recorder:
         open_ = self._calls.get(call) if call is not None else None
         if call is None or open_ is None or not open_.paid:
             return
-        if self._harm.limits(call) in ("stalled", "dripping") and call not in self._hung_up:
+        if self._harm.limits(call) in ("stalled", "slowed") and call not in self._hung_up:
             self._harm.closed(call)
             if not open_.whole:
                 self._hang_up(call)

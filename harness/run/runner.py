@@ -322,7 +322,7 @@ class _Run:
             chat_url=self.tools.chat_url,
             pipe=self.pipes.address,
         )
-        if self.job.scenario.fills_disk:
+        if "disk" in self.job.scenario.needs:
             place = replace(place, disk=SmallDisk(place.folder, [place.home, place.session_dir]))
         if self.job.agent.hosts:
             links = {name: link.address for name, link in world.links.items()}

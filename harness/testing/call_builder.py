@@ -170,11 +170,11 @@ class CallBuilder:
         self._strike("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def _strike(self, name: str, call: int | None, link: str = "llm") -> None:
+    def _strike(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
         self._add(
             FaultFired(
-                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", bytes=None
+                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", slows=slows
             )
         )
 
@@ -185,6 +185,10 @@ class CallBuilder:
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request never reaches the provider."""
         self._strike(fault, None)
+
+    def link_slowed(self, fault: str = "latency") -> None:
+        """Every request arrives, and every reply, later."""
+        self._strike(fault, None, slows=True)
 
     def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
         """The model's last words of a turn, at the first attempt."""

@@ -295,10 +295,10 @@ def test_of_a_limited_reply_only_what_had_arrived_is_delivered(
 
 def test_a_drip_counts_as_a_stall(rig: Rig):
     """Nobody ever reads it to its end."""
-    rig.harm.limited[1] = "dripping"
+    rig.harm.limited[1] = "slowed"
     rig.accepted()
     rig.ends()
-    rig.recorder.delivered(1, PartialDelivery(210, "dripping"))
+    rig.recorder.delivered(1, PartialDelivery(210, "slowed"))
     assert (rig.ended.how, rig.ended.tokens_delivered) == ("stalled", 6)
 
 
@@ -315,8 +315,8 @@ def test_a_drip_that_reached_its_end_is_a_whole_reply_and_nobody_hung_up(
     rig: Rig, at: int, how: str, hung_up: int, whole: list[bool]
 ):
     """A slow agent that reads all of it closes its connection as any other does."""
-    rig.harm.limited[1] = "dripping"
-    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, PartialDelivery(at, "dripping"))
+    rig.harm.limited[1] = "slowed"
+    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, PartialDelivery(at, "slowed"))
     rig.accepted()
     rig.ends()
     rig.recorder.saw(fact.ConnectionClosed(CONN))
@@ -438,7 +438,7 @@ def test_an_agent_that_hangs_up_gets_what_was_written_and_pays_what_was_generate
     assert [event.call for event in rig.of(HungUp)] == [1]
 
 
-@pytest.mark.parametrize(("how", "hung_up"), [("stalled", 1), ("dripping", 1), ("cut", 0)])
+@pytest.mark.parametrize(("how", "hung_up"), [("stalled", 1), ("slowed", 1), ("cut", 0)])
 def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig, how: Any, hung_up: int):
     """Under a cut it was closed by the network, and nobody hung up."""
     rig.harm.limited[1] = how
@@ -450,7 +450,7 @@ def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig
     assert (("closed", 1) in rig.harm.told) is bool(hung_up)
 
 
-@pytest.mark.parametrize("how", ["stalled", "dripping"])
+@pytest.mark.parametrize("how", ["stalled", "slowed"])
 def test_a_connection_that_we_closed_ourselves_was_not_hung_up(rig: Rig, how: Any):
     """After a reply that says `Connection: close` the fake ends it, whether or not the agent has all of it."""
     rig.harm.limited[1] = how
