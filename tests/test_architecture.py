@@ -39,6 +39,7 @@ LEVELS = (
         "harness.play",
         "harness.turn",
         "harness.watchdog",
+        "harness.cpu_wait",
         "harness.aim",
         "harness.progress",
     ),

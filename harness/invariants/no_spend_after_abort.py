@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import requests, together, too_late
+from wedgehog.harness.invariants.scope import requests, together
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
 
@@ -37,7 +38,8 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
                 how = "abort" if turn.aborted else "hang-up"
                 requests_ = "model request" if len(calls) == 1 else "model requests"
                 says = f"{turn}: {len(calls)} {requests_} after the {how}, the last {last_s:.1f} s after it"
-                yield too_late(history, says, (stop, *requests(calls)))
+                span = {"over_s": calls[-1].at_s - since_s, "since_s": stop.at_s, "until_s": calls[-1].at_s}
+                yield too_late(history, says, (stop, *requests(calls)), **span)
             else:
                 yield passed()
 
