@@ -312,7 +312,10 @@ def _context(history: History) -> Iterator[str]:
 
 def _gaps_of_our_own(history: History) -> Iterator[str]:
     if history.lag_s >= 1:
-        yield f"The harness itself lagged by up to {seconds(history.lag_s)}; time bounds were stretched by as much."
+        yield f"The harness itself lagged by up to {seconds(history.lag_s)}."
+    waited = history.cpu_wait(0.0, float("inf"))
+    if waited.agent_s >= 1:
+        yield f"The agent waited {seconds(waited.agent_s)} for a processor in all."
     scale = history.run.time_scale if history.first(RunStarted) else 1.0
     if scale != 1:
         yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."

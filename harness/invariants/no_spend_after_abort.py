@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import requests, together, too_late
+from wedgehog.harness.invariants.scope import requests, together
 from wedgehog.harness.record.event import Event
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
@@ -29,7 +30,9 @@ def _judge(history: History, turn: Turn, grace_s: float) -> Verdict:
         of_them = f"{len(late)} of them"
         last_s = late[-1].at_s - stop.at_s
         says = f"{says}, {of_them} more than {allowed_s:.1f} s after it, the last {last_s:.1f} s after it"
-        return too_late(history, says, (stop, *requests(late)))
+        last = late[-1].at_s
+        span = {"over_s": last - stop.at_s - allowed_s, "since_s": stop.at_s, "until_s": last}
+        return too_late(history, says, (stop, *requests(late)), **span)
     return passed(f"{says}, none more than {allowed_s:.1f} s after it" if calls else says)
 
 

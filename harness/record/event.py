@@ -126,6 +126,48 @@ class LagSeen(Event):
     worst_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class CpuWait:
+    """A stretch of the run, and how long each party waited for a processor in it, though it could have run."""
+
+    since_s: float
+    until_s: float
+    agent_s: float
+    """All processes of the agent and its tools: at most the stretch itself, where they waited side by side."""
+    network_s: float = 0.0
+    """The Toxiproxy server."""
+
+    @property
+    def total_s(self) -> float:
+        """What it may have cost a turn in which each waits for the other."""
+        return self.agent_s + self.network_s
+
+    def __add__(self, other: "CpuWait") -> "CpuWait":
+        """Both together."""
+        return CpuWait(
+            min(self.since_s, other.since_s),
+            max(self.until_s, other.until_s),
+            self.agent_s + other.agent_s,
+            self.network_s + other.network_s,
+        )
+
+    def rounded(self) -> "CpuWait":
+        """To milliseconds."""
+        return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuWaitSeen(Event):
+    """Who waited for a processor since the last such event; written when a turn ends, and when the run does."""
+
+    turn: int
+    """The turn that ends; 0 at the end of the run."""
+    waits: tuple[CpuWait, ...]
+    """Stretches without a wait are left out."""
+    pressure_s: float | None = None
+    """For how long meanwhile some thread of the whole machine waited for a processor, where the system tells."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefused(Event):
     """An agent with hosts of its own asked for one that it does not get; each is told once."""
@@ -254,6 +296,8 @@ class StartMissed(Event):
 
     turn: int
     bound_s: float
+    cpu_wait_s: float = 0.0
+    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +306,8 @@ class DeadlineHit(Event):
 
     turn: int
     bound_s: float
+    cpu_wait_s: float = 0.0
+    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from wedgehog.harness.record.event import (
     AgentKilled,
     BeaconSeen,
     CallUnscripted,
+    CpuWait,
+    CpuWaitSeen,
     DeadlineHit,
     Event,
     FaultFired,
@@ -398,8 +400,14 @@ class History:
         )
 
     def stretched(self, bound_s: float) -> float:
-        """A time bound with what the harness itself may have cost: 1 s and the worst lag."""
-        return bound_s + 1.0 + self.lag_s
+        """A time bound with a second of grace. What comes within it is in time on any machine."""
+        return bound_s + 1.0
+
+    def cpu_wait(self, since_s: float, until_s: float) -> CpuWait:
+        """For how long who waited for a processor in the stretches that touch the time between these two."""
+        waits = (wait for seen in self.of(CpuWaitSeen) for wait in seen.waits)
+        between = (wait for wait in waits if wait.until_s > since_s and wait.since_s < until_s)
+        return sum(between, start=CpuWait(since_s, until_s, 0.0))
 
 
 def _by_call(events: Iterable[Any]) -> dict[int, Any]:

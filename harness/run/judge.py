@@ -22,7 +22,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
-from wedgehog.harness.scenario.model import Scenario, expected_words, meets
+from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 
 LIMITS = {
@@ -43,6 +43,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
+    in_doubt = _in_doubt(expect, violated, verdicts)
     return Judgement(
         scenario=scenario.name,
         agent=agent.name,
@@ -51,13 +52,23 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         violated=violated,
         expected=expected_words(expect),
         as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
-        says=_says(history, verdicts),
+        in_doubt=tuple(v.name for v in in_doubt),
+        says="; ".join([_says(history, verdicts), *(f"{v.name}: {v.says}" for v in in_doubt)]),
         known=agent.known.get(scenario.name, ""),
         faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
         remarks=tuple(_remarks(history, agent, verdicts)),
         report_number=scenario.report,
     )
+
+
+def _in_doubt(expect: Expect | None, violated: tuple[str, ...], verdicts: list[Verdict]) -> list[Verdict]:
+    """What is missing of the expected violations, where it all is inconclusive and nothing else came."""
+    if not isinstance(expect, FailConfig) or not violated:
+        return []
+    missing = set(expect.fail) - set(violated)
+    found = [v for v in verdicts if v.name in missing and v.status == "inconclusive"]
+    return found if set(violated) | {v.name for v in found} == set(expect.fail) else []
 
 
 def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[Verdict]:

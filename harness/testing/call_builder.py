@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Literal, Self
 
 from wedgehog.harness.record.event import (
+    CpuWait,
+    CpuWaitSeen,
     Event,
     FaultFired,
     HungUp,
@@ -164,6 +166,12 @@ class CallBuilder:
         """The connection of a call is closed, and not by the network."""
         self._add(HungUp(call=call))
         return self
+
+    def gives_up(self, call: int, *, after_s: float, waited_s: float = 0.0) -> None:
+        """The agent hangs up on a reply that nothing holds up, having waited so long for a processor."""
+        self.reply(call, how="hung up", delivered=0, took_s=after_s)
+        self._add(CpuWaitSeen(turn=0, waits=(CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
+        self._add(HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network ends the reply before it is whole."""

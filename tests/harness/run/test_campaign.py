@@ -185,6 +185,27 @@ async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(ent
     )
 
 
+async def test_processors_that_do_not_suffice_are_told_once(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By what the control runs waited for them."""
+    monkeypatch.setattr(
+        "wedgehog.harness.run.campaign.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
+    )
+    entries, said = [entry(agent={"name": name}) for name in ("one", "two")], list[str]()
+    campaign = Campaign(entries, Options(tmp_path / "runs", "embedded", jobs=3), Quiet(), said.append)
+    await campaign.play()
+    (line,) = (line for line in said if line.startswith("busy machine: control x "))
+    assert "of 2.0 s it waited 1.0 s" in line and "--jobs 3" in line and line.endswith("try fewer --jobs")
+
+
+def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: pytest.MonkeyPatch):
+    """Many of them would keep the harness itself busy."""
+    for processors, jobs in ((1, 1), (2, 2), (64, 6)):
+        monkeypatch.setattr("wedgehog.harness.run.campaign.processors", lambda processors=processors: processors)
+        assert Options(Path()).jobs == jobs
+
+
 async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):
     """Whatever its place in the list: alone at the end it would cost its whole length."""
     entries = [entry(), entry(name="long", tags=["slow"])]

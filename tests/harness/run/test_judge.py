@@ -393,6 +393,28 @@ def test_an_expectation_is_met_by_exactly_its_violations(expect: Any, as_expecte
     assert (judgement.as_expected, judgement.expected) == (as_expected, words)
 
 
+@pytest.mark.parametrize(
+    ("also", "waited_s", "in_doubt"),
+    [([], 0.0, ()), (["turn_deadline"], 30.0, ("turn_deadline",)), (["turn_deadline", "spend_bound"], 30.0, ())],
+)
+def test_an_expected_violation_that_could_not_be_judged_leaves_the_run_in_doubt(
+    also: list[str], waited_s: float, in_doubt: tuple[str, ...]
+):
+    """Only where nothing else is missing, and nothing came that was not expected."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(13):
+        tell.stall(tell.ask())
+    tell.wait(70).waited(waited_s, for_s=70)
+    tell.answer_step(1)
+    words = {"expect": {"a": {"fail": ["paid_call_bound", *also]}}, "invariants": {"turn_deadline": {"turn_s": 120}}}
+    judgement = judged(tell.end().seal(), **words)
+    assert judgement.violated == (("paid_call_bound",) if waited_s else ("paid_call_bound", "turn_deadline"))
+    assert (judgement.in_doubt, judgement.as_expected) == (in_doubt, False)
+    if in_doubt:
+        assert "turn_deadline: turn 1 took 135" in judgement.says and "for a processor" in judgement.says
+
+
 def test_a_run_that_passed_where_red_was_expected_is_not_as_expected():
     """The specimen lost its mechanism."""
     judgement = judged(well(HistoryBuilder()).seal(), expect={"a": {"fail": ["paid_call_bound"]}})
