@@ -17,6 +17,7 @@ from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.gateway_page import page
+from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, WriteStarted
 from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
 from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
@@ -92,13 +93,14 @@ class Responder:
         reply: Reply,
         noted: tuple[Fact, ...],
     ) -> RequestOutcome:
-        counts = billed(reply, conversation)
+        said = within_limit(reply, conversation)
+        counts = billed(said, conversation)
         exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
         kind = (self.closes, self.http_1_0)
-        compiled = self.press.compiled(reply, exchange, kind, lambda: compile_(reply, dialect, exchange))
+        compiled = self.press.compiled(reply, exchange, kind, lambda: compile_(said, dialect, exchange))
         started = WriteStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
-        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(reply))
+        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(said))
 
     def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
         framing = dialect.framing(exchange)

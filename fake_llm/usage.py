@@ -9,7 +9,7 @@ from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking
 from wedgehog.fake_llm.value import value
 
-_CHARS_PER_TOKEN = 4
+CHARS_PER_TOKEN = 4
 _TOKENS_PER_MESSAGE = 3
 
 
@@ -90,7 +90,7 @@ class Meter:
 
 
 def _tokens_for(chars: int) -> int:
-    return -(-chars // _CHARS_PER_TOKEN)
+    return -(-chars // CHARS_PER_TOKEN)
 
 
 def _chars(message: Message) -> int:

@@ -37,7 +37,9 @@ def call_table(history: History) -> Markup:
         words = f"{len(calls) - head - tail:,} calls left out here; history.jsonl holds them all"
         gap = tag("tr", tag("td", words, colspan=len(_CALL)), class_="left-out")
         lines = [*lines[:head], gap, *lines[-tail:]]
-    return tag("div", tag("h4", many(len(calls), "call")), html_table(_CALL, lines, tall=True))
+    ours = len(calls) - len(history.played_calls)
+    more = f", and {many(ours, 'call')} of the recovery message" if ours else ""
+    return tag("div", tag("h4", f"{many(len(calls) - ours, 'call')}{more}"), html_table(_CALL, lines, tall=True))
 
 
 def _new_proofs(calls: Sequence[Call]) -> list[str]:

@@ -18,12 +18,11 @@ def ending(call: Call) -> str:
     if call.refused:
         by = "" if call.refused.scripted else " by validation"
         return f"refused {call.refused.status}{by}"
-    parts: list[str] = []
-    if call.ended and call.ended.how != "hung up":
-        parts.append(call.ended.how if call.ended.how != "complete" or not call.hung_up else "generated whole")
-    if call.hung_up or (call.ended and call.ended.how == "hung up"):
-        parts.append("the agent hung up")
-    return ", ".join(parts) or "no end recorded"
+    how = call.ended.how if call.ended else ""
+    gone = call.hung_up is not None or how == "hung up"
+    ended = "generated whole" if how == "complete" and gone else how if how != "hung up" else ""
+    closed = (f"ended by {call.stopped_by}" if call.stopped_by else "the agent hung up") if gone else ""
+    return ", ".join(part for part in (ended, closed) if part) or "no end recorded"
 
 
 def took_s(call: Call) -> float | None:

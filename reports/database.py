@@ -1,10 +1,12 @@
 """What our database was asked in a run, and how much of its turns' time that took."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wedgehog.harness.record.event import StoreAsked
 from wedgehog.harness.record.history import History
-from wedgehog.reports.words import many, seconds
+from wedgehog.reports.words import NONE, many, missing, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,18 @@ class DatabaseUse:
 
 def database(history: History) -> DatabaseUse | None:
     """How the database was used; None where nobody asked it."""
-    asked = list(history.of(StoreAsked))
     turns = [turn for turn in history.turns if not turn.recovery and turn.end is not None]
     spans = [(turn.start_s, turn.end.at_s) for turn in turns if turn.end is not None]
-    mine = [event for event in asked if any(start <= event.at_s <= end for start, end in spans)]
+    mine = [event for event in history.of(StoreAsked) if any(start <= event.at_s <= end for start, end in spans)]
     if not mine:
         return None
     took_s = sum(event.latency_s for event in mine)
     whole_s = sum(end - start for start, end in spans)
     return DatabaseUse(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)
+
+
+def asked(row: Mapping[Any, Any]) -> str:
+    """The use of the database in one row of a table: `180 queries, 85% of the time`; a dash where there is none."""
+    if missing(row["queries"]):
+        return NONE
+    return f"{many(int(row['queries']), 'query', 'queries')}, {row['queries_share']:.0%} of the time"

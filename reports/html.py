@@ -9,12 +9,13 @@ import pandas as pd
 
 from wedgehog.harness.record.event import Trouble
 from wedgehog.harness.record.history import read
+from wedgehog.harness.record.ledger import LEAST_S
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.reports.badge import run_badge, small_badge
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
-from wedgehog.reports.cost import cost, total_usd
-from wedgehog.reports.latency import latency
+from wedgehog.reports.cost import cost_words, notes, total_words, worst
+from wedgehog.reports.database import asked
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
 from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, tally
@@ -22,7 +23,7 @@ from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
 from wedgehog.reports.shares import shares
 from wedgehog.reports.style import CSS
-from wedgehog.reports.words import brief, count, many, missing, money, seconds
+from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -62,7 +63,7 @@ def headline(campaign: StoredCampaign) -> str:
 
 
 def _header(campaign: StoredCampaign, table: pd.DataFrame) -> Markup:
-    spent = f"{money(total_usd(table))} at list prices" if len(table) else ""
+    spent = f"{total_words(table)} at list prices" if len(table) else ""
     counts = tally(table["standing"], len(campaign.unfinished))
     return tag(
         "header",
@@ -206,13 +207,13 @@ def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None
 
 def _plots(table: pd.DataFrame) -> Markup | None:
     """Bars for whole agents; the many variants of a fix matrix have their line in the table below."""
-    spent = cost(table)
+    spent = worst(table)
     if not len(spent) or not spent["paid_calls"].max() > 0:
         return None
     whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
     records = (whole if len(whole) else spent).to_dict("records")
     calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
-    dollars = [_bar(row, "cost_usd", money(row["cost_usd"])) for row in records]
+    dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
     plots = (bars("Paid calls", calls), bars("Money", dollars))
     return tag("section", tag("h2", "What it cost"), tag("div", plots, class_="plots"))
 
@@ -222,13 +223,18 @@ def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
     return Bar(str(row["scenario"]), str(row["agent"]), value, says)
 
 
-_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls/min", "$/min")
-_TIMES = ("turn", "first error", "recovery")
+_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min")
+NUMBERS_NOTE = (
+    "Tokens billed: input and output. Delivered: output that reached the agent. The message sent after healing is ours "
+    "and not counted. Per minute: the fullest 60 s; of calls that took less, all of them over the time that they took "
+    f"({LEAST_S:g} s at least). Times as measured, never scaled."
+)
+_TIMES = ("turn", "first error", "recovery", "database")
 
 
 def _numbers(table: pd.DataFrame) -> Markup | None:
     """What each agent spent and how long its user waited, under the scenario and its incident's own number."""
-    both = cost(table).merge(latency(table), on=["scenario", "agent"])
+    both = worst(table)
     if not len(both):
         return None
     body = [
@@ -236,12 +242,9 @@ def _numbers(table: pd.DataFrame) -> Markup | None:
         for scenario, rows in both.groupby("scenario", sort=False)
     ]
     heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _HEADS + _TIMES)]
-    note = (
-        "Tokens billed: input and output. Delivered: output that reached the agent. The message sent after healing is "
-        "ours and not counted. Per minute: the dearest 60 s. Times as measured, never scaled."
-    )
+    said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
     title = tag("h2", "Calls, tokens, money, time")
-    return tag("section", title, _scrolled(heads, body, "numbers"), tag("p", note, class_="soft"))
+    return tag("section", title, _scrolled(heads, body, "numbers"), said)
 
 
 def _group(scenario: str, report_number: str) -> Markup:
@@ -255,12 +258,14 @@ def _line(row: Mapping[Any, Any]) -> Markup:
         count(row["refused_calls"]),
         count(row["tokens_billed"]),
         count(row["tokens_delivered"]),
-        money(row["cost_usd"]),
+        cost_words(row),
+        seconds(row["calls_s"]),
         brief(row["peak_calls_per_min"]),
-        money(row["peak_usd_per_min"]),
+        NONE if missing(row["peak_calls_per_min"]) else money(row["peak_usd_per_min"]),
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),
+        asked(row),
     )
     return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
 

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import total_usd
+from wedgehog.reports.cost import cost_words, notes, total_words
 from wedgehog.reports.result_category import SIGNS, result_category, tally
 from wedgehog.reports.shares import shares
-from wedgehog.reports.words import NONE, brief, count, missing, money, one_line, seconds
+from wedgehog.reports.words import NONE, brief, count, missing, one_line, seconds
 
 HEAD = (
     "",
@@ -49,13 +49,16 @@ def code(text: str) -> str:
 def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
-    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {money(total_usd(table))} in all."
+    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)} in all."
     yield ""
     if len(table):
         yield _line(HEAD)
         yield _line(["---"] * len(HEAD))
-        yield from (_line(_cells(row)) for row in table.to_dict("records"))
+        rows = table.to_dict("records")
+        yield from (_line(_cells(row)) for row in rows)
         yield ""
+        for note in notes(rows):
+            yield from (escaped(note), "")
     if lines := shares(table):
         yield from (f"- {escaped(line)}" for line in lines)
         yield ""
@@ -77,7 +80,7 @@ def _cells(row: dict[Any, Any]) -> Sequence[str]:
         escaped(row["violated"].replace(";", ", ")),
         count(row["paid_calls"]),
         f"{brief(row['tokens_billed'])} / {brief(row['tokens_delivered'])}",
-        NONE if missing(row["paid_calls"]) else money(row["cost_usd"]),
+        NONE if missing(row["paid_calls"]) else escaped(cost_words(row)),
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),

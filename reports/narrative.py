@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from wedgehog.harness.record.event import HangSeen, RunStarted
-from wedgehog.harness.record.history import Call, History, Turn, longest_run
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
 from wedgehog.harness.record.turn_outcome import plain
 from wedgehog.reports.call_words import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.database import database
-from wedgehog.reports.rows import books
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
@@ -33,7 +33,9 @@ def facts(history: History) -> list[str]:
         _refusals,
         _models,
         _prices,
-        _prepaid,
+        _scripted,
+        _rate,
+        _cut_short,
         _background,
         _continuations,
         _stops,
@@ -110,10 +112,15 @@ def _streaks(history: History) -> Iterator[str]:
         ("delivered no output token", _no_output),
         ("completed no text block or tool call", lambda call: not call.progressed),
     ):
-        longest = longest_run(paid, is_bad)
+        longest = _longest_row(paid, is_bad)
         if len(longest) >= STREAK_WORTH_SAYING:
             ids = f"{place(longest[0])} to {place(longest[-1])}"
             yield f"{len(longest):,} paid calls in a row {says} ({ids})."
+
+
+def _longest_row(calls: Sequence[Call], holds: Callable[[Call], bool]) -> list[Call]:
+    rows = [list(row) for held, row in groupby(calls, key=holds) if held]
+    return max(rows, key=len, default=[])
 
 
 def _no_output(call: Call) -> bool:
@@ -136,30 +143,66 @@ def _refusals(history: History) -> Iterator[str]:
 
 
 def _models(history: History) -> Iterator[str]:
-    paid = Counter((call.arrived.model, call.arrived.wire) for call in history.calls if call.paid)
+    paid = Counter((call.arrived.model, call.arrived.wire) for call in history.played_calls if call.paid)
     if len(paid) > 1:
         parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
         yield f"Paid calls by model: {', '.join(parts)}."
 
 
 def _prices(history: History) -> Iterator[str]:
+    """Models without a price of their own; those that are billed alike in one sentence."""
+    alike: dict[str | None, list[str]] = {}
     for model, priced in books(history).priced_as.items():
+        if priced != model:
+            alike.setdefault(priced, []).append(one_line(model, 60))
+    for priced, models in alike.items():
+        names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
         if priced is None:
-            yield f"{one_line(model, 60)} has no known price: what it costs is unknown."
-        elif priced != model:
-            yield f"{one_line(model, 60)} is not in the price table: billed as {priced}."
+            yield f"Without a known price {is_} {names}: the cost is unknown."
+        else:
+            yield f"{names} {is_} not in the price table: billed as {priced}."
 
 
-def _prepaid(history: History) -> Iterator[str]:
-    """What a balance without recharge would have done, where a minute costs enough to matter."""
-    usd_per_min = books(history).peak_usd_per_min
-    if usd_per_min is not None and usd_per_min >= PREPAID_USD / 10:
-        lasts = f"{PREPAID_USD / usd_per_min:.1f} min"
-        yield f"At its dearest minute ({money(usd_per_min)}) a prepaid {money(PREPAID_USD)} would last {lasts}."
+def _scripted(history: History) -> Iterator[str]:
+    """Tokens that nobody sent: what they cost is the scenario's number, not a measured one."""
+    calls = [call for call in history.played_calls if call.started is not None and call.started.scripted]
+    if not calls:
+        return
+    of = f"{len(calls):,} of {many(books(history).paid_calls, 'paid call')}"
+    most = max(calls, key=lambda call: call.input_tokens)
+    asked = f"{count(most.input_tokens)} input tokens for a request of {many(most.arrived.body_bytes, 'byte')}"
+    yield f"The tokens of {of} are the script's ({asked}): the cost follows from it, not from what was sent."
+
+
+def _rate(history: History) -> Iterator[str]:
+    """How fast money was spent, and what that does to a balance without recharge, where it is enough to matter."""
+    spent = books(history)
+    usd_per_min = spent.peak_usd_per_min
+    if usd_per_min is None or usd_per_min < PREPAID_USD / 10:
+        return
+    scale = history.run.time_scale
+    if scale == 1:
+        lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
+    else:
+        lasts = f"by the measured clock: the run's durations were divided by {scale:g}"
+    yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
+
+
+def _in_time(spent: Ledger) -> str:
+    lasted_s = spent.calls_s or 0.0
+    if lasted_s >= MINUTE_S:
+        return "In its dearest 60 s"
+    least = f", counted as {LEAST_S:g} s" if lasted_s < LEAST_S else ""
+    return f"{many(spent.paid_calls, 'paid call')} in {seconds(lasted_s)}{least}"
+
+
+def _cut_short(history: History) -> Iterator[str]:
+    if history.cut_short:
+        yield "Calls were still being made when the watch ended: calls, tokens and cost are lower bounds."
 
 
 def _background(history: History) -> Iterator[str]:
-    kinds = Counter(call.arrived.background for call in history.calls if not call.main)
+    kinds = Counter(call.arrived.background for call in history.played_calls if not call.main)
     if kinds:
         parts = [f"{one_line(kind, 40)} {number:,}" for kind, number in kinds.most_common()]
         yield f"Background calls: {', '.join(parts)}."
@@ -201,15 +244,15 @@ def _hangs(history: History) -> Iterator[str]:
 
 
 def _after_the_stop(history: History) -> Iterator[str]:
+    """What came after a deadline or a kill; after an abort or a hang-up the invariant `no_spend_after_abort` tells."""
     for turn in history.turns:
-        stop = turn.stopped or turn.deadline or turn.killed
-        if stop is None:
+        stop = turn.deadline or turn.killed
+        if stop is None or turn.stopped is not None:
             continue
-        what = stop_name(turn)
         after = [call for call in history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)]
-        paid = sum(call.paid for call in after)
+        paid = f", {sum(call.paid for call in after):,} of them paid" if after else ""
         made = f"{many(len(after), 'request')} came" if after else "no request came"
-        yield f"After the {what} at {seconds(stop.at_s)} {made}{f', {paid:,} of them paid' if after else ''}."
+        yield f"After the {stop_name(turn)} at {seconds(stop.at_s)} {made}{paid}."
 
 
 def _stray(history: History) -> Iterator[str]:
@@ -269,7 +312,10 @@ def _context(history: History) -> Iterator[str]:
 
 def _gaps_of_our_own(history: History) -> Iterator[str]:
     if history.lag_s >= 1:
-        yield f"The harness itself lagged by up to {seconds(history.lag_s)}; time bounds were stretched by as much."
+        yield f"The harness itself lagged by up to {seconds(history.lag_s)}."
+    waited = history.cpu_wait(0.0, float("inf"))
+    if waited.agent_s >= 1:
+        yield f"The agent waited {seconds(waited.agent_s)} for a processor in all."
     scale = history.run.time_scale if history.first(RunStarted) else 1.0
     if scale != 1:
         yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."

@@ -38,7 +38,7 @@ def result_category(judgement: Judgement) -> ResultCategory:
         return "passed"
     if judgement.verdict == "error":
         return "error"
-    if judgement.verdict == "inconclusive":
+    if judgement.verdict == "inconclusive" or judgement.in_doubt:
         return "inconclusive"
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History, Turn
-from wedgehog.harness.record.ledger import Ledger, ledger_of
+from wedgehog.harness.record.ledger import Ledger, books
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.reports.campaign_folder import StoredCampaign
@@ -19,6 +19,7 @@ COLUMNS = (
     "agent",
     "world",
     "network",
+    "time_scale",
     "verdict",
     "expected",
     "violated",
@@ -27,6 +28,9 @@ COLUMNS = (
     "tokens_billed",
     "tokens_delivered",
     "cost_usd",
+    "usage",
+    "at_least",
+    "calls_s",
     "peak_calls_per_min",
     "peak_usd_per_min",
     "turn_s",
@@ -39,7 +43,7 @@ COLUMNS = (
 )
 """The columns of summary.csv, in order."""
 
-WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "peak_calls_per_min", "faults_fired")
+WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "faults_fired")
 """Columns that count: whole numbers, or empty."""
 
 BESIDE = (
@@ -65,12 +69,11 @@ def table(campaign: StoredCampaign) -> pd.DataFrame:
 
 
 def write_csv(rows: pd.DataFrame, path: Path) -> None:
-    """Write summary.csv. A price that nobody knows reads `unknown`, what was not measured stays empty."""
+    """Write summary.csv. Money without a known price reads `unknown`; what was not measured stays empty."""
     shown = rows[list(COLUMNS)].astype(dict.fromkeys(WHOLE, "Int64"))
-    played = rows["verdict"] != "skipped"
+    unpriced = (rows["verdict"] != "skipped") & rows["cost_usd"].isna()
     for column in ("cost_usd", "peak_usd_per_min"):
-        unknown = played & rows[column].isna()
-        shown[column] = shown[column].astype(object).mask(unknown, "unknown")
+        shown[column] = shown[column].astype(object).mask(unpriced, "unknown")
     shown.to_csv(path, index=False, lineterminator="\n")
 
 
@@ -101,10 +104,11 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
         "agent": judged.agent,
         "world": judged.world,
         "network": judged.network,
+        "time_scale": None if judged.skipped else run.history.run.time_scale,
         "verdict": "skipped" if judged.skipped else judged.verdict,
         "expected": judged.expected,
         "violated": ";".join(judged.violated),
-        **(_NOT_PLAYED if judged.skipped else _spent(books(run.history)) | _waited(run.history)),
+        **(_NOT_PLAYED if judged.skipped else _spent(run.history) | _waited(run.history)),
         "run_dir": run_dir,
         "replay": judged.replay,
     }
@@ -114,23 +118,27 @@ _MEASURED = COLUMNS[COLUMNS.index("paid_calls") : COLUMNS.index("run_dir")]
 _NOT_PLAYED: dict[str, Any] = dict.fromkeys(_MEASURED)
 
 
-def books(history: History) -> Ledger:
-    """What the scenario cost: all calls but those of the recovery message, which is ours."""
-    ours = {call.number for turn in history.turns if turn.recovery for call in turn.calls}
-    kept = (event for event in history.events if getattr(event, "call", None) not in ours)
-    return ledger_of(History(events=kept).seal())
-
-
-def _spent(ledger: Ledger) -> dict[str, Any]:
+def _spent(history: History) -> dict[str, Any]:
+    spent = books(history)
     return {
-        "paid_calls": ledger.paid_calls,
-        "refused_calls": ledger.refused_calls,
-        "tokens_billed": ledger.tokens_billed,
-        "tokens_delivered": ledger.tokens_delivered,
-        "cost_usd": ledger.cost_usd,
-        "peak_calls_per_min": ledger.peak_calls_per_min,
-        "peak_usd_per_min": ledger.peak_usd_per_min,
+        "paid_calls": spent.paid_calls,
+        "refused_calls": spent.refused_calls,
+        "tokens_billed": spent.tokens_billed,
+        "tokens_delivered": spent.tokens_delivered,
+        "cost_usd": spent.cost_usd,
+        "usage": _usage(spent),
+        "at_least": history.cut_short,
+        "calls_s": _rounded(spent.calls_s),
+        "peak_calls_per_min": _rounded(spent.peak_calls_per_min),
+        "peak_usd_per_min": _rounded(spent.peak_usd_per_min),
     }
+
+
+def _usage(spent: Ledger) -> str:
+    """Who says how many tokens the paid calls had: the script, our count, or both."""
+    if not spent.paid_calls or not spent.scripted:
+        return "counted" if spent.paid_calls else ""
+    return "scripted" if spent.scripted == spent.paid_calls else "both"
 
 
 def _waited(history: History) -> dict[str, Any]:
@@ -144,9 +152,9 @@ def _waited(history: History) -> dict[str, Any]:
     }
 
 
-def _rounded(seconds: float | None) -> float | None:
-    """To a tenth of a millisecond: more was not measured."""
-    return None if seconds is None else round(seconds, 4)
+def _rounded(number: float | None) -> float | None:
+    """Four digits after the point: more was not measured."""
+    return None if number is None else round(number, 4)
 
 
 def _error_shown(came: TurnOutcome) -> bool:

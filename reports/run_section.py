@@ -1,7 +1,8 @@
 """One run in the page: why, the invariants with their evidence, the turns, every call, what really ran."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from wedgehog.harness.record.event import (
     AgentStarted,
@@ -15,6 +16,7 @@ from wedgehog.harness.record.event import (
     Trouble,
 )
 from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import WORST_FIRST
@@ -22,6 +24,7 @@ from wedgehog.reports.badge import run_badge, status_badge
 from wedgehog.reports.call_table import call_table
 from wedgehog.reports.call_words import stop_name, strike
 from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.cost import cost_words, notes
 from wedgehog.reports.database import database
 from wedgehog.reports.html_table import html_table, line
 from wedgehog.reports.markup import Markup, tag
@@ -80,14 +83,26 @@ def _stats(run: StoredRun, run_dir: str) -> Markup:
     said = row(run, run_dir)
     refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
     parts = (
-        ("paid calls", count(said["paid_calls"]), refused),
+        ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, _in(said)) if part)),
         ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
-        ("cost", money(said["cost_usd"]), _peak(said)),
+        ("cost", cost_words(said), _peak(said)),
         ("turn", seconds(said["turn_s"]), ""),
         ("first error", seconds(said["first_error_s"]), ""),
-        ("recovery", seconds(said["recovery_s"]), ""),
+        ("recovery", seconds(said["recovery_s"]), _recovery(run.history)),
     )
-    return tag("dl", [_stat(*part) for part in (*parts, *_database(run.history))], class_="stats")
+    signs = [tag("p", note, class_="soft") for note in notes([said])]
+    stats = [_stat(*part) for part in (*parts, *_database(run.history))]
+    return tag("div", tag("dl", stats, class_="stats"), signs)
+
+
+def _in(said: Mapping[str, Any]) -> str:
+    return "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
+
+
+def _recovery(history: History) -> str:
+    """What the message after healing cost, which is ours and stands in no other number."""
+    spent = ledger_of(history, [call for turn in history.turns if turn.recovery for call in turn.calls])
+    return f"{many(spent.paid_calls, 'paid call')} more, {money(spent.cost_usd)}" if spent.paid_calls else ""
 
 
 def _database(history: History) -> Iterator[tuple[str, str, str]]:
@@ -103,9 +118,9 @@ def _reported(run: StoredRun) -> Markup | None:
     return tag("p", "The incident's report says: ", words, tag("span", " (measured there, not here)", class_="soft"))
 
 
-def _peak(said: dict[str, object]) -> str:
+def _peak(said: Mapping[str, Any]) -> str:
     calls = said["peak_calls_per_min"]
-    return f"peak {brief(calls)} calls/min" if isinstance(calls, int | float) and not missing(calls) else ""
+    return "" if missing(calls) else f"peak {brief(calls)} calls/min"
 
 
 def _stat(name: str, value: str, beside: str) -> Markup:
@@ -206,8 +221,7 @@ def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:
 
 
 def _plot(history: History) -> Markup | None:
-    ours = {turn.number for turn in history.turns if turn.recovery}
-    paid = [call.at_s for call in history.calls if call.paid and call.arrived.turn not in ours]
+    paid = [call.at_s for call in history.played_calls if call.paid]
     if len(paid) < WORTH_A_PLOT:
         return None
     end = max(event.at_s for event in history.events)

@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports.campaign_folder import NO_FAMILY, StoredCampaign, load
-from wedgehog.reports.cost import total_usd
-from wedgehog.reports.matrix import fixes
+from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
+from wedgehog.reports.cost import cost_words, notes, total_words
+from wedgehog.reports.database import asked
 from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
 from wedgehog.reports.shares import shares
@@ -86,7 +86,10 @@ class _Report:
             self.console.print(grid)
         else:
             self._stacked(records)
-        self._dearest_minutes(rows)
+        for note in notes(records):
+            self._say(note, "dim")
+        self._rates(rows)
+        self._databases(rows)
         self._fixes(rows)
 
     def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
@@ -128,14 +131,22 @@ class _Report:
             self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
             self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
-    def _dearest_minutes(self, rows: pd.DataFrame) -> None:
+    def _rates(self, rows: pd.DataFrame) -> None:
         """What a minute costs, of every agent of a scenario in which it costs one of them enough to matter."""
         counted = rows[rows["standing"] != "shown"]
         for scenario, runs in counted.groupby("scenario", sort=False):
-            if (runs["peak_usd_per_min"] >= DEAR_USD_PER_MIN).any():
-                played = [row for row in runs.to_dict("records") if not missing(row["paid_calls"])]
-                said = ", ".join(f"{_agent(row)} {money(row['peak_usd_per_min'])}" for row in played)
-                self._say(f"dearest minute of {scenario}: {said}", "dim")
+            if (runs["peak_usd_per_min"].astype(float) >= DEAR_USD_PER_MIN).any():
+                said = ", ".join(_rate(row) for row in runs.to_dict("records") if not missing(row["peak_usd_per_min"]))
+                scale = runs["time_scale"].max()
+                clock = f" (by the measured clock; durations were divided by {scale:g})" if scale != 1 else ""
+                self._say(f"highest cost per minute in {scenario}: {said}{clock}", "dim")
+
+    def _databases(self, rows: pd.DataFrame) -> None:
+        """How many queries each agent of a scenario with a database made, and their share of the turns' time."""
+        used = rows[rows["queries"].notna() & (rows["standing"] != "shown")]
+        for scenario, runs in used.groupby("scenario", sort=False):
+            said = "; ".join(f"{_agent(row)} {asked(row)}" for row in runs.to_dict("records"))
+            self._say(f"database of {scenario}: {said}", "dim")
 
     def _shares(self) -> None:
         lines = shares(self.rows)
@@ -145,18 +156,16 @@ class _Report:
             self._say(line)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
-        cells = fixes(rows)
-        if not len(cells):
+        """Which scenarios each variant of a specimen passes, where a fix was tried alone or left out."""
+        tried = rows[rows["agent"].str.startswith(FIX_ROWS)]
+        if not tried["agent"].str.startswith(SINGLE_FIX).any():
             return
         self.console.print()
         self._say("fix \N{MULTIPLICATION SIGN} scenario", "bold")
-        for agent, line in cells.iterrows():
-            by_verdict: dict[str, list[str]] = {}
-            for scenario, reads in line.items():
-                if reads:
-                    by_verdict.setdefault(str(reads), []).append(str(scenario))
+        for agent in sorted(tried["agent"].unique(), key=agent_order):
+            by_verdict = tried[tried["agent"] == agent].groupby("reads", sort=False)["scenario"].unique()
             said = "; ".join(f"{reads}: {', '.join(names)}" for reads, names in by_verdict.items())
-            self._say(Text.assemble(self._text(str(agent), "bold"), self._text(f"  {said}")), indent=2)
+            self._say(Text.assemble(self._text(agent, "bold"), self._text(f"  {said}")), indent=2)
 
     def _verdict(self, row: dict[Any, Any]) -> Text:
         return self._text(f"{SIGNS[row['standing']]} {row['reads']}", STYLES[row["standing"]])
@@ -228,7 +237,7 @@ class _Report:
             self._say("Nothing ran.")
         counts = tally(self.rows["standing"], len(self.campaign.unfinished))
         bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
-        spent = f", {money(total_usd(self.rows))} in all" if len(self.rows) else ""
+        spent = f", {total_words(self.rows)} in all" if len(self.rows) else ""
         self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
         page = self.campaign.folder / "report.html"
         self._whole(f"report: {page if page.is_file() else self.campaign.folder}")
@@ -281,13 +290,18 @@ def _agent(row: dict[Any, Any]) -> str:
     return row["agent"] if row["repeat"] == 1 else f"{row['agent']} #{row['repeat']}"
 
 
+def _rate(row: dict[Any, Any]) -> str:
+    spent = f"{count(row['paid_calls'])} calls in {seconds(row['calls_s'])}"
+    return f"{_agent(row)} {money(row['peak_usd_per_min'])} ({spent})"
+
+
 def _numbers(row: dict[Any, Any]) -> Iterable[str]:
     played = not missing(row["paid_calls"])
     return (
         count(row["paid_calls"]),
         brief(row["tokens_billed"]),
         brief(row["tokens_delivered"]),
-        money(row["cost_usd"]) if played else NONE,
+        cost_words(row) if played else NONE,
         seconds(row["turn_s"]),
         seconds(row["first_error_s"]),
         seconds(row["recovery_s"]),

@@ -1,12 +1,15 @@
 """The house: imports run downward, every package is shipped, and the project knows no machine but yours."""
 
 import ast
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from wedgehog.harness.faults.base import registered
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("fake_llm", "harness", "reports", "scenarios")
@@ -31,6 +34,7 @@ VALUES = {
     f"fake_llm.{name}"
     for name in (
         "conversation",
+        "limit",
         "reply",
         "observer",
         "usage",
@@ -42,8 +46,9 @@ VALUES = {
     )
 }
 """Plain values of the fake provider. Every room may import them, except `record`."""
-SERVERS = {"run", "commands"}
+SERVERS = {"run", "testing", "commands"}
 """Rooms that start the fake provider's server."""
+FAULT_FILE = re.compile(r"harness\.faults\.(?:wire|reply|actor)\b")
 
 
 def sources() -> list[Path]:
@@ -164,6 +169,44 @@ def test_the_direction_is_really_checked():
     assert allowed("harness.commands.cli", "harness.run.runner") and allowed("harness.inject.arm", "fake_llm.observer")
     found = set(imports(ROOT / "harness" / "run" / "world.py"))
     assert {"fake_llm.server", "harness.network.base", "harness.record.clock"} <= found
+
+
+def _named_faults(tree: ast.AST) -> Iterator[str]:
+    """Concrete faults that a module imports, or tells apart by their registered name or family."""
+    words = {*registered(), "wire", "reply", "actor"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and FAULT_FILE.search(node.module or ""):
+            yield f"import of {node.module}"
+        if isinstance(node, ast.Compare) and any(_names_a_fault(it) for it in ast.walk(node)):
+            constants = (it.value for it in ast.walk(node) if isinstance(it, ast.Constant))
+            yield from (f"{word!r} at line {node.lineno}" for word in constants if word in words)
+
+
+def _names_a_fault(node: ast.AST) -> bool:
+    """`fault.name`, `planned.fault.family`, `parse_fault(do).name`."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("name", "family"):
+        return False
+    return "fault" in ast.unparse(node.value)
+
+
+@pytest.mark.parametrize("path", [it for it in sources() if "faults" not in it.relative_to(ROOT).parts], ids=name_of)
+def test_a_fault_says_everything_about_itself(path: Path):
+    """Outside of `faults/` no concrete fault is imported or told apart by its name."""
+    assert list(_named_faults(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from wedgehog.harness.faults.wire.stall import Stall",
+        "from wedgehog.harness.faults.actor.kill import Kill",
+        "x = planned.fault.name in ('refuse', 'down')",
+        "x = parse_fault(do).family == 'wire'",
+    ],
+)
+def test_a_named_fault_is_really_seen(text: str):
+    """By an import, and in a comparison."""
+    assert list(_named_faults(ast.parse(text)))
 
 
 def test_every_package_is_shipped():

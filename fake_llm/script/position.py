@@ -1,6 +1,7 @@
 """Where in a scenario a request stands, read from the conversation alone.
 
-*Turn*: the highest marker in the last user message that holds one; where none does, the turn under way.
+*Turn*: the highest marker in the last user message that holds one; where none does, the turn under way. A background
+call that quotes a turn which is over belongs to the turn under way, if there is one.
 *Step*: 1 + the highest tool round of this turn whose results were ever seen; it never goes back, so that an agent
 that trims its history is not asked to repeat itself. *Main or background*: see `MainShape`.
 
@@ -104,8 +105,10 @@ class Positions:
         """The place of one request; each asking counts as one attempt."""
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
-        round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
         background = self._background(conversation, own)
+        if background and self.under_way and not self.is_open(turn):
+            turn, own = self.under_way, ()  # It quotes a turn that is over, and is made for this one.
+        round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
         if background:
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
         self._rounds[turn] = round_

@@ -58,7 +58,10 @@ def run(
         NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
     ] = "auto",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 6,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
+    ] = None,
     words: Annotated[
         list[str] | None,
         typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
@@ -76,14 +79,16 @@ def run(
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     """
     from wedgehog.harness.commands.progress import open_progress
-    from wedgehog.harness.run.campaign import Campaign, Options, exit_code
+    from wedgehog.harness.run.campaign import Campaign, Options, exit_code, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import Wanted, select
 
     with user_mistakes():
         load_plugins(plugin or ())
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
-        options = Options(out, network, jobs, seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ()))
+        options = Options(
+            out, network, jobs or usual_jobs(), seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ())
+        )
         with open_progress(len(entries), err) as progress:
             campaign = Campaign(entries, options, progress, progress.say)
             interrupted = _play(campaign.play())

@@ -93,7 +93,10 @@ def check(
 def timers(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
     look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is watched.")] = 60,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time.")] = 3,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
+    ] = None,
     network: Annotated[
         NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
     ] = "embedded",
@@ -102,11 +105,12 @@ def timers(
     """Hold an agent up in eleven ways and print which timers it has, what is inside of what, and what has no effect."""
     from wedgehog.harness.commands.timers.chain import findings, lines
     from wedgehog.harness.commands.timers.take import ProbeOptions, take
+    from wedgehog.harness.run.campaign import usual_jobs
     from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():
         agent = named_agent(spec)
-        how = ProbeOptions(look_out, network, jobs, keep)
+        how = ProbeOptions(look_out, network, jobs or usual_jobs(), keep)
         measured = asyncio.run(take(agent, how, lambda line: err.print(line, markup=False)))
     console = Stdout()
     console.print(f"{agent.name}: its timers as they are, each watched for {look_out:g} s", markup=False)

@@ -35,6 +35,7 @@ class LineProgress:
             expected = (
                 "" if judgement.as_expected is None else " as expected" if judgement.as_expected else " UNEXPECTED"
             )
+            expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
             self._console.print(f"[{self._done}/{self._runs}] {what}: {verdict}", markup=False)
         self._show()

@@ -18,9 +18,6 @@ from wedgehog.fake_llm.reply import Answer
 from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.network.base import Downstream
 from wedgehog.harness.network.relay import RelayLink, RelayStrike
@@ -59,9 +56,8 @@ class FaultyLink:
         where = Downstream(point.conn.peer, point.carried if at == BEFORE_HEAD else before + at)
         strike = await self.link.strike(fault, where)
         attempt.struck = LoggedFault(fault.name, max(0, at), lambda: _passed(strike, before), lambda: strike.proof)
-        heal_after_s = _heal_after_s(planned)
-        if heal_after_s is not None:
-            self._spawn(self._heal(strike, heal_after_s))
+        if planned.heals_in_s is not None:
+            self._spawn(self._heal(strike, planned.heals_in_s))
 
     async def _heal(self, strike: RelayStrike, after_s: float) -> None:
         await self.clock.sleep(after_s)
@@ -78,12 +74,6 @@ def _passed(strike: RelayStrike, before: int) -> int | None:
     if strike.passed is None:
         return 0  # the whole link is down: what was held here has gone nowhere
     return max(0, strike.passed - before)
-
-
-def _heal_after_s(planned: PlannedFault) -> float | None:
-    if isinstance(planned.fault, Down) and planned.fault.for_s != "forever":
-        return float(planned.fault.for_s)
-    return planned.heal_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +95,14 @@ class LineFault:
         place = ("replies", line, "fault")
         words = document.into(FaultConfig, at=place)
         planned = words.planned()
-        if words.link != "llm" or planned.trigger.before_request or planned.fault.family == "actor":
+        on_reply = words.link == "llm" and not planned.trigger.before_request
+        if not on_reply or not isinstance(planned.fault, WireFault | ReplyFault):
             raise document.error(place, f"{planned.fault.name} can't strike a reply of `serve`")
         for name in sorted(words.at.model_fields_set - _PLACES):
             raise document.error(
                 (*place, "at", name), f"`{name}` means nothing to a script: it has no turns of its own"
             )
-        if isinstance(planned.fault, Down | Refuse) and _heal_after_s(planned) is None:
+        if isinstance(planned.fault, WireFault) and planned.fault.closes_port and planned.heals_in_s is None:
             raise document.error(place, f"{planned.fault.name} would never end: write `heal: {{after_s: 5}}`")
         written = words.at.model_fields_set
         position = tuple((name, getattr(words.at, name)) for name in _POSITIONS if name in written)
@@ -161,17 +152,15 @@ class ScriptSession:
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Strike the reply at its fault's spot."""
         planned: PlannedFault | None = attempt.pending
-        if planned is None or point.at < BEFORE_HEAD:
+        if planned is None or point.at < BEFORE_HEAD or not isinstance(planned.fault, WireFault):
             return ()
         at, fault = resolve_offset(planned.trigger, point), planned.fault
         if at is None:
             return ()
-        held = isinstance(fault, Down | Refuse) or _resumes(fault) or getattr(fault, "armed", "") == "at_spot"
-        if point.at != at and (held or point.at != BEFORE_HEAD):
+        if point.at != at and (fault.begins == "at_spot" or point.at != BEFORE_HEAD):
             return (at,) if point.at < at else ()
         attempt.pending = None
-        if isinstance(fault, Stall) and fault.for_s != "forever":
-            seconds = float(fault.for_s)
+        if (seconds := fault.holds_s) is not None:
             attempt.struck = LoggedFault(
                 fault.name, max(0, at), proof=lambda: f"the fake provider held it for {seconds:g} s"
             )
@@ -179,7 +168,3 @@ class ScriptSession:
         else:
             await self._harmed.strike(planned, attempt, point, at)
         return ()
-
-
-def _resumes(fault: object) -> bool:
-    return isinstance(fault, Stall) and fault.for_s != "forever"

@@ -26,6 +26,8 @@ from wedgehog.harness.faults.parameters import (
 
 Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]
+Need = Literal["abort", "front_end", "processes", "disk", "stream"]
+"""What an agent must have for a fault to strike it: a way to stop a turn, a client that can give up, and so on."""
 
 
 class FaultPipe(Protocol):
@@ -50,12 +52,38 @@ class Toxic(NamedTuple):
     toxicity: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The links and phases at which a fault can strike, None: all; and what a user is told at others."""
+
+    links: tuple[str, ...] | None = None
+    says: str = ""
+    phases: tuple[str | None, ...] | None = None
+    phases_say: str = ""
+    hint: str = ""
+
+
 class Fault:
     """Base of all faults: validated when made, comparable, and able to run faster than the story tells it."""
 
     __slots__ = ()
     name: ClassVar[str]
     family: ClassVar[Family]
+
+    @property
+    def aim(self) -> Aim:
+        """Where it can strike."""
+        return Aim()
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What it needs of the agent."""
+        return ()
+
+    @property
+    def timed(self) -> Literal["never", "alone", "always"]:
+        """Whether time sets it off and no call: `alone`, where its trigger names no place in a call."""
+        return "never"
 
     def __post_init__(self) -> None:
         """Refuse parameters of the wrong type or out of range (FaultError)."""
@@ -69,12 +97,55 @@ class Fault:
 
 
 class WireFault(Fault):
-    """What happens to bytes: its meaning for a Pipe and for Toxiproxy stand side by side."""
+    """What happens to bytes: its meaning for a Pipe and for Toxiproxy stand side by side.
+
+    How many bytes can have arrived under it is not written down again: `on_pipe` is played on a Pipe, with the times
+    at which the reply was written.
+    """
 
     __slots__ = ()
-    # Where the fake must hold while the fault is armed: before the reply's first byte (anywhere before the spot
-    # will do), or exactly at the spot, because the harm begins as soon as it is armed.
-    armed: ClassVar[Literal["before", "at_spot"]] = "before"
+    closes_port: ClassVar[bool] = False
+    """The link's port is closed: open connections end, and new ones are refused."""
+
+    @property
+    def ends(self) -> Ending | None:
+        """How a connection ends at the fault's byte; None: bytes are slow, and none is lost."""
+        return None
+
+    @property
+    def slows(self) -> bool:
+        """Whether every byte arrives in the end."""
+        return self.ends is None
+
+    @property
+    def reach(self) -> Literal["connection", "link"]:
+        """What it strikes. Toxiproxy can slow a whole link only."""
+        return "link" if self.slows or self.closes_port else "connection"
+
+    @property
+    def proof(self) -> Literal["count", "flow", "port"]:
+        """What proves it: exactly the bytes before its byte, bytes that crossed under it, or a refused connect."""
+        return "port" if self.closes_port else "flow" if self.slows else "count"
+
+    @property
+    def holds_s(self) -> float | None:
+        """For how long the sender holds at the byte, where no network can make the harm."""
+        return None
+
+    @property
+    def begins(self) -> Literal["before", "at_spot"]:
+        """Where the sender must hold while it is armed: anywhere before its byte, or at it: the harm begins at once."""
+        return "before" if self.proof == "count" and self.holds_s is None else "at_spot"
+
+    @property
+    def heals_after_s(self) -> float | None:
+        """After how long it is over by itself."""
+        return None
+
+    @property
+    def timed(self) -> Literal["never", "alone", "always"]:
+        """What strikes a whole link needs no call."""
+        return "alone" if self.reach == "link" else "never"
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Do the harm to one direction of a connection at absolute byte `at`."""
@@ -83,6 +154,31 @@ class WireFault(Fault):
     def toxics(self, at: int) -> tuple[Toxic, ...]:
         """The same harm as Toxiproxy settings, in the order in which they must be made."""
         raise NotImplementedError
+
+
+class PortFault(WireFault):
+    """A closed port: it has no pipe and no toxic, for the network closes its listener itself."""
+
+    __slots__ = ()
+    closes_port: ClassVar[bool] = True
+
+    @property
+    def ends(self) -> Ending:
+        """What is open ends with FIN."""
+        return "fin"
+
+    @property
+    def aim(self) -> Aim:
+        """It strikes connections."""
+        return Aim(phases=(None, "connect"), phases_say="strikes connections: write `phase: connect`")
+
+    def on_pipe(self, pipe: FaultPipe, at: int) -> None:
+        """End what is open."""
+        pipe.stop(0, "fin")
+
+    def toxics(self, at: int) -> tuple[Toxic, ...]:
+        """None: the proxy is disabled."""
+        return ()
 
 
 FaultClass = TypeVar("FaultClass", bound=type[Fault])

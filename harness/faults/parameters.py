@@ -69,7 +69,12 @@ def check(owner: str, parameter: str, hint: object, value: object) -> None:
 
 def is_duration(hint: object) -> bool:
     """Whether a parameter holds seconds of the story's time."""
-    return any(isinstance(_bounds(option), Duration) for option in _options(hint))
+    return any(isinstance(bounds_of(option), Duration) for option in _options(hint))
+
+
+def bounds(hint: object) -> Range:
+    """The bounds of a parameter that is a number."""
+    return next(filter(None, map(bounds_of, _options(hint))), Range(1))
 
 
 def shorten(value: object, factor: float) -> object:
@@ -89,7 +94,8 @@ def _options(hint: object) -> list[object]:
     return [hint]
 
 
-def _bounds(hint: object) -> Range | None:
+def bounds_of(hint: object) -> Range | None:
+    """The bounds of one option of a parameter, if it has any."""
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, Range)), None)
 
@@ -99,7 +105,7 @@ def _bare(hint: object) -> object:
 
 
 def _fits(hint: object, value: object) -> bool:
-    bare, bounds = _bare(hint), _bounds(hint)
+    bare, bounds = _bare(hint), bounds_of(hint)
     if get_origin(bare) is Literal:
         return value in get_args(bare) and not isinstance(value, bool)
     if bare in (int, float):
@@ -110,7 +116,7 @@ def _fits(hint: object, value: object) -> bool:
 
 
 def _words(hint: object) -> str:
-    bare, bounds = _bare(hint), _bounds(hint)
+    bare, bounds = _bare(hint), bounds_of(hint)
     if get_origin(bare) is Literal:
         return " or ".join(str(choice) for choice in get_args(bare))
     if bare in (int, float):

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from wedgehog.fake_llm.reply import Answer, Edit, Reply, ToolCall
-from wedgehog.harness.faults.base import Fault
+from wedgehog.harness.faults.base import Aim, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,19 @@ class ReplyFault(Fault):
     __slots__ = ()
     # Whether it changes what the script says (roles, templates), before names, ids and templates are filled in.
     on_script: ClassVar[bool] = False
+
+    # Whether it goes on in every later step of its turn.
+    repeats_on_later_steps: ClassVar[bool] = False
+
+    @property
+    def breaks_arguments(self) -> bool:
+        """Whether a tool call's arguments become text that is no JSON object."""
+        return False
+
+    @property
+    def aim(self) -> Aim:
+        """On the link to the model."""
+        return Aim(("llm",), "is something the model says")
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The harmed answer."""

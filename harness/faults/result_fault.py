@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wedgehog.harness.faults.base import Fault
+from wedgehog.harness.faults.base import Aim, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,11 @@ class ResultFault(Fault):
     # Whether it has struck as soon as the call is there, or only once the harmed response has been written.
     strikes_at_once: ClassVar[bool] = False
     proof: ClassVar[str] = "the tool host wrote it so"
+
+    @property
+    def aim(self) -> Aim:
+        """On our tool host."""
+        return Aim(("tool:mcp",), "is something our tool host does")
 
     def on_result(self, result: Result) -> Result:
         """The harmed result."""

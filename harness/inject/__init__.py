@@ -9,14 +9,13 @@ Nemesis ── Board          what is planned, which call stands where, what has
 ```
 """
 
-from wedgehog.harness.inject.fault_state import Demand, LimitKind, PartialDelivery, limited_by
+from wedgehog.harness.inject.fault_state import LimitKind, PartialDelivery
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
 
 __all__ = [
     "SETTLE_S",
-    "Demand",
     "Hit",
     "Injector",
     "InjectorState",
@@ -26,5 +25,4 @@ __all__ = [
     "PartialDelivery",
     "ProcessTargets",
     "SessionFileTargets",
-    "limited_by",
 ]

@@ -1,16 +1,13 @@
 """Harm to processes, and what people do: when a call, a beacon, a session file or a timer says so."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
-from wedgehog.harness.faults.actor.disk_full import DiskFull
-from wedgehog.harness.faults.actor.freeze import Freeze
-from wedgehog.harness.faults.actor.kill import Kill
-from wedgehog.harness.faults.actor.speak import Speak
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import ActorFault, Demand, ProcessFault, SignalName, Whom
 from wedgehog.harness.inject.disk_filler import DiskFiller
-from wedgehog.harness.inject.fault_state import Demand, FaultState
+from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.freezer import Freezer
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.killer import Killer
@@ -62,8 +59,9 @@ class ActorFaults:
 
         That comes through the network a moment later: a reply that went on meanwhile would seem to have arrived.
         """
+        self.killing.dead = False
         await asyncio.shield(self._board.spawn(self._delivered_and_struck(state, at)))
-        if isinstance(state.planned.fault, Kill) and self.killing.dead:
+        if self.killing.dead:
             await self._board.clock.sleep(HANG_UP_S)
 
     async def _delivered_and_struck(self, state: FaultState, at: int) -> None:
@@ -106,21 +104,10 @@ class ActorFaults:
 
     async def act(self, state: FaultState) -> None:
         """Do it now."""
-        fault = state.planned.fault
-        if fault.name in ("abort", "give_up"):
-            self._board.fired(state, "the runner did it")
-            demand: Demand = "abort" if fault.name == "abort" else "give_up"
-            await self.demands.put((demand, state.planned.trigger.after_s))
-        elif isinstance(fault, Kill):
-            await self.killing.kill(state, fault, self._tool_of(state))
-        elif isinstance(fault, Speak):
-            await self.messages.put(fault.turn)
-        elif isinstance(fault, DiskFull):
-            await self.filling.fill(state, fault)
-        elif isinstance(fault, Freeze):
-            await self.freezing.freeze(state, fault, self._tool_of(state))
+        if isinstance(state.planned.fault, ActorFault):
+            await state.planned.fault.act(_Hands(self, self._board, state))
 
-    def _tool_of(self, state: FaultState) -> str:
+    def tool_of(self, state: FaultState) -> str:
         """The tool call that a trigger names; else the youngest that runs."""
         at = state.planned.trigger
         if at.tool is not None:
@@ -132,3 +119,33 @@ class ActorFaults:
         for queue in (self.demands, self.messages):
             while not queue.empty():
                 queue.get_nowait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Hands:
+    """The hands of one planned fault."""
+
+    actors: ActorFaults
+    board: InjectorState
+    state: FaultState
+
+    async def demand(self, what: Demand) -> None:
+        """The runner obeys."""
+        self.board.fired(self.state, "the runner did it")
+        await self.actors.demands.put((what, self.state.planned.trigger.after_s))
+
+    async def speak(self, turn: int) -> None:
+        """The runner gives the message."""
+        await self.actors.messages.put(turn)
+
+    async def kill(self, signal: SignalName, whom: Whom, *, tear: bool) -> None:
+        """Send the signal."""
+        await self.actors.killing.kill(self.state, signal, whom, self.actors.tool_of(self.state), tear=tear)
+
+    async def freeze(self, whom: Whom, for_s: float) -> None:
+        """Stop them for a while."""
+        await self.actors.freezing.freeze(self.state, whom, for_s, self.actors.tool_of(self.state))
+
+    async def fill(self, free_bytes: int) -> None:
+        """Fill the disk."""
+        await self.actors.filling.fill(self.state, free_bytes)

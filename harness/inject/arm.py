@@ -5,11 +5,7 @@ from collections.abc import Mapping
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.inject.fault_state import ArmedFault, FaultState, StruckReply, limited_by
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.network.base import Downstream, Link, Target, Upstream, WholeLink
@@ -29,49 +25,45 @@ class WireFaults:
 
     def must_hold(self, state: FaultState) -> bool:
         """Whether the fake must stop at the spot itself, because the harm begins as soon as it is armed."""
-        fault, trigger = state.planned.fault, state.planned.trigger
-        at_once = isinstance(fault, Refuse | Down) or (isinstance(fault, Stall) and fault.for_s != "forever")
-        return at_once or trigger.after_s is not None or (isinstance(fault, WireFault) and fault.armed == "at_spot")
+        at_once = state.wire is not None and state.wire.begins == "at_spot"
+        return at_once or state.planned.trigger.after_s is not None
 
     async def at_stop(self, state: FaultState, point: Point, at: int | None = None) -> None:
         """The reply stands at the fault's spot (or before it, where that will do): strike."""
-        fault, spot_at = state.planned.fault, point.at if at is None else at
-        if state.healed.is_set():
+        fault, spot_at = state.wire, point.at if at is None else at
+        if fault is None or state.healed.is_set():
             return
         if state.planned.trigger.phase == "request":
             await self.before_request(state)
             return
         if state.planned.trigger.after_s:
             await self._board.unless_healed(state, state.planned.trigger.after_s)
-        if isinstance(fault, Stall) and fault.for_s != "forever":
+        if fault.holds_s is not None:
             let_through = max(0, spot_at)
             self._board.fired(state, "the fake provider held the reply", call=point.call, let_through=let_through)
-            await self._board.unless_healed(state, float(fault.for_s))
+            await self._board.unless_healed(state, fault.holds_s)
             return
-        await self._strike_reply(state, point, spot_at)
+        await self._strike_reply(state, fault, point, spot_at)
 
-    async def _strike_reply(self, state: FaultState, point: Point, at: int) -> None:
-        fault = state.planned.fault
-        if not isinstance(fault, WireFault):
-            return
-        if isinstance(fault, Refuse | Down):
+    async def _strike_reply(self, state: FaultState, fault: WireFault, point: Point, at: int) -> None:
+        if fault.closes_port:
             # It ends the very connection whose reply is held here, and with it whoever waits here to see it armed.
-            self._board.struck[point.call] = StruckReply("cut", state, max(0, at), self._board.clock.now())
+            self._board.limit(point.call, state, max(0, at))
             self._board.spawn(self.whole_link(state, fault, point.call, max(0, at)))
             await state.healed.wait()
             return
-        where: Target = Downstream(point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at))
-        if isinstance(fault, Latency):
-            where = WholeLink()
+        where: Downstream | WholeLink = Downstream(
+            point.conn.peer, point.carried + (0 if at == BEFORE_HEAD else point.head + at)
+        )
+        if fault.reach == "link":
+            where = WholeLink(where.conn, where.at)
         # An agent that hangs up right now ends whoever waits here; half a strike would be healed by nobody.
         arming = asyncio.create_task(self._arm(state, fault, where, point.call, max(0, at)))
         self._board.keep(arming)
         armed = await asyncio.shield(arming)
         if armed is None:
             return
-        how = limited_by(fault)
-        if how is not None:
-            self._board.struck[point.call] = StruckReply(how, state, max(0, at), self._board.clock.now())
+        self._board.limit(point.call, state, max(0, at))
         self._board.spawn(self._healing.prove(state, armed))
         if state.planned.sticks_to == "connection":
             state.conns.add(point.conn.id)
@@ -83,17 +75,30 @@ class WireFaults:
         """Strike, unless the fault is healed by now: what was armed too late is taken away at once."""
         if state.healed.is_set():
             return None
-        if isinstance(fault, Refuse | Down):
+        if fault.closes_port:
             async with state.port:  # it hits before it is proved, so healing waits for it
                 self._dropped |= self._board.open_calls if state.planned.link == "llm" else set()
                 state.strikes.append(ArmedFault(await self.links[state.planned.link].strike(fault, where), call, at))
             return state.strikes[-1]
-        strike = await self.links[state.planned.link].strike(fault, where)
+        if isinstance(where, WholeLink) and state.strikes:
+            strike = state.strikes[0].strike  # the link is slow already: a second one would add up
+        else:
+            strike = await self.links[state.planned.link].strike(fault, where)
         if state.healed.is_set():
             await strike.heal()
             return None
         state.strikes.append(ArmedFault(strike, call, at))
+        if fault.slows and state.planned.link == "llm":
+            for open_ in self._board.open_calls:
+                self._board.limit(open_, state, 0, meant=False)
         return state.strikes[-1]
+
+    def slow(self, call: int) -> None:
+        """A reply is about to be written: what has slowed the link slows it too."""
+        for state in self._board.states:
+            slows = state.wire is not None and state.wire.slows and not state.healed.is_set()
+            if slows and state.planned.link == "llm" and state.strikes:
+                self._board.limit(call, state, 0, meant=False)
 
     def dropped(self, call: int) -> bool:
         """Whether a fault closed the link while this reply was under way."""
@@ -104,7 +109,7 @@ class WireFaults:
     def keeps_requests_away(self, state: FaultState) -> bool:
         """Whether it may be why no request arrives."""
         at = state.planned.trigger
-        away = at.before_request or at.chat == "poll" or isinstance(state.planned.fault, Refuse | Down)
+        away = at.before_request or at.chat == "poll" or (state.wire is not None and state.wire.closes_port)
         return away and bool(state.strikes) and not state.healed.is_set()
 
     def next_requests(self, call: int, phase: str) -> list[FaultState]:
@@ -132,7 +137,7 @@ class WireFaults:
     def reply_ended(self, call: int) -> None:
         """Make what must happen before the next request."""
         for state in self.next_requests(call, "connect"):
-            state.due = isinstance(state.planned.fault, Refuse | Down)
+            state.due = state.wire is not None and state.wire.closes_port
             self._board.spawn(self._once_delivered(state))
 
     async def _once_delivered(self, state: FaultState) -> None:
@@ -142,8 +147,8 @@ class WireFaults:
 
     async def before_request(self, state: FaultState) -> None:
         """Arm what the next request, or the next connection, is to meet."""
-        fault = state.planned.fault
-        if not isinstance(fault, WireFault):
+        fault = state.wire
+        if fault is None:
             return
         where: Target = WholeLink()
         if state.planned.trigger.phase == "request":

@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from wedgehog.harness.faults.actor.disk_full import DiskFull
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.state import InjectorState
@@ -28,13 +27,13 @@ class DiskFiller:
         self._board, self._healing = board, healing
         self.disk: Disk | None = None
 
-    async def fill(self, state: FaultState, fault: DiskFull) -> None:
+    async def fill(self, state: FaultState, free_bytes: int) -> None:
         """Do it now. Whoever heals waits until there is room again."""
         if self.disk is None:
             return
         await state.port.acquire()
         try:
-            proof = await self.disk.fill(fault.free_bytes)
+            proof = await self.disk.fill(free_bytes)
             if proof:
                 self._board.fired(state, proof)
                 if state.planned.heal_after_s is not None:

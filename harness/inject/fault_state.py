@@ -6,14 +6,11 @@ from typing import Literal
 
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.wire.cut import Cut as CutFault
-from wedgehog.harness.faults.wire.drip import Drip
-from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.inject.written import Written
 from wedgehog.harness.network.base import Strike
 from wedgehog.harness.scenario.plan import ALWAYS, PlannedFault
 
-Demand = Literal["abort", "give_up"]
-LimitKind = Literal["stalled", "cut", "dripping"]
+LimitKind = Literal["stalled", "cut", "slowed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +61,12 @@ class FaultState:
     released: set["asyncio.Task[None]"] = field(default_factory=set)
     """Strikes that are being healed before the fault itself is."""
 
+    @property
+    def wire(self) -> WireFault | None:
+        """The fault, where it is one of bytes."""
+        fault = self.planned.fault
+        return fault if isinstance(fault, WireFault) else None
+
     def means(self, nth: int, first: int | None = None) -> bool:
         """Whether it strikes the nth occasion of its kind: from its attempt (or `first`) on, `times` in all."""
         begin, times = self.planned.trigger.attempt if first is None else first, self.planned.times
@@ -79,28 +82,33 @@ class FaultState:
 
 @dataclass
 class StruckReply:
-    """A reply of which only a part gets through."""
+    """A reply that a fault limits: what is behind byte `at` is lost, or is late."""
 
-    how: LimitKind
+    fault: WireFault
     state: FaultState
     at: int
-    since_s: float
+    written: Written
+    meant: bool = True
+    """Whether the plan struck this reply; else it passes while its link is slow."""
     proved: bool = False
     settled: bool = False
     hung_up: bool = False
 
-    def passed_by(self, now: float) -> int:
-        """Body bytes that can have got through by `now`."""
-        fault = self.state.planned.fault
-        if self.how != "dripping" or not isinstance(fault, Drip) or not fault.every_s:
-            return self.at
-        return self.at + int((now - self.since_s) / fault.every_s) * fault.bytes
+    def __post_init__(self) -> None:
+        """What was written before is not late."""
+        self._first = len(self.written.parts)
 
+    @property
+    def how(self) -> LimitKind:
+        """What becomes of the rest."""
+        return "slowed" if self.fault.slows else "stalled" if self.fault.ends == "stall" else "cut"
 
-def limited_by(fault: WireFault) -> LimitKind | None:
-    """How a wire fault on a reply limits what arrives of it."""
-    if isinstance(fault, Stall):
-        return "stalled"
-    if isinstance(fault, CutFault):
-        return "cut"
-    return "dripping" if isinstance(fault, Drip) else None
+    def cut(self, now: float) -> PartialDelivery:
+        """As much as can have arrived by now."""
+        at = self.written.arrived(self.fault, self._first, now) if self.fault.slows else self.at
+        return PartialDelivery(at, self.how)
+
+    @property
+    def whole_s(self) -> float:
+        """When all that was written can have arrived."""
+        return self.written.whole_s(self.fault, self._first)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import psutil
 
-from wedgehog.harness.faults.actor.freeze import Freeze
+from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.killer import Killer
 from wedgehog.harness.inject.state import InjectorState
@@ -32,37 +32,37 @@ class Freezer:
         now = self._board.clock.now()
         return self._thawed_s + max((now - since_s for since_s in self._since_s.values()), default=0)
 
-    async def freeze(self, state: FaultState, fault: Freeze, token: str) -> None:
+    async def freeze(self, state: FaultState, whom: Whom, for_s: float, token: str) -> None:
         """Do it now; return when they stand. Whoever heals waits until they go on again."""
         await state.port.acquire()
         hit: list[psutil.Process] = []
         try:
-            hit = deliver(lambda: self._killing.victims.find(fault.whom, token), signal.SIGSTOP)
+            hit = deliver(lambda: self._killing.victims.find(whom, token), signal.SIGSTOP)
             if not hit:
                 self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
                 return
-            self._begin(state, fault, hit)
+            self._begin(state, whom, for_s, hit)
             left = await stopped(hit, self._board.clock.sleep, STILL_WITHIN_S)
             if not left:
                 names = ", ".join(str(process.pid) for process in hit)
                 self._board.fired(state, f"SIGSTOP was delivered to {names}; all stood still")
         finally:
             if hit:
-                self._board.spawn(self._thaw(state, fault, hit))
+                self._board.spawn(self._thaw(state, whom, for_s, hit))
             else:
                 state.port.release()
 
-    def _begin(self, state: FaultState, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
-        if fault.whom != "tool":
+    def _begin(self, state: FaultState, whom: Whom, for_s: float, hit: Sequence[psutil.Process]) -> None:
+        if whom != "tool":
             self._since_s[state.index] = self._board.clock.now()
         pids = tuple(process.pid for process in hit)
         turn = state.planned.trigger.turn
-        self._board.history.add(Frozen(turn=turn, whom=fault.whom, pids=pids, for_s=fault.for_s))
+        self._board.history.add(Frozen(turn=turn, whom=whom, pids=pids, for_s=for_s))
 
-    async def _thaw(self, state: FaultState, fault: Freeze, hit: Sequence[psutil.Process]) -> None:
+    async def _thaw(self, state: FaultState, whom: Whom, for_s: float, hit: Sequence[psutil.Process]) -> None:
         since_s = self._board.clock.now()
         try:
-            await self._board.unless_healed(state, fault.for_s)
+            await self._board.unless_healed(state, for_s)
         finally:
             for process in hit:
                 with suppress(psutil.Error):
@@ -71,5 +71,5 @@ class Freezer:
                 self._thawed_s += self._board.clock.now() - self._since_s.pop(state.index)
             if not self._board.history.sealed:
                 turn, after_s = state.planned.trigger.turn, self._board.clock.now() - since_s
-                self._board.history.add(Thawed(turn=turn, whom=fault.whom, after_s=after_s))
+                self._board.history.add(Thawed(turn=turn, whom=whom, after_s=after_s))
             state.port.release()

@@ -3,11 +3,6 @@
 import asyncio
 import contextlib
 
-from wedgehog.harness.faults.wire.cut import Cut as CutFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.drip import Drip
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState, PartialDelivery
 from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.network.base import NetworkError, Proof, Strike
@@ -32,10 +27,10 @@ class Healer:
         armed.proved = True
         self._board.fired(state, proof.how, call=armed.call, let_through=armed.at)
         struck = self._board.struck.get(armed.call) if armed.call is not None else None
-        if armed.call is not None and struck is not None and struck.how != "dripping":
+        if armed.call is not None and struck is not None and not struck.fault.slows:
             # Not settled: its connection is still held by the fault, and a hang-up would have to be told.
             struck.proved = True
-            self._board.delivered(armed.call, PartialDelivery(struck.at, struck.how))
+            self._board.delivered(armed.call, self._board.cut(struck))
             self._release(armed.call)
         self._heal_later(state)
 
@@ -48,9 +43,17 @@ class Healer:
         """The agent hung up on a limited reply: no more of it will arrive."""
         struck = self._board.struck[call]
         struck.hung_up = True
-        if struck.how == "dripping":
-            self._settle(call, PartialDelivery(struck.passed_by(self._board.clock.now()), "dripping"))
+        if struck.fault.slows and not struck.settled:
+            self._settle(call, self._board.cut(struck))
         self._release(call)
+
+    async def once_arrived(self, call: int) -> None:
+        """A reply on a slow link has been written: it is whole when its last byte can have arrived."""
+        struck = self._board.struck[call]
+        if not struck.settled:
+            await self._board.unless_healed(struck.state, struck.whole_s - self._board.clock.now())
+            if not struck.settled and not struck.state.healed.is_set():
+                self._settle(call, None)
 
     def _release(self, call: int) -> None:
         """A stall that proved itself and that nobody waits at any more is healed: held ends add up on a link."""
@@ -72,12 +75,10 @@ class Healer:
         self.proved(state, armed, await armed.strike.fired(timeout_s=0))
 
     def _heal_later(self, state: FaultState) -> None:
-        fault = state.planned.fault
-        wait = state.planned.heal_after_s
-        if wait is None and isinstance(fault, Down) and fault.for_s != "forever":
-            wait = float(fault.for_s) + self._start_up_s(state)
+        wait = state.planned.heals_in_s
         if wait is not None:
-            self._board.spawn(self.heal_in(state, wait))
+            own = state.planned.heal_after_s is None
+            self._board.spawn(self.heal_in(state, wait + self._start_up_s(state) if own else wait))
 
     def _start_up_s(self, state: FaultState) -> float:
         """What the agent takes until it asks, by its control run: a link that is back by then was not down for it."""
@@ -86,22 +87,22 @@ class Healer:
         return run.start_up_s if first and run is not None else 0.0
 
     async def heal_in(self, state: FaultState, seconds: float) -> None:
-        """Heal it after so long, if nobody does so before."""
+        """Heal it after so long, if nobody does so before: agents that still wait then get what was late."""
         await self._board.unless_healed(state, seconds)
-        await self.heal(state)
+        await self.heal(state, in_turn=True)
 
-    async def heal(self, state: FaultState) -> None:
+    async def heal(self, state: FaultState, *, in_turn: bool = False) -> None:
         """Take the harm away; return when it is gone."""
         async with state.healing:
             if not state.healed.is_set():
-                await self._take_away(state)
+                await self._take_away(state, in_turn)
 
-    async def _take_away(self, state: FaultState) -> None:
+    async def _take_away(self, state: FaultState, in_turn: bool) -> None:
         state.healed.set()
         for call, struck in self._board.struck.items():
             if struck.state is state and not struck.settled:
                 # Proven or not, more than this can't have passed.
-                self._settle(call, PartialDelivery(struck.passed_by(self._board.clock.now()), struck.how))
+                self._settle(call, None if in_turn and struck.fault.slows else self._board.cut(struck))
         await asyncio.gather(*state.released)
         async with state.port:
             strikes = list(state.strikes)
@@ -115,19 +116,19 @@ class Healer:
             self._board.history.add(FaultHealed(fault=state.index, name=state.planned.fault.name))
 
     def _passed_under(self, state: FaultState, armed: ArmedFault) -> Proof | None:
-        """A pace or a delay loses nothing: a reply that was written while it was on has met it."""
-        slows = isinstance(state.planned.fault, Latency | Drip)
+        """What slows a link meets every reply that is written while it is on."""
+        slows = state.wire is not None and state.wire.slows
         written = armed.call is not None and armed.call not in self._board.open_calls
-        return Proof(armed.at, "the whole reply was written while it was on") if slows and written else None
+        return Proof(armed.at, "the reply was written while it was on") if slows and written else None
 
     def _unproven(self, state: FaultState, armed: ArmedFault) -> None:
         if armed.call is None or armed.proved or self._board.history.sealed:
             return
-        if isinstance(state.planned.fault, Stall | CutFault):
+        if state.wire is not None and state.wire.proof == "count":
             name = state.planned.fault.name
             self._board.history.add(FaultUnproven(fault=state.index, name=name, call=armed.call))
 
-    def _settle(self, call: int, cut: PartialDelivery) -> None:
+    def _settle(self, call: int, cut: PartialDelivery | None) -> None:
         """Tell how much of a struck reply arrived, now that the fault is over or the agent has hung up."""
-        self._board.delivered(call, cut)
         self._board.struck[call].settled = True
+        self._board.delivered(call, cut)

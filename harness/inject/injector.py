@@ -7,16 +7,13 @@ from typing import Literal
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import Demand, ProcessFault
 from wedgehog.harness.faults.reply_fault import Context
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.inject.actors import ActorFaults
 from wedgehog.harness.inject.arm import WireFaults
 from wedgehog.harness.inject.disk_filler import Disk
-from wedgehog.harness.inject.fault_state import CallFacts, Demand, FaultState, LimitKind, PartialDelivery, StruckReply
+from wedgehog.harness.inject.fault_state import CallFacts, FaultState, LimitKind, PartialDelivery
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.replies import ReplyFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
@@ -120,7 +117,7 @@ class Injector:
         self.tools.turn = turn
         for state in self._board.of_turn(turn):
             name, link = state.planned.fault.name, state.planned.link
-            if not isinstance(state.planned.fault, Speak):
+            if self._board.is_fault(state):
                 self._history.add(FaultArmed(fault=state.index, name=name, link=link))
             trigger = state.planned.trigger
             if trigger.tool is not None or trigger.chat is not None:
@@ -160,8 +157,8 @@ class Injector:
             await self._board.unless_healed(state, state.planned.trigger.after_s)
         if state.healed.is_set():
             return
-        if isinstance(state.planned.fault, WireFault):
-            await self._wire.whole_link(state, state.planned.fault)
+        if state.wire is not None:
+            await self._wire.whole_link(state, state.wire)
         else:
             await self._actors.act(state)
 
@@ -188,8 +185,10 @@ class Injector:
         """A reply has been written: make what must happen before the next request."""
         self._board.open_calls.discard(call)
         struck = self._board.struck.get(call)
-        if struck is not None and (struck.proved or isinstance(struck.state.planned.fault, Refuse | Down)):
-            self._board.delivered(call, PartialDelivery(struck.at, struck.how))
+        if struck is not None and struck.fault.slows:
+            self._board.spawn(self._healing.once_arrived(call))
+        elif struck is not None and (struck.proved or struck.fault.closes_port):
+            self._board.delivered(call, self._board.cut(struck))
         if paid:
             self._wire.reply_ended(call)
         self._actors.reply_ended(call)
@@ -222,8 +221,10 @@ class Injector:
         return struck.how if struck and not struck.settled else None
 
     def dropped(self, call: int) -> bool:
-        """Whether a fault closed the link while this reply was under way: nobody hung up on it."""
-        return self._wire.dropped(call)
+        """Whether a fault closed the connection of this reply, or the healing of its stall did: nobody hung up."""
+        struck = self._board.struck.get(call)
+        healed = struck is not None and struck.how == "stalled" and struck.settled and not struck.hung_up
+        return healed or (struck is not None and struck.how == "cut") or self._wire.dropped(call)
 
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
@@ -241,8 +242,9 @@ class Injector:
                 for state in self._pending.pop((point.call, point.at), ()):
                     await self._at_stop(state, point, point.at)
             # Last, because while this reply was held another one's limit may have been armed.
-            written = point.carried + (point.head + point.at if point.at >= 0 else 0)
-            await self._wire.links["llm"].admit(point.conn.peer, written)
+            carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
+            await self._wire.links["llm"].admit(point.conn.peer, carried)
+            self._board.written[point.call].goes_on(self._board.clock.now(), point)
         except NetworkError as wrong:
             self._board.break_(wrong)
             await asyncio.Event().wait()
@@ -253,13 +255,14 @@ class Injector:
         if point.call in self._refused:
             return stops
         for state in self._wire.overtaken(point.call):
-            self._board.struck[point.call] = StruckReply("cut", state, 0, self._board.clock.now())
+            self._board.limit(point.call, state, 0)
             await state.healed.wait()
         for state in self._wire.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
         for state in self._board.hit(point.call, WireFault, conn=point.conn.id):
-            if point.call in self._board.struck:
+            struck = self._board.struck.get(point.call)
+            if struck is not None and struck.meant:
                 break
             at = resolve_offset(state.planned.trigger, point)
             if at is None:
@@ -268,6 +271,7 @@ class Injector:
                 stops.append(self._hold(state, point, at))
             else:
                 await self._wire.at_stop(state, point, at)
+        self._wire.slow(point.call)
         return [*stops, *await self._on_arrival(point)]
 
     async def _on_arrival(self, point: Point) -> Sequence[int]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from wedgehog.harness.faults.actor.kill import Kill
+from wedgehog.harness.faults.process_fault import SignalName, Whom
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
@@ -36,34 +36,34 @@ class Killer:
         self.dying_until_s = 0.0
         """Until then nobody's slowness counts: a signal to end was delivered."""
 
-    async def kill(self, state: FaultState, fault: Kill, token: str) -> None:
+    async def kill(self, state: FaultState, name: SignalName, whom: Whom, token: str, *, tear: bool) -> None:
         """Do it now. Whoever heals waits until it is done: nothing is started again in the middle of it."""
         async with state.port:
-            hit = await self._hit(state, fault, token)
+            hit = await self._hit(state, name, whom, token)
             if hit is None:
                 self._board.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
                 return
-            torn = self.sessions.save(state.planned.trigger.turn, tear=fault.tear) if self._ends_a_turn(fault) else True
+            torn = self.sessions.save(state.planned.trigger.turn, tear=tear) if _ends_a_turn(whom) else True
             if not hit.proof or not torn:
                 self._unproven(state)
                 return
             self._board.fired(state, hit.proof)
 
-    async def _hit(self, state: FaultState, fault: Kill, token: str) -> Hit | None:
-        number = signal.Signals[fault.signal]
-        if fault.whom == "server":
+    async def _hit(self, state: FaultState, name: SignalName, whom: Whom, token: str) -> Hit | None:
+        number = signal.Signals[name]
+        if whom == "server":
             hit = await self.kill_server(number) if self.kill_server is not None else None
             if hit is not None:
-                self._tell(state, fault, hit.pids)
+                self._tell(state, name, whom, hit.pids)
                 self.server_killed(state)
             return hit
         leaders = self.victims.leaders
-        processes = deliver(lambda: self.victims.find(fault.whom, token), number)
+        processes = deliver(lambda: self.victims.find(whom, token), number)
         if not processes:
             return None
         # Told in one go with the deed, before anything that comes of it.
-        self._tell(state, fault, [process.pid for process in processes])
-        if self._ends_a_turn(fault):
+        self._tell(state, name, whom, [process.pid for process in processes])
+        if _ends_a_turn(whom):
             self.dying_until_s = self._board.clock.now() + self.grace_s
             self.victims.struck(number, self.grace_s)
         hit = Hit(tuple(process.pid for process in processes), await self._proof(processes, number, leaders))
@@ -82,14 +82,15 @@ class Killer:
         took_s = self._board.clock.now() - since_s
         return "" if left else f"SIGKILL was delivered to {names}; all were gone after {took_s * 1000:.0f} ms"
 
-    def _ends_a_turn(self, fault: Kill) -> bool:
-        return fault.whom in ("tree", "leader")
-
-    def _tell(self, state: FaultState, fault: Kill, pids: Sequence[int]) -> None:
+    def _tell(self, state: FaultState, name: SignalName, whom: Whom, pids: Sequence[int]) -> None:
         turn = state.planned.trigger.turn
-        self._board.history.add(AgentKilled(turn=turn, signal=fault.signal, whom=fault.whom, pids=tuple(pids)))
+        self._board.history.add(AgentKilled(turn=turn, signal=name, whom=whom, pids=tuple(pids)))
 
     def _unproven(self, state: FaultState) -> None:
         name, turn = state.planned.fault.name, state.planned.trigger.turn
         call = max((call for call, facts in self._board.calls.items() if facts.place.turn == turn), default=0)
         self._board.history.add(FaultUnproven(fault=state.index, name=name, call=call))
+
+
+def _ends_a_turn(whom: Whom) -> bool:
+    return whom in ("tree", "leader")

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import Result, ResultFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.inject.arm import WireFaults
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
@@ -42,7 +38,7 @@ class ServiceFaults:
     def at_its_server(self, state: FaultState) -> bool:
         """Whether a fault strikes the tool host's server or its link, on which a result may be under way."""
         fault, link = state.planned.fault, state.planned.link
-        return link in (HOST, PIPE) or (isinstance(fault, ProcessFault) and getattr(fault, "whom", "") == "server")
+        return link in (HOST, PIPE) or (isinstance(fault, ProcessFault) and fault.at_server)
 
     # ---- results
 
@@ -110,9 +106,9 @@ class ServiceFaults:
             await self._board.unless_healed(state, trigger.after_s)
         if not isinstance(fault, WireFault) or state.healed.is_set():
             return
-        if isinstance(fault, Stall) and fault.for_s != "forever":
+        if fault.holds_s is not None:
             self._board.fired(state, "its answer was held back")
-            await self._board.unless_healed(state, float(fault.for_s))
+            await self._board.unless_healed(state, fault.holds_s)
         elif not about_bytes(fault):
             await self._wire.whole_link(state, fault)
         elif spot is not None:
@@ -135,7 +131,7 @@ class ServiceFaults:
 
 def about_bytes(fault: object) -> bool:
     """Whether a fault strikes one connection at a byte."""
-    return isinstance(fault, WireFault) and not isinstance(fault, Refuse | Down | Latency)
+    return isinstance(fault, WireFault) and fault.reach == "connection"
 
 
 def _names(state: FaultState, step: int, tool: int) -> bool:

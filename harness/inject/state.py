@@ -1,16 +1,16 @@
 """The board on which the nemesis plays: what is planned, which call stands where, what has fired, who is at work."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import Fault
 from wedgehog.harness.faults.process_fault import ProcessFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.refuse import Refuse
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.inject.fault_state import CallFacts, FaultState, PartialDelivery, StruckReply
+from wedgehog.harness.inject.written import Written
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultFired, Trouble
@@ -28,13 +28,19 @@ class InjectorState:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
         everything = enumerate((*plan.faults, *messages))
         self.states = [FaultState(index, planned) for index, planned in everything if not planned.on_pipe]
+        self._faults = len(plan.faults)
         self.history, self.clock = history, clock
         self.calls: dict[int, CallFacts] = {}
         self.struck: dict[int, StruckReply] = {}
+        self.written: defaultdict[int, Written] = defaultdict(Written)
         self.open_calls: set[int] = set()
         self.delivered: Callable[[int, PartialDelivery | None], None] = lambda call, cut: None
         self.broken = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
+
+    def is_fault(self, state: FaultState) -> bool:
+        """Whether the plan has it; else it is a message."""
+        return state.index < self._faults
 
     # ---- places
 
@@ -71,12 +77,21 @@ class InjectorState:
         if at.model_name not in (None, facts.model):
             return False
         if at.on == "main" and place.step != at.step:
-            # Endless tool calls go on in every later step of the turn.
-            return state.planned.fault.name == "endless_tools" and place.step >= at.step
+            fault = state.planned.fault
+            return isinstance(fault, ReplyFault) and fault.repeats_on_later_steps and place.step >= at.step
         state.matched += count
         return state.means(state.matched)
 
     # ---- what happened
+
+    def limit(self, call: int, state: FaultState, at: int, *, meant: bool = True) -> None:
+        """From here on a fault of bytes limits this reply; one that was not meant stands back."""
+        if state.wire is not None and (meant or call not in self.struck):
+            self.struck[call] = StruckReply(state.wire, state, at, self.written[call], meant)
+
+    def cut(self, struck: StruckReply) -> PartialDelivery:
+        """As much of a limited reply as can have arrived by now."""
+        return struck.cut(self.clock.now())
 
     def fired(self, state: FaultState, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
         """A fault struck, and this is the proof."""
@@ -96,6 +111,7 @@ class InjectorState:
                 call=call,
                 proof=proof,
                 bytes=let_through,
+                slows=state.wire is not None and state.wire.slows,
             )
         )
 
@@ -148,6 +164,4 @@ def timed(state: FaultState) -> bool:
     at, fault = state.planned.trigger, state.planned.fault
     on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1
     alone = not on_call and at.session is None and at.after_s is not None
-    if isinstance(fault, ProcessFault | Refuse | Down | Latency):
-        return alone
-    return fault.family == "actor"
+    return fault.timed == "always" or (fault.timed == "alone" and alone)

@@ -8,10 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.state import InjectorState
@@ -35,15 +31,14 @@ class StdioFaults:
         """No pipe is open."""
         faults = enumerate(plan.faults)
         self._states = [FaultState(index, planned) for index, planned in faults if planned.on_pipe]
-        self._board, self._healing = board, healing
+        self._plan, self._board, self._healing = plan, board, healing
         self._open: list[StdioSession] = []
         self._armed: dict[Direction, list[tuple[FaultState, ArmedFault]]] = {}
         self._turn = 0
 
     def resets(self, link: str) -> bool:
         """Whether an RST may be struck on this link."""
-        faults = (state.planned.fault for state in self._states if state.planned.link == link)
-        return any(isinstance(fault, Cut) and fault.then == "rst" for fault in faults)
+        return self._plan.resets(link)
 
     # ---- turns and beacons
 
@@ -177,10 +172,9 @@ class StdioFaults:
             at = stop.reached.result() if stop.reached.done() else None
             if at is None or state.healed.is_set():
                 return
-            fault = state.planned.fault
-            if isinstance(fault, Stall) and fault.for_s != "forever":
+            if state.wire is not None and state.wire.holds_s is not None:
                 self._board.fired(state, "the pipe was held", let_through=at)
-                await self._board.unless_healed(state, float(fault.for_s))
+                await self._board.unless_healed(state, state.wire.holds_s)
             else:
                 await self._arm(state, direction, at)
         finally:
@@ -195,10 +189,10 @@ class StdioFaults:
             waits[1].cancel()
 
     async def _arm(self, state: FaultState, direction: Direction, at: int) -> None:
-        fault = state.planned.fault
-        if not isinstance(fault, WireFault):
+        fault = state.wire
+        if fault is None:
             return
-        where: Target = WholeLink() if isinstance(fault, Latency) else Downstream(direction.conn, at)
+        where: Target = WholeLink(direction.conn, at) if fault.reach == "link" else Downstream(direction.conn, at)
         armed = ArmedFault(await direction.link.strike(fault, where), at=at)
         state.strikes.append(armed)
         self._armed.setdefault(direction, []).append((state, armed))
@@ -210,19 +204,20 @@ class StdioFaults:
         """The agent's end of a link was closed: by a fault that was to do so at that byte, or by nobody of ours."""
         strikes = self._armed.get(direction, [])
         for state, armed in strikes:
-            fault = state.planned.fault
-            if isinstance(fault, Cut) and (fault.then, armed.at) == (ended.how, ended.received):
+            if state.wire is not None and (state.wire.ends, armed.at) == (ended.how, ended.received):
                 how = f"wedgehog-pipe got {ended.received} bytes, then {ended.how.upper()}"
                 self._healing.proved(state, armed, Proof(ended.received, how))
                 return
-        if not any(isinstance(state.planned.fault, Stall) and state.healed.is_set() for state, _ in strikes):
+        silent = (state for state, _ in strikes if state.wire is not None and state.wire.ends == "stall")
+        if not any(state.healed.is_set() for state in silent):
             where = f"{pipe.name} ({direction.way}) ended after {ended.received} bytes with {ended.how.upper()}"
             self.trouble(f"the link of the pipe {where}, and no fault did it")
 
     async def _last_look(self, state: FaultState, armed: ArmedFault, direction: Direction) -> None:
         """The pipe is over, and its links are about to close: what has struck says so now, or never."""
         at, passed = armed.at or 0, direction.passed
-        if not armed.proved and not isinstance(state.planned.fault, Stall | Cut) and passed is not None and passed > at:
+        slows = state.wire is not None and state.wire.slows
+        if not armed.proved and slows and passed is not None and passed > at:
             # What slows loses nothing: bytes that crossed under it have met it.
             self._healing.proved(state, armed, Proof(at, f"{passed - at} bytes crossed the pipe under it"))
         if not armed.proved and (passed is None or passed >= at):
@@ -236,7 +231,4 @@ def _on(state: FaultState, pipe: StdioSession) -> bool:
 
 def _must_stand(state: FaultState) -> bool:
     """Whether the harm begins as soon as it is armed, so that the pipe must stand at the byte itself."""
-    fault = state.planned.fault
-    return isinstance(fault, WireFault) and (
-        fault.armed == "at_spot" or (isinstance(fault, Stall) and fault.for_s != "forever")
-    )
+    return state.wire is not None and state.wire.begins == "at_spot"

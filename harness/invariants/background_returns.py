@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import over, together, too_late, tool_uses_of
+from wedgehog.harness.invariants.scope import over, together, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
@@ -41,13 +42,14 @@ def _judge(
     end = sent if sent is not None and (until is None or sent.id < until.id) else until
     if end is None or any(_may_run(sibling, end) for sibling in siblings):
         return nothing()
-    idle_s = end.at_s - _last_sign(start, siblings, end).at_s
+    since_s = _last_sign(start, siblings, end).at_s
+    idle_s = end.at_s - since_s
     if idle_s <= least_s:
         return nothing(f"no job in the background that ran long enough to tell ({name}: {idle_s:.1f} s)")
     says = f"{name} did not come back in {idle_s:.1f} s, though its command ends in `&` and {_why(end, use)}"
     if _kept_away(history, use, end):
         return inconclusive(f"{says}, but a fault kept the next request away", (start, end))
-    return too_late(history, says, (start, end))
+    return too_late(history, says, (start, end), over_s=idle_s - least_s, since_s=since_s, until_s=end.at_s)
 
 
 def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Event | None:

@@ -1,10 +1,12 @@
 """When its user or front end has gone, the agent asks the model nothing more."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import requests, together, too_late
-from wedgehog.harness.record.history import History
+from wedgehog.harness.invariants.scope import requests, together
+from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
 
 
@@ -14,31 +16,44 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
 
     A back end that works on for a front end that has given up spends for nobody (incident endless-loop).
     """
-    given = [turn.stimulus for turn in history.turns if turn.stimulus is not None]
+    return together(_judge(history, turn, grace_s) for turn in history.turns if turn.stopped is not None)
 
-    def each() -> Iterator[Verdict]:
-        for turn in history.turns:
-            stop = turn.stopped
-            if stop is None:
-                continue
-            until = min((stimulus.id for stimulus in given if stimulus.id > stop.id), default=len(history.events))
-            since_s = stop.at_s + history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
-            late = [call for call in history.calls if call.arrived.id > stop.id and call.at_s > since_s]
-            # After the next message, only what still works on the stopped turn.
-            beside = {other.number for other in history.beside(turn)}
-            calls = [
-                call
-                for call in late
-                if (call.arrived.id < until and call.arrived.turn not in beside)
-                or (call.main and call.arrived.turn == turn.number)
-            ]
-            if calls:
-                last_s = calls[-1].at_s - stop.at_s
-                how = "abort" if turn.aborted else "hang-up"
-                requests_ = "model request" if len(calls) == 1 else "model requests"
-                says = f"{turn}: {len(calls)} {requests_} after the {how}, the last {last_s:.1f} s after it"
-                yield too_late(history, says, (stop, *requests(calls)))
-            else:
-                yield passed()
 
-    return together(each())
+def _judge(history: History, turn: Turn, grace_s: float) -> Verdict:
+    stop = turn.stopped
+    assert stop is not None  # noqa: S101  the caller has asked
+    calls = _calls_after(history, turn, stop)
+    allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
+    late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
+    says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
+    if late:
+        of_them = f"{len(late)} of them"
+        last_s = late[-1].at_s - stop.at_s
+        says = f"{says}, {of_them} more than {allowed_s:.1f} s after it, the last {last_s:.1f} s after it"
+        last = late[-1].at_s
+        span = {"over_s": last - stop.at_s - allowed_s, "since_s": stop.at_s, "until_s": last}
+        return too_late(history, says, (stop, *requests(late)), **span)
+    return passed(f"{says}, none more than {allowed_s:.1f} s after it" if calls else says)
+
+
+def _came(calls: Sequence[Call]) -> str:
+    if not calls:
+        return "no model request came"
+    noun = "model request" if len(calls) == 1 else "model requests"
+    return f"{len(calls)} {noun} ({sum(call.paid for call in calls)} paid) came"
+
+
+def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
+    """The requests after a stop; behind the next message only those that still work on the stopped turn."""
+    given = [other.stimulus.id for other in history.turns if other.stimulus is not None]
+    until = min((number for number in given if number > stop.id), default=len(history.events))
+    beside = {other.number for other in history.beside(turn)}
+    return [
+        call
+        for call in history.calls
+        if call.arrived.id > stop.id
+        and (
+            (call.arrived.id < until and call.arrived.turn not in beside)
+            or (call.main and call.arrived.turn == turn.number)
+        )
+    ]

@@ -8,7 +8,7 @@ from wedgehog.harness.record.history import Call, History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
-@invariant("paid_call_bound")
+@invariant("paid_call_bound", by_calls=True)
 def paid_call_bound(
     history: History,
     *,

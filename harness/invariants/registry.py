@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Protocol, get_args, get_type_hints
 
+from wedgehog.harness.invariants.overload import counted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, error
 
@@ -82,6 +83,8 @@ class Invariant:
     parameters: Mapping[str, Parameter]
     asked: bool = False
     """Judged only where a scenario names it."""
+    by_calls: bool = False
+    """It counts calls. Their number proves nothing where the agent waited too long for a processor."""
 
     @property
     def reported_only(self) -> bool:
@@ -93,7 +96,7 @@ _REGISTRY: dict[str, Invariant] = {}
 
 
 def invariant(
-    name: str, *, asked: bool = False, unscaled: tuple[str, ...] = ()
+    name: str, *, asked: bool = False, unscaled: tuple[str, ...] = (), by_calls: bool = False
 ) -> Callable[[Callable[..., Verdict]], Callable[..., Verdict]]:
     """Register a check; `unscaled` names durations that are real seconds in every run.
 
@@ -105,7 +108,7 @@ def invariant(
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
-        _REGISTRY[name] = Invariant(name, doc, run, _parameters(run, unscaled), asked)
+        _REGISTRY[name] = Invariant(name, doc, run, _parameters(run, unscaled), asked, by_calls)
         return run
 
     return register
@@ -169,7 +172,10 @@ def check(name: str, history: History, **parameters: Any) -> Verdict:
     chosen = find(name)
     fitting = accept(name, parameters)
     try:
-        return chosen.run(history, **fitting).named(name)
+        found = chosen.run(history, **fitting).named(name)
+        if not chosen.by_calls:
+            return found
+        return counted(history, found, lambda others: chosen.run(others, **fitting))
     except Exception as crash:  # whatever a check dies of is ours, never the agent's
         return error(f"the check itself failed: {type(crash).__name__}: {crash}").named(name)
 

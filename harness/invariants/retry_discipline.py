@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of, together, too_late
+from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of, together
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -20,7 +21,7 @@ NEVER_AGAIN = (400, 401)
 """The same request with the same key gets the same refusal."""
 
 
-@invariant("retry_discipline")
+@invariant("retry_discipline", by_calls=True)
 def retry_discipline(history: History) -> Verdict:
     """A retry of the same body with the same key heeds Retry-After, never follows a 400 or 401, and does not hammer.
 
@@ -76,13 +77,15 @@ def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         if refused is None or refused.retry_after_s is None or again is None:
             continue
         asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
-        if waited_s + history.lag_s >= _least_wait_s(asked_s, refused.retry_after_is_date):
+        early_s = _least_wait_s(asked_s, refused.retry_after_is_date) - waited_s
+        if early_s <= 0:
             continue
         says = f"request {call.number} was sent again after {waited_s:.2f} s, Retry-After asked for {asked_s:.2f} s"
         if asked_s > LONGEST_RETRY_AFTER_S:
             yield passed(says)
         else:
-            yield too_late(history, says, (refused, again.arrived))
+            span = {"over_s": early_s, "since_s": call.at_s, "until_s": again.at_s}
+            yield too_late(history, says, (refused, again.arrived), **span)
 
 
 def _least_wait_s(asked_s: float, is_date: bool) -> float:
@@ -96,8 +99,17 @@ def _hammering(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         row = [*(row or [before]), again] if _hasty(before, again, bound_s) else []
         if len(row) > HASTY_IN_A_ROW:
             says = f"{HASTY_IN_A_ROW} retries in a row started within {bound_s * 1000:.0f} ms of a refusal"
-            yield too_late(history, f"{says} (requests {row[0].number} to {row[-1].number})", requests(row))
+            says = f"{says} (requests {row[0].number} to {row[-1].number})"
+            found = [_too_hasty(history, says, row, *pair, bound_s) for pair in pairwise(row)]
+            yield next((it for it in found if it.status != "fail"), found[0])
             return
+
+
+def _too_hasty(history: History, says: str, row: Sequence[Call], before: Call, again: Call, bound_s: float) -> Verdict:
+    """We see a cut only when it is proved, which may be late; a refusal of ours we see before the agent does."""
+    over_s = bound_s - (again.at_s - (_refused_s(before) or before.at_s))
+    since_s = again.at_s if before.refused else before.at_s
+    return too_late(history, says, requests(row), over_s=over_s, since_s=since_s, until_s=again.at_s)
 
 
 def _hasty(before: Call, again: Call, bound_s: float) -> bool:

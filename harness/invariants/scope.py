@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from wedgehog.harness.record.event import Event
 from wedgehog.harness.record.history import Call, History, Step, ToolUse, Turn
-from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed, worst
+from wedgehog.harness.record.verdict import Verdict, nothing, passed, worst
 
 T = TypeVar("T")
 
@@ -103,10 +103,3 @@ def together(findings: Iterable[Verdict]) -> Verdict:
     if status == "pass":
         return passed("; ".join(dict.fromkeys(finding.says for finding in found if finding.says)))
     return next(finding for finding in found if finding.status == status)
-
-
-def too_late(history: History, says: str, evidence: Iterable[Event]) -> Verdict:
-    """A time bound was broken, as far as that can be told with our own lag."""
-    if history.too_slow_to_judge_time:
-        return inconclusive(f"{says}, but the harness itself lagged by {history.lag_s:.1f} s", evidence)
-    return fail(says, evidence)

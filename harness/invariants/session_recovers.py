@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, too_late
+from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests
 from wedgehog.harness.record.event import SessionPlanted
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.late_answer import MessageOutcome, after_the_harm, message_outcome, told
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
-from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 
 @invariant("session_recovers")
@@ -51,7 +52,9 @@ def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
         return inconclusive(f"whether it was answered can't be told: {outcome.how}", ends(turn))
     says = f"{which} was not answered: {outcome.how}"
     evidence = (*requests(turn.main_calls), *ends(turn))
-    return too_late(history, says, evidence) if outcome.kind == "silent" else fail(says, evidence)
+    if outcome.kind == "silent":
+        return stopped_too_late(history, says, evidence, turn.deadline or turn.start_missed)
+    return unless_timed_out(history, turn, says, evidence)
 
 
 def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:

@@ -9,7 +9,7 @@ from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 
-@invariant("spend_bound")
+@invariant("spend_bound", by_calls=True)
 def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdict:
     """A turn costs at most `usd_per_turn` (no stock number: without one, the dearest turn is reported).
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, over, together, too_late, tool_uses_of
+from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
@@ -36,13 +37,15 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
 
     def each(bound_s: float) -> Iterator[Verdict]:
         for it in uses:
-            if it.took_s > history.stretched(bound_s):
+            over_s = it.took_s - history.stretched(bound_s)
+            if over_s > 0:
                 name = f"tool call {it.use.token} ({it.use.offered.name})"
                 says = f"{name} took {it.took_s:.1f} s, {bound_s:.1f} s allowed"
                 if it.kept_away:
                     yield inconclusive(f"{says}, but a fault kept the next request away", (it.use.reply, it.end))
                 else:
-                    yield too_late(history, says, (it.use.reply, it.end))
+                    span = {"over_s": over_s, "since_s": it.use.reply.at_s, "until_s": it.end.at_s}
+                    yield too_late(history, says, (it.use.reply, it.end), **span)
         yield passed(remark)
 
     return together(each(tool_s))

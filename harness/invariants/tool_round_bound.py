@@ -9,7 +9,7 @@ from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
-@invariant("tool_round_bound")
+@invariant("tool_round_bound", by_calls=True)
 def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Verdict:
     """A turn has at most `tool_rounds` rounds of tool calls.
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests, together
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, passed
+from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 
 
 @invariant("turn_answered", asked=True)
@@ -29,7 +30,8 @@ def turn_answered(history: History) -> Verdict:
             elif not history.run.carries_nonces:
                 yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
             else:
-                yield fail(f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn)))
+                says, evidence = f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn))
+                yield unless_timed_out(history, turn, says, evidence)
 
     return together(each())
 

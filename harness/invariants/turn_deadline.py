@@ -1,7 +1,8 @@
 """A turn ends in time, one way or another."""
 
+from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import together, too_late
+from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.event import HangSeen, SessionPlanted
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
@@ -38,9 +39,17 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     if turn.killed is not None:  # what it then took to end is no work of the turn
         took_s = max(0.0, turn.killed.at_s - turn.start_s)
     took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
-    if took_s > history.stretched(turn_s):
-        return too_late(history, f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed", (turn.end,))
+    over_s = took_s - history.stretched(turn_s)
+    if over_s > 0:
+        says = f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed"
+        since_s = _given_s(turn) if turn.kept_away else turn.start_s
+        return too_late(history, says, (turn.end,), over_s=over_s, since_s=since_s, until_s=turn.end.at_s)
     return passed()
+
+
+def _given_s(turn: Turn) -> float:
+    """Its time may count from here, where a fault kept its first request away."""
+    return turn.stimulus.at_s if turn.stimulus is not None else turn.start_s
 
 
 def _took_s(history: History, turn: Turn) -> float:
@@ -59,7 +68,7 @@ def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:
     if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
         return passed()
     says = f"{turn}: the front end waited {waited_s:.1f} s in vain, {turn_s:.1f} s allowed"
-    return too_late(history, says, (turn.gave_up,))
+    return unless_starved(history, says, (turn.gave_up,), turn.start_s, turn.gave_up.at_s)
 
 
 def _never_asked(history: History, turn: Turn) -> Verdict:
@@ -75,7 +84,7 @@ def _never_asked(history: History, turn: Turn) -> Verdict:
         any(call.arrived.id < turn.start_missed.id for call in history.calls)
         or history.first(SessionPlanted) is not None
     ):
-        return too_late(history, says, evidence)
+        return stopped_too_late(history, says, evidence, turn.start_missed)
     return inconclusive(says, evidence)
 
 
@@ -86,7 +95,8 @@ def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
     evidence = (turn.deadline, *seen)
     if bound_s < turn_s * (1 - AS_WRITTEN):
         return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s{waited}", evidence)
-    return too_late(history, f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}", evidence)
+    says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}"
+    return stopped_too_late(history, says, evidence, turn.deadline)
 
 
 def _so_far(history: History, turn: Turn) -> str:

@@ -36,7 +36,13 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class WholeLink:
-    """Every connection of the link, open or to come."""
+    """Every connection of the link, open or to come.
+
+    Nobody writes on `conn` now, and its first `at` bytes arrive unharmed.
+    """
+
+    conn: Address | None = None
+    at: int = 0
 
 
 Target = Downstream | Upstream | WholeLink
@@ -94,7 +100,7 @@ class Link(Protocol):
         """Arm `fault`; when this returns it will hit the spot exactly.
 
         For `Downstream` the fake must be holding that connection: anywhere before the spot for faults with
-        `armed == "before"`, exactly at it for `armed == "at_spot"`. Raises NetworkError.
+        `begins == "before"`, exactly at it for `begins == "at_spot"`. Raises NetworkError.
         """
 
     async def close(self) -> None:

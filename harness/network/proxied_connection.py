@@ -136,9 +136,8 @@ class Endpoint(asyncio.Protocol):
     def _ask_again(self) -> None:
         if self._alarm:
             self._alarm.cancel()
-        at = self.pipe.next_at()
-        wait = None if at is None else max(0.0, at - self.passage.now())
-        self._alarm = asyncio.get_running_loop().call_later(wait, self.pump) if wait else None
+        at = None if self.other is None or self.other.unwritten else self.pipe.next_at()
+        self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self.pump)
 
     def _read_on(self, wanted: bool) -> None:
         if self.transport is None or self.transport.is_closing() or self.ended:

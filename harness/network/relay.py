@@ -8,12 +8,10 @@ import asyncio
 import contextlib
 import functools
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
@@ -30,6 +28,10 @@ from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.probe import refused
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
+ARRIVE_S = 2.0
+"""For bytes that were written before a strike to pass."""
+LOOK_S = 0.001
+
 
 @dataclass(eq=False, slots=True)
 class RelayStrike:
@@ -42,6 +44,8 @@ class RelayStrike:
     passage: ProxiedConnection | None = None
     expected: ExpectedRequest | None = None
     """Its place at the door, where it is about a request."""
+    carried: dict[ProxiedConnection, int] = field(default_factory=dict)
+    """What the connections of the whole link had carried when it was armed; those to come had carried nothing."""
     healed: bool = False
 
     async def fired(self, timeout_s: float) -> Proof | None:
@@ -106,7 +110,7 @@ class RelayLink:
         """Arm the fault on the pipes that the spot names."""
         strike = RelayStrike(self, fault, spot, asyncio.get_running_loop().create_future())
         self._strikes.append(strike)
-        if isinstance(fault, Refuse | Down):
+        if fault.closes_port:
             await self._shut(strike)
         else:
             await self._arm(strike)
@@ -120,7 +124,7 @@ class RelayLink:
                 continue
             if pipe.stopped:
                 strike.prove(pipe.carried, f"the relay let {pipe.carried} bytes pass, then {pipe.stopped}")
-            elif strike.fault.armed == "at_spot" and pipe.carried > _from(strike):
+            elif strike.fault.proof == "flow" and pipe.carried > strike.carried.get(passage, _from(strike)):
                 strike.prove(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass")
 
     def ended(self, passage: ProxiedConnection) -> None:
@@ -134,8 +138,8 @@ class RelayLink:
             self._strikes.remove(strike)
         if strike.expected and strike.passage is None:
             self._door.done(strike.expected)
-        if isinstance(strike.fault, Refuse | Down):
-            if not any(isinstance(other.fault, Refuse | Down) for other in self._strikes):
+        if strike.fault.closes_port:
+            if not any(other.fault.closes_port for other in self._strikes):
                 await self.listen()
             return
         everyone = isinstance(strike.spot, WholeLink)
@@ -153,7 +157,7 @@ class RelayLink:
     def _accept(self) -> Endpoint:
         passage = self._door.enter()
         for strike in self._strikes:
-            if isinstance(strike.spot, WholeLink) and not isinstance(strike.fault, Refuse | Down):
+            if isinstance(strike.spot, WholeLink) and not strike.fault.closes_port:
                 strike.fault.on_pipe(passage.down, 0)
         return passage.accept()
 
@@ -170,8 +174,11 @@ class RelayLink:
             case Downstream(conn, at):
                 strike.passage = await self._passage(conn)
                 strike.fault.on_pipe(strike.passage.down, at)
-            case WholeLink():
+            case WholeLink(conn, at):
+                if conn is not None:
+                    await self._carried(await self._passage(conn), at)
                 for passage in self.passages:
+                    strike.carried[passage] = passage.down.carried
                     strike.fault.on_pipe(passage.down, passage.down.carried)
             case _:
                 strike.expected = self._door.expect(functools.partial(self._meet, strike))
@@ -183,6 +190,14 @@ class RelayLink:
             if passage.peer == conn:
                 return passage
         raise LinkBusyError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
+
+    async def _carried(self, passage: ProxiedConnection, count: int) -> None:
+        """Wait until so many bytes of a connection have passed towards the agent."""
+        end_s = passage.now() + ARRIVE_S
+        while passage.down.carried < count and not passage.over:
+            if passage.now() > end_s:
+                raise LinkBusyError(f"link {self.name}: byte {count} did not reach its agent in {ARRIVE_S:g} s")
+            await asyncio.sleep(LOOK_S)
 
     async def _shut(self, strike: RelayStrike) -> None:
         """Close the port for real, keep its number, end what is open, and knock."""

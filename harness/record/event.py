@@ -126,6 +126,48 @@ class LagSeen(Event):
     worst_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class CpuWait:
+    """A stretch of the run, and how long each party waited for a processor in it, though it could have run."""
+
+    since_s: float
+    until_s: float
+    agent_s: float
+    """All processes of the agent and its tools: at most the stretch itself, where they waited side by side."""
+    network_s: float = 0.0
+    """The Toxiproxy server."""
+
+    @property
+    def total_s(self) -> float:
+        """What it may have cost a turn in which each waits for the other."""
+        return self.agent_s + self.network_s
+
+    def __add__(self, other: "CpuWait") -> "CpuWait":
+        """Both together."""
+        return CpuWait(
+            min(self.since_s, other.since_s),
+            max(self.until_s, other.until_s),
+            self.agent_s + other.agent_s,
+            self.network_s + other.network_s,
+        )
+
+    def rounded(self) -> "CpuWait":
+        """To milliseconds."""
+        return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuWaitSeen(Event):
+    """Who waited for a processor since the last such event; written when a turn ends, and when the run does."""
+
+    turn: int
+    """The turn that ends; 0 at the end of the run."""
+    waits: tuple[CpuWait, ...]
+    """Stretches without a wait are left out."""
+    pressure_s: float | None = None
+    """For how long meanwhile some thread of the whole machine waited for a processor, where the system tells."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefused(Event):
     """An agent with hosts of its own asked for one that it does not get; each is told once."""
@@ -254,6 +296,8 @@ class StartMissed(Event):
 
     turn: int
     bound_s: float
+    cpu_wait_s: float = 0.0
+    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +306,8 @@ class DeadlineHit(Event):
 
     turn: int
     bound_s: float
+    cpu_wait_s: float = 0.0
+    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +353,8 @@ class RequestArrived(Event):
     attempt: int
     background: str = ""
     """Empty for a main call, else what the background call seems to be for."""
+    max_tokens: int | None = None
+    """The agent's own limit of output tokens."""
     key: str = ""
     """A fingerprint of the API key, never the key."""
     body_hash: str = ""
@@ -341,6 +389,8 @@ class ReplyStarted(Event):
 
     call: int
     input_tokens: int
+    scripted: bool = False
+    """The tokens of this call are the script's own (`usage`), not counted from what was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +421,8 @@ class ReplyEnded(Event):
     """Text blocks and tool calls that arrived whole."""
     text_delivered: str = ""
     tool_calls: tuple[ToolCallOffered, ...] = ()
+    tokens_needed: int = 0
+    """What the whole scripted reply takes, where the agent's own limit ended it; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -415,6 +467,8 @@ class FaultFired(Event):
     proof: str
     bytes: int | None = None
     """Of the reply's body, or of the request that was struck: let through before it, where that has a meaning."""
+    slows: bool = False
+    """Whether every byte arrives in the end, so that no request was kept away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

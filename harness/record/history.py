@@ -17,11 +17,14 @@ from wedgehog.harness.record.event import (
     AgentKilled,
     BeaconSeen,
     CallUnscripted,
+    CpuWait,
+    CpuWaitSeen,
     DeadlineHit,
     Event,
     FaultFired,
     Frozen,
     GaveUp,
+    HangSeen,
     HungUp,
     LagSeen,
     ReplyEnded,
@@ -43,8 +46,8 @@ T = TypeVar("T")
 
 LAG_TOO_LONG_S = 5.0
 """Above this lag of our own, time-based invariants cannot be judged."""
-ONLY_SLOWS = ("latency", "drip")
-"""Faults under which a request still arrives."""
+SEEN_LATE_S = 0.5
+"""A connection that closes as its agent ends may be seen to close so much later."""
 
 
 class EventSink(Protocol):
@@ -66,6 +69,8 @@ class Call:
     hung_up: HungUp | None = None
     unscripted: CallUnscripted | None = None
     faults: tuple[FaultFired, ...] = ()
+    stopped_by: str = ""
+    """What of ours closed the connection: "our SIGKILL", "our stop at the deadline", "the end of the run"; or empty."""
 
     @property
     def number(self) -> int:
@@ -116,6 +121,21 @@ class Call:
     def ok(self) -> bool:
         """Accepted, delivered whole, and not stopped at max_tokens."""
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
+
+    def open_after(self, event: int) -> bool:
+        """Whether it came, or was still open, when the event with this id had happened."""
+        ends = [end.id for end in (self.refused, self.ended, self.hung_up) if end is not None]
+        return max(ends, default=event + 1) > event
+
+    @property
+    def limited(self) -> str:
+        """How the agent's own limit of output tokens was too low for this reply; empty where it was not."""
+        if self.ended is None or self.ended.how != "complete" or not self.ended.tokens_needed:
+            return ""
+        return (
+            f"call {self.number} allows {self.arrived.max_tokens} output tokens (max_tokens), "
+            f"and the scripted reply needs {self.ended.tokens_needed}"
+        )
 
     @property
     def failed_at_s(self) -> float | None:
@@ -223,6 +243,12 @@ class Turn:
         return self.stimulus is not None and self.stimulus.stimulus == "recovery"
 
     @property
+    def goes_on(self) -> bool:
+        """Whether its last call was not the model's last word."""
+        last = self.main_calls[-1] if self.main_calls else None
+        return last is not None and not (last.ok and last.ended is not None and last.ended.stop == "end")
+
+    @property
     def start_s(self) -> float:
         """The agent's first request; where none came, or a fault kept it away, the message plus the usual start-up."""
         due_s = (self.stimulus.at_s if self.stimulus else 0.0) + self.start_up_s
@@ -314,6 +340,23 @@ class History:
         return next(turn for turn in _turns(self) if turn.number == 0)
 
     @cached_property
+    def played_calls(self) -> tuple[Call, ...]:
+        """The calls of the scenario: all but those of the recovery message, which is ours."""
+        ours = {turn.number for turn in self.turns if turn.recovery}
+        return tuple(call for call in self.calls if call.arrived.turn not in ours)
+
+    @cached_property
+    def watched_until(self) -> int:
+        """The event after which the harness ends the agent and the network: the end of the last turn."""
+        return max((event.id for event in self.of(TurnEnded)), default=len(self.events))
+
+    @cached_property
+    def cut_short(self) -> bool:
+        """Whether the agent was still making calls for the scenario when we ended it, or when the record ends."""
+        stopped = any(turn.deadline is not None and turn.goes_on for turn in self.turns if not turn.recovery)
+        return not self.whole or stopped or any(call.open_after(self.watched_until) for call in self.played_calls)
+
+    @cached_property
     def tool_uses(self) -> tuple[ToolUse, ...]:
         """Every tool call of every main reply, in order."""
         return _tool_uses(self)
@@ -357,8 +400,14 @@ class History:
         )
 
     def stretched(self, bound_s: float) -> float:
-        """A time bound with what the harness itself may have cost: 1 s and the worst lag."""
-        return bound_s + 1.0 + self.lag_s
+        """A time bound with a second of grace. What comes within it is in time on any machine."""
+        return bound_s + 1.0
+
+    def cpu_wait(self, since_s: float, until_s: float) -> CpuWait:
+        """For how long who waited for a processor in the stretches that touch the time between these two."""
+        waits = (wait for seen in self.of(CpuWaitSeen) for wait in seen.waits)
+        between = (wait for wait in waits if wait.until_s > since_s and wait.since_s < until_s)
+        return sum(between, start=CpuWait(since_s, until_s, 0.0))
 
 
 def _by_call(events: Iterable[Any]) -> dict[int, Any]:
@@ -373,6 +422,7 @@ def _calls(history: History) -> tuple[Call, ...]:
     for fired in history.of(FaultFired):
         if fired.call is not None:
             faults.setdefault(fired.call, []).append(fired)
+    stops = _Stops(history)
     return tuple(
         Call(
             arrived,
@@ -382,9 +432,35 @@ def _calls(history: History) -> tuple[Call, ...]:
             hung_up.get(arrived.call),
             unscripted.get(arrived.call),
             tuple(faults.get(arrived.call, ())),
+            stops.of(arrived, hung_up.get(arrived.call)),
         )
         for arrived in history.of(RequestArrived)
     )
+
+
+class _Stops:
+    """All that the harness does by which a connection of the agent closes."""
+
+    def __init__(self, history: History) -> None:
+        self._kills = [kill for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")]
+        self._begun: dict[int, Event] = {}
+        for event in history.events:
+            if isinstance(event, DeadlineHit | StartMissed | HangSeen):
+                self._begun[event.turn] = event  # the agent is looked at before it is ended
+        self._ended = {end.turn: end.at_s for end in history.of(TurnEnded)}
+        self._watched_until = history.watched_until
+
+    def of(self, arrived: RequestArrived, gone: HungUp | None) -> str:
+        """Which of them closed the connection of this call; empty where the agent did."""
+        if gone is None:
+            return ""
+        kill = next((kill for kill in self._kills if arrived.id < kill.id < gone.id), None)
+        if kill is not None:
+            return f"our {kill.signal}"
+        stop, over_s = self._begun.get(arrived.turn), self._ended.get(arrived.turn, gone.at_s)
+        if stop is not None and stop.id < gone.id and gone.at_s <= over_s + SEEN_LATE_S:
+            return "our stop at the deadline"
+        return "the end of the run" if gone.id > self._watched_until else ""
 
 
 def _tool_uses(history: History) -> tuple[ToolUse, ...]:
@@ -410,7 +486,7 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
 
 
 def _kept_away(fault: FaultFired) -> bool:
-    return fault.link == "llm" and fault.call is None and fault.name not in ONLY_SLOWS
+    return fault.link == "llm" and fault.call is None and not fault.slows
 
 
 def _turns(history: History) -> tuple[Turn, ...]:

@@ -1,5 +1,8 @@
 """What a run cost: a pure fold of its history into calls, tokens, bytes and money.
 
+A rate is what was spent over the time in which it was spent, by the measured clock: the fullest 60 s, or all of the
+calls where they took less time (10 s at least, since a shorter time says nothing of a minute).
+
 *Billed* is what the provider charges: input tokens of every accepted request, output tokens as far as they were
 generated. *Delivered* is what crossed the link to the agent. Prices are those of the day on which the run was made, by
 the pinned `genai-prices` table; a model it does not know is priced as the run's `price_as`; what has no price costs
@@ -7,19 +10,19 @@ the pinned `genai-prices` table; a model it does not know is priced as the run's
 """
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import TypeVar
 
 from wedgehog.harness.record.history import Call, History
 
 MINUTE_S = 60.0
+LEAST_S = 10.0
+"""Calls that took less time than this are counted as if they had taken it."""
 Usd = Decimal | None
 """Dollars, or None where a price is unknown."""
-K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +63,15 @@ class Ledger:
     calls: dict[int, Tally] = field(default_factory=dict)
     """By the call's number."""
     turns: dict[int, Tally] = field(default_factory=dict)
-    steps: dict[tuple[int, int], Tally] = field(default_factory=dict)
-    """Main calls by (turn, step)."""
-    models: dict[str, Tally] = field(default_factory=dict)
     priced_as: dict[str, str | None] = field(default_factory=dict)
     """Which price each model got: its own, or `price_as`'s, or None."""
-    peak_calls_per_min: int = 0
-    """The most paid calls in any 60 s; of a run shorter than that, what fell in it."""
-    peak_usd_per_min: float | None = 0.0
-    calls_per_min: float | None = None
-    """Paid calls per minute from the first to the last; None where there are fewer than two."""
+    calls_s: float | None = None
+    """From the first paid call to the end of the last one; None without one."""
+    peak_calls_per_min: float | None = None
+    """None where fewer than two calls were paid."""
+    peak_usd_per_min: float | None = None
+    scripted: int = 0
+    """Paid calls whose tokens are the script's own `usage`, not counted from what was sent."""
 
     @property
     def paid_calls(self) -> int:
@@ -101,21 +103,25 @@ class Ledger:
         return self.calls.get(number, Tally())
 
 
-def ledger_of(history: History) -> Ledger:
-    """The books of a sealed history."""
-    calls = history.calls
+def books(history: History) -> Ledger:
+    """What the scenario cost: all calls but those of the recovery message, which is ours."""
+    return ledger_of(history, history.played_calls)
+
+
+def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
+    """The books of a sealed history, or of some of its calls."""
+    calls = history.calls if calls is None else calls
     tallies = {call.number: _tally(call, history) for call in calls}
     paid = [call for call in calls if call.paid]
     return Ledger(
         sum(tallies.values(), Tally()),
         tallies,
-        _by((call.arrived.turn, tallies[call.number]) for call in calls),
-        _by(((call.arrived.turn, call.arrived.step), tallies[call.number]) for call in calls if call.main),
-        _by((call.arrived.model, tallies[call.number]) for call in calls),
+        _by_turn((call.arrived.turn, tallies[call.number]) for call in calls),
         {model: priced_as(model, history.run.price_as) for model in sorted({call.arrived.model for call in paid})},
-        max((len(window) for window in _windows(paid)), default=0),
-        _peak_usd([[tallies[call.number].usd for call in window] for window in _windows(paid)]),
-        _rate(paid),
+        _lasted_s(paid),
+        _peak(paid, [Decimal(1)] * len(paid)),
+        _peak(paid, [tallies[call.number].usd for call in paid]),
+        sum(call.started is not None and call.started.scripted for call in paid),
     )
 
 
@@ -143,35 +149,38 @@ def _aware(started: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _by(pairs: Iterable[tuple[K, Tally]]) -> dict[K, Tally]:
-    sums: dict[K, Tally] = {}
-    for key, tally in pairs:
-        sums[key] = sums.get(key, Tally()) + tally
+def _by_turn(pairs: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:
+    sums: dict[int, Tally] = {}
+    for turn, tally in pairs:
+        sums[turn] = sums.get(turn, Tally()) + tally
     return sums
 
 
-def _windows(calls: Sequence[Call]) -> Iterator[Sequence[Call]]:
+def _windows(calls: Sequence[Call]) -> Iterator[slice]:
     """For each call those that came before 60 s had passed since it, itself included."""
     end = 0
     for start, first in enumerate(calls):
         while end < len(calls) and calls[end].at_s < first.at_s + MINUTE_S:
             end += 1
-        yield calls[start:end]
+        yield slice(start, end)
 
 
-def _peak_usd(windows: Iterable[Sequence[Usd]]) -> float | None:
-    peak = Decimal(0)
-    for window in windows:
-        known = [usd for usd in window if usd is not None]
-        if len(known) < len(window):
-            return None
-        peak = max(peak, sum(known, Decimal(0)))
-    return float(peak)
+def _lasted_s(paid: Sequence[Call]) -> float | None:
+    if not paid:
+        return None
+    ends = [call.ended.at_s for call in paid if call.failed_at_s is None and call.ended is not None]
+    ends += [call.failed_at_s for call in paid if call.failed_at_s is not None]
+    return max(0.0, max([paid[-1].at_s, *ends]) - paid[0].at_s)
 
 
-def _rate(paid: Sequence[Call]) -> float | None:
-    span_s = paid[-1].at_s - paid[0].at_s if paid else 0.0
-    return (len(paid) - 1) / span_s * MINUTE_S if span_s > 0 else None
+def _peak(paid: Sequence[Call], values: Sequence[Usd]) -> float | None:
+    """The most per minute; None where fewer than two calls were paid, or one of them has no price."""
+    known, lasted_s = [value for value in values if value is not None], _lasted_s(paid)
+    if lasted_s is None or len(paid) < 2 or len(known) < len(paid):
+        return None
+    if lasted_s >= MINUTE_S:
+        return float(max(sum(known[window], Decimal(0)) for window in _windows(paid)))
+    return float(sum(known, Decimal(0))) * MINUTE_S / max(lasted_s, LEAST_S)
 
 
 # ---- prices

@@ -42,6 +42,8 @@ class Judgement:
     """As written: "pass", "fail: a;b", or empty where the scenario expects nothing of this agent."""
     as_expected: bool | None = None
     """None where nothing is expected."""
+    in_doubt: tuple[str, ...] = ()
+    """Expected violations that could not be judged, where all others came, and no more: then the run counts as such."""
     says: str = ""
     """The one sentence that tells a person why."""
     skipped: str = ""

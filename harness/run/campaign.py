@@ -10,24 +10,27 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
+from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
 from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import price_table_date
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
+from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.plugins import plugin_words
 from wedgehog.harness.run.runner import Job, run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import keep_inputs
-from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all
+from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all, processors
 from wedgehog.harness.scenario.model import expected_words
 
 UNCLEAR = 3
@@ -46,13 +49,22 @@ class Progress(Protocol):
         ...
 
 
+MOST_JOBS = 6
+"""More runs at once than this keep the harness itself busy, whatever there is of processors."""
+
+
+def usual_jobs() -> int:
+    """How many runs are played at once, unless somebody says so: one for each processor."""
+    return min(MOST_JOBS, processors())
+
+
 @dataclass(frozen=True)
 class Options:
     """How a campaign is run."""
 
     out: Path
     network: Mode = "auto"
-    jobs: int = 4
+    jobs: int = field(default_factory=usual_jobs)
     seed: int = 0
     command_line: str = ""
     plugins: tuple[str, ...] = ()
@@ -71,6 +83,8 @@ class Campaign:
         self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
         self.judgements: list[Judgement] = []
         self._folder: Path | None = None
+        self._cpu = CpuWatch(self.mark)
+        self._told_busy = False
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs))
 
@@ -80,7 +94,7 @@ class Campaign:
         Raises:
             NoServer: Toxiproxy was insisted on and can't be had.
         """
-        async with self._open() as network:
+        async with self._open([entry.agent for entry in self.entries]) as network:
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
             try:
                 await asyncio.gather(*runs)
@@ -90,22 +104,32 @@ class Campaign:
 
     async def control_of(self, agent: AgentSpec) -> ControlFacts:
         """Play one agent's control run alone. Errors as `play`."""
-        async with self._open() as network:
+        async with self._open([agent]) as network:
             return await self._control(agent, network)
 
     @contextlib.asynccontextmanager
-    async def _open(self) -> AsyncIterator[Network]:
+    async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
         """The network, and a warden over everything that is started meanwhile."""
+        mode = self._mode(agents)
+        if not self._cpu.counts:
+            self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
         with _scratch(self.mark) as self._folder, WatchdogProcess(self.mark, self._folder):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
-                async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+                async with self._cpu, choose_network(mode, self.say, env=env, log=log) as network:
                     self._describe(network)
                     yield network
             finally:
                 # Nothing of ours may outlive the warden, however we were stopped.
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
+
+    def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
+        """Say what agents lack before anything is fetched for them; for none that can be started nothing is."""
+        missing = [what_is_missing(agent) for agent in agents]
+        for says in dict.fromkeys(filter(None, missing)):
+            self.say(says)
+        return "embedded" if all(missing) else self.options.network
 
     async def _entry(self, entry: Entry, network: Network) -> None:
         control = await asyncio.shield(self._control(entry.agent, network))
@@ -131,7 +155,7 @@ class Campaign:
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, self._folder)
-            history, _ = await run(job, network, store, WallClock())
+            history, _ = await run(job, network, store, WallClock(), self._cpu)
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
             judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
         return replace(
@@ -148,7 +172,7 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
-        if why := why_not_here(agent):
+        if why := why_not_here(agent) or what_is_missing(agent):
             return ControlFacts(False, why)
         async with self._free:
             what = f"control x {agent.name}"
@@ -157,12 +181,24 @@ class Campaign:
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
                 job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name, scratch=self._folder)
-                _, facts = await run(job, network, store, WallClock())
+                history, facts = await run(job, network, store, WallClock(), self._cpu)
             finally:
                 store.close()
                 self.progress.ended(what, None)
             assert facts is not None  # noqa: S101  a control run always has facts
+            self._tell_if_busy(what, history)
             return facts
+
+    def _tell_if_busy(self, what: str, history: History) -> None:
+        """Once: where a run without faults waits for processors, others will too."""
+        found = busy(history)
+        if not found or self._told_busy:
+            return
+        self._told_busy = True
+        jobs = self.options.jobs
+        says = f"busy machine: {what}: {found} ({processors()} processors, --jobs {jobs})"
+        fewer = "; try fewer --jobs" if jobs > 1 else ""
+        self.say(f"{says}; what can be late for that reason alone is inconclusive{fewer}")
 
     def _describe(self, network: Network) -> None:
         self.store.describe(
@@ -227,7 +263,7 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
 def _counts_as(judgement: Judgement) -> str:
     if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
         return "pass"
-    return "unclear" if judgement.verdict in ("error", "inconclusive") else "fail"
+    return "unclear" if judgement.verdict in ("error", "inconclusive") or judgement.in_doubt else "fail"
 
 
 def _long_first(entries: Sequence[Entry]) -> list[Entry]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.base import Need, WireFault
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, outcome_of
@@ -129,6 +129,9 @@ def _why(history: History) -> str:
         return f"a request did not fit: {unscripted.why}"
     turn = history.turns[0]
     outcome = outcome_of(turn, history)
+    limited = next((call.limited for call in calls if call.limited), "")
+    if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
+        return f"{limited}: let the agent allow more"
     return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
 
 
@@ -192,7 +195,7 @@ def _has(control: ControlFacts, name: str) -> bool:
 
 def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
     """What the scenario wants of our own tools, and whether it is missing."""
-    harmed = {words.link for words in scenario.faults if parse_fault(words.do).family == "wire"}
+    harmed = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
@@ -202,6 +205,16 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }
+
+
+def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
+    """The agent's wire, where broken arguments cannot be said on it; empty where they can.
+
+    Arguments are an object there. Gemini has a finish reason for a broken call instead, MALFORMED_FUNCTION_CALL.
+    """
+    if spec.wire == "anthropic":
+        return "" if control.streams else "anthropic without streaming"
+    return spec.wire if spec.wire == "ollama" else ""
 
 
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
@@ -220,22 +233,29 @@ def why_not_here(spec: AgentSpec) -> str:
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
     """Why a scenario does not apply to this agent; empty where it does."""
+
+    def needs(what: Need) -> bool:
+        return what in scenario.needs
+
     missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
     reasons = {
         **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
-        "the agent does not stream, and the fault counts events": scenario.needs_stream and not control.streams,
+        "the agent does not stream, and the fault counts events": needs("stream") and not control.streams,
+        f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
+            scenario.breaks_arguments and bool(_as_objects(spec, control))
+        ),
         "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
-        "the agent has no front end that could give up (http)": scenario.needs_channel and spec.kind != "http",
-        "a chat has no way to stop a turn": scenario.stops_turns and spec.kind == "chat",
+        "the agent has no front end that could give up (http)": needs("front_end") and spec.kind != "http",
+        "a chat has no way to stop a turn": needs("abort") and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": scenario.harms_chat and spec.kind != "chat",
-        "the agent's service is not ours to end (http: base)": scenario.needs_processes and _runs_already(spec),
+        "the agent's service is not ours to end (http: base)": needs("processes") and _runs_already(spec),
         "the agent makes no background calls": scenario.needs_background and not control.background,
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
-    if scenario.fills_disk and (why := disk_unavailable_reason()):
+    if needs("disk") and (why := disk_unavailable_reason()):
         return why
     return next((reason for reason, applies in reasons.items() if applies), "")

@@ -11,16 +11,18 @@ from wedgehog.harness.record.event import (
     FaultFired,
     FaultUnproven,
     RequestRefused,
+    SessionPlanted,
     StartMissed,
     Trouble,
     TurnEnded,
 )
-from wedgehog.harness.record.history import History
+from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.scenario.model import Scenario, expected_words, meets
+from wedgehog.harness.run.fired_timers import timers_fired
+from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 
 LIMITS = {
@@ -41,6 +43,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
+    in_doubt = _in_doubt(expect, violated, verdicts)
     return Judgement(
         scenario=scenario.name,
         agent=agent.name,
@@ -49,13 +52,23 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         violated=violated,
         expected=expected_words(expect),
         as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
-        says=_says(history, verdicts),
+        in_doubt=tuple(v.name for v in in_doubt),
+        says="; ".join([_says(history, verdicts), *(f"{v.name}: {v.says}" for v in in_doubt)]),
         known=agent.known.get(scenario.name, ""),
         faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
         remarks=tuple(_remarks(history, agent, verdicts)),
         report_number=scenario.report,
     )
+
+
+def _in_doubt(expect: Expect | None, violated: tuple[str, ...], verdicts: list[Verdict]) -> list[Verdict]:
+    """What is missing of the expected violations, where it all is inconclusive and nothing else came."""
+    if not isinstance(expect, FailConfig) or not violated:
+        return []
+    missing = set(expect.fail) - set(violated)
+    found = [v for v in verdicts if v.name in missing and v.status == "inconclusive"]
+    return found if set(violated) | {v.name for v in found} == set(expect.fail) else []
 
 
 def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[Verdict]:
@@ -96,6 +109,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield error(trouble.what, [trouble]).named("harness")
     for unscripted in history.of(CallUnscripted):
         yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
+    yield from _limited(history)
     for missed in history.of(StartMissed):
         said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
         yield inconclusive(said, [missed]).named("start")
@@ -108,9 +122,18 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
     yield from _unfired(history, plan)
+    yield from _unharmed(history, plan)
     if control.background:
         yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
+
+
+def _limited(history: History) -> Iterator[Verdict]:
+    """Where the agent's own limit cuts an answer, the words by which the answer is known may be lost."""
+    for turn in history.turns:
+        cut = next((call for call in turn.main_calls if call.limited), None)
+        if cut is not None and outcome_of(turn, history).kind in ("truncated", "hidden"):
+            yield error(f"{turn}: {cut.limited}, so its answer cannot be judged", cut.evidence).named("limit")
 
 
 def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
@@ -127,6 +150,25 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
             yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _unharmed(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """Turns that ended in an error before any fault struck: whatever their cause, it is not the scenario's fault."""
+    if not plan.faults or history.first(SessionPlanted) is not None:
+        return
+    struck = min((event.turn for event in history.of(FaultFired)), default=None)
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        early = (struck is None or turn.number < struck) and not any(map(_scripted_harm, turn.calls))
+        if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
+            evidence = [event for event in (turn.end,) if event is not None]
+            said = f"{turn} was not answered before any fault struck: {outcome.how}"
+            yield inconclusive(said, evidence).named("harm")
+
+
+def _scripted_harm(call: Call) -> bool:
+    refused = call.refused is not None and call.refused.scripted
+    return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
 
 
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
@@ -188,8 +230,8 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         outcome = outcome_of(turn, history)
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
+        yield from timers_fired(turn, agent.timeouts, history)
     for ended in history.of(TurnEnded):
-        yield from _timers(ended, agent, history)
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
         )
@@ -197,12 +239,3 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
 
 def _worth(verdict: Verdict) -> bool:
     return bool(verdict.says) and verdict.says != "nothing to judge" and verdict.status == "pass"
-
-
-def _timers(ended: TurnEnded, agent: AgentSpec, history: History) -> Iterator[str]:
-    """Which of the timers that the spec claims had fired, by the words it says."""
-    said = uncoloured(f"{ended.error}\n{ended.stderr}\n{ended.raised or ''}\n{ended.answer}")
-    for timer in agent.timeouts:
-        if timer.says and re.search(timer.says, said):
-            real = timer.s / history.run.time_scale
-            yield f"turn {ended.turn}: its timer {timer.name!r} ({timer.s:g} s; here {real:g} s) fired"

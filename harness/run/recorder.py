@@ -56,7 +56,7 @@ class ReplyLimits(Protocol):
         ...
 
     def dropped(self, call: int) -> bool:
-        """Whether a fault closed the link, and every connection on it, while this reply was under way."""
+        """Whether a fault, or the end of one, closed the connection of this reply."""
         ...
 
     def closed(self, call: int) -> None:
@@ -83,8 +83,11 @@ class _Open:
     conn: int
     reply: Reply | None = None
     offers: tuple[tuple[str, str, bool], ...] = ()
+    tokens_needed: int = 0
     edited: tuple[str, ...] = ()
     ended: fact.WriteEnded | None = None
+    cut: PartialDelivery | None = None
+    """Where the network ended it, decided while the fake still wrote it."""
     ended_s: float = -1.0
     written: bool = False
     whole: bool = False
@@ -121,9 +124,7 @@ class Recorder:
             case fact.RefusalSent() if seen.call not in self._unplaced:
                 self._refused(seen)
             case fact.WriteStarted() if seen.call not in self._unplaced:
-                self._calls[seen.call].edited, self._calls[seen.call].paid = seen.edited, True
-                self._harm.edited(seen.call, seen.edited)
-                self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens))
+                self._started(seen)
             case fact.WriteEnded() if seen.call not in self._unplaced:
                 self._ended(seen)
             case fact.RequestUnscripted():
@@ -133,15 +134,23 @@ class Recorder:
             case _:
                 pass
 
-    def answering(self, call: int, reply: Reply, offers: Sequence[tuple[str, str, bool]]) -> None:
-        """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls."""
-        self._calls[call].reply, self._calls[call].offers = reply, tuple(offers)
+    def answering(
+        self, call: int, reply: Reply, offers: Sequence[tuple[str, str, bool]], tokens_needed: int = 0
+    ) -> None:
+        """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls.
+
+        `tokens_needed`: what the whole of it takes, where the agent's own limit ended it.
+        """
+        open_ = self._calls[call]
+        open_.reply, open_.offers, open_.tokens_needed = reply, tuple(offers), tokens_needed
 
     def delivered(self, call: int, cut: PartialDelivery | None) -> None:
         """The network has decided: a struck reply passed up to `cut` only (None: it passed whole after all)."""
         open_ = self._calls[call]
         if open_.ended is not None:
             self._write_end(call, open_, cut)
+        elif cut is not None and cut.how != "slowed":
+            open_.cut = cut
 
     def flush(self) -> None:
         """Write the ends that are still open; the run is over."""
@@ -171,6 +180,7 @@ class Recorder:
                 step=place.step,
                 attempt=place.attempt,
                 background=place.background,
+                max_tokens=talk.max_tokens if talk else None,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),
                 body_bytes=seen.size,
@@ -213,22 +223,31 @@ class Recorder:
             )
         )
 
+    def _started(self, seen: fact.WriteStarted) -> None:
+        open_ = self._calls[seen.call]
+        open_.edited, open_.paid = seen.edited, True
+        self._harm.edited(seen.call, seen.edited)
+        scripted = open_.reply is not None and open_.reply.usage is not None
+        self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
+
     def _ended(self, seen: fact.WriteEnded) -> None:
         open_ = self._calls[seen.call]
         open_.ended, open_.ended_s = seen, self._clock.now()
         lost = seen.how == "hung_up" and self._harm.dropped(seen.call)
         if open_.paid and not self._harm.limits(seen.call):
-            self._write_end(seen.call, open_, PartialDelivery(seen.body_bytes, "cut") if lost else None)
+            self._write_end(seen.call, open_, open_.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
         if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
             self._hang_up(seen.call)
+            if self._harm.limits(seen.call) == "slowed":
+                self._harm.closed(seen.call)
         self._harm.ended(seen.call, open_.paid)
 
     def _write_end(self, call: int, open_: _Open, cut: PartialDelivery | None) -> None:
         ended = open_.ended
         if open_.written or ended is None:
             return
-        if cut is not None and cut.how == "dripping" and cut.at >= ended.body_bytes:
-            cut = None  # a drip loses nothing: all of it has arrived by now
+        if cut is not None and cut.how == "slowed" and cut.at >= ended.body_bytes:
+            cut = None  # what is slow is not lost: all of it has arrived by now
         open_.written, open_.whole = True, cut is None and ended.how == "complete"
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
         arrived = [mark for mark in ended.frames if mark.end <= at]
@@ -250,6 +269,7 @@ class Recorder:
                 blocks_delivered=blocks,
                 text_delivered=_text(reply, tokens, _in_all(reply, ended)),
                 tool_calls=_offered(reply, open_.offers, blocks),
+                tokens_needed=open_.tokens_needed,
             )
         )
 
@@ -258,7 +278,7 @@ class Recorder:
         open_ = self._calls.get(call) if call is not None else None
         if call is None or open_ is None or not open_.paid:
             return
-        if self._harm.limits(call) in ("stalled", "dripping") and call not in self._hung_up:
+        if self._harm.limits(call) in ("stalled", "slowed") and call not in self._hung_up:
             self._harm.closed(call)
             if not open_.whole:
                 self._hang_up(call)

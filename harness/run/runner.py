@@ -34,6 +34,7 @@ from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.agent_targets import AgentAim, SessionWatch
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control, shape_in
+from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch
 from wedgehog.harness.run.diagnostics import Diagnostics
 from wedgehog.harness.run.lag_monitor import LagMonitor
 from wedgehog.harness.run.recorder import Recorder
@@ -94,15 +95,20 @@ class Job:
         return min([bound for bound in (mine, limit) if bound is not None], default=TURN_S)
 
 
-async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tuple[History, ControlFacts | None]:
+async def run(
+    job: Job, network: Network, store: RunStore, clock: Clock, cpu: CpuWatch | None = None
+) -> tuple[History, ControlFacts | None]:
     """Play one scenario against one agent: the history, and for a control run what it showed.
+
+    With `cpu` the history tells how long the run waited for processors.
 
     Whatever goes wrong on our side is an event `trouble` in the history, never an exception; cancellation passes.
     """
     history = History(clock, sink=store)
     facts: ControlFacts | None = None
     try:
-        facts = await _Run(job, network, store, clock, history).play()
+        with cpu.meter(job.mark, clock) if cpu is not None else contextlib.nullcontext() as meter:
+            facts = await _Run(job, network, store, clock, history, meter).play()
     except (AgentError, NetworkError, NoDiskError, NoNetworkError) as wrong:
         history.add(Trouble(what=str(wrong)))
     except NetworkBrokeError:
@@ -119,7 +125,16 @@ async def run(job: Job, network: Network, store: RunStore, clock: Clock) -> tupl
 class _Run:
     """The parts of one run, put together."""
 
-    def __init__(self, job: Job, network: Network, store: RunStore, clock: Clock, history: History) -> None:
+    def __init__(
+        self,
+        job: Job,
+        network: Network,
+        store: RunStore,
+        clock: Clock,
+        history: History,
+        cpu: CpuMeter | None = None,
+    ) -> None:
+        self.cpu = cpu
         self.job, self.network, self.store, self.clock, self.history = job, network, store, clock, history
         self.words = RunTokens(f"{job.seed} {job.scenario.name} {job.agent.name}")
         self.plan = job.scenario.plan(job.time_scale)
@@ -172,6 +187,8 @@ class _Run:
                 finally:
                     await self.nemesis.close()
                     self.recorder.flush()
+                    if self.cpu is not None:
+                        self.history.add(self.cpu.seen(0))
                     self.history.add(LagSeen(worst_s=watchdog.worst_s))
         finally:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
@@ -199,6 +216,7 @@ class _Run:
                 look=self.trail.look,
                 sessions=sessions,
                 hung=self._forensics(world, sessions).at,
+                cpu=self.cpu,
             )
             await self._all_turns(player, session, files)
 
@@ -322,7 +340,7 @@ class _Run:
             chat_url=self.tools.chat_url,
             pipe=self.pipes.address,
         )
-        if self.job.scenario.fills_disk:
+        if "disk" in self.job.scenario.needs:
             place = replace(place, disk=SmallDisk(place.folder, [place.home, place.session_dir]))
         if self.job.agent.hosts:
             links = {name: link.address for name, link in world.links.items()}

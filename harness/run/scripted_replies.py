@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
+from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
 from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import TurnScript, background_reply
+from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
@@ -65,8 +67,10 @@ class ScriptedReplies:
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.nemesis.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply) and self.recorder is not None:
-            self.recorder.answering(call, answer, _offers(answer))
-            for item in answer.items:
+            said = within_limit(answer, conversation)  # as the fake provider sends it
+            needed = 0 if said is answer or answer.stop == "max_tokens" else output_tokens(answer.items)
+            self.recorder.answering(call, said, _offers(said), needed)
+            for item in said.items:
                 if isinstance(item, ToolCall):
                     self.offered(item)
         return answer

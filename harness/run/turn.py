@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
-from wedgehog.harness.inject import Demand, Injector
+from wedgehog.harness.faults.process_fault import Demand
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
     AbortSent,
@@ -22,12 +23,15 @@ from wedgehog.harness.record.event import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.cpu_wait import CpuMeter
 from wedgehog.harness.run.lag_monitor import LagMonitor
 
 TICK_S = 0.05
 AFTER_STOP_S = 2.0
 """A request that starts later than this after an abort or give-up is spending (the stock bound)."""
 LONGEST_WATCH_S = 10.0
+LONGEST_STRETCH_S = 60.0
+"""A bound is put off by what the run waited for processors, but by no more than this."""
 TEXT_KEPT = 20_000
 END_WITHIN_S = 15.0
 
@@ -88,6 +92,8 @@ class TurnPlayer:
     """Those that are open, for whoever must find the agent's processes."""
     beside: "TurnPlayer | None" = None
     """Who plays the turn in whose middle this one is given."""
+    cpu: CpuMeter | None = None
+    """Who knows how long the run waited for processors, where the system tells."""
     at_work: bool = False
     frozen_before_s: float = 0.0
 
@@ -112,6 +118,7 @@ class TurnPlayer:
         async with _Others(self, during or {}) as others:
             outcome = await self._said(message, first, others)
             self.look()
+            self._tell_of_waits(message.number)
             self.history.add(_ended(message.number, outcome))
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
@@ -178,18 +185,28 @@ class TurnPlayer:
         if now < self.nemesis.dying_until_s:
             return False
         first = self._first_request(turn)
+        waited_s = self._waited_s(first if first is not None else given_s)
+        slack += min(waited_s, LONGEST_STRETCH_S)
+        in_vain_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
         if first is None and not self.nemesis.keeps_requests_away:
             bound = self.bounds.start_s + slack
             if now - given_s > bound:
-                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s))
+                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=in_vain_s))
                 return True
             return False
         start = first if first is not None else given_s + self.bounds.start_up_s
         late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
-        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s))
+        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=in_vain_s))
         return True
+
+    def _waited_s(self, since_s: float) -> float:
+        return self.cpu.waited_s(since_s) if self.cpu is not None else 0.0
+
+    def _tell_of_waits(self, turn: int) -> None:
+        if self.cpu is not None:
+            self.history.add(self.cpu.seen(turn))
 
     def _answered(self, turn: int) -> bool:
         """Whether the last of its calls brought the final words, so that all that is missing is its end."""
@@ -211,7 +228,7 @@ class TurnPlayer:
         stopped_s = self.clock.now()
         while not self.nemesis.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s
+            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s + self._waited_s(stopped_s)
             spent = any(
                 event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
             )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from wedgehog.fake_llm.observer import Observer
 from wedgehog.fake_llm.script.protocol import Script
 from wedgehog.fake_llm.server import FakeLLM
-from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.plan import FaultPlan
@@ -63,6 +62,4 @@ async def open_world(
 
 def _what_may_strike(plan: FaultPlan, link: str) -> tuple[bool, bool]:
     """Whether an RST may be struck on this link, and whether a request may."""
-    here = [it for it in plan.faults if it.link == link]
-    resets = any(isinstance(it.fault, Cut) and it.fault.then == "rst" for it in here)
-    return resets, any(it.trigger.phase == "request" for it in here)
+    return plan.resets(link), any(it.link == link and it.trigger.phase == "request" for it in plan.faults)

@@ -12,7 +12,7 @@ from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-_INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
+INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
 _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
 """Interpreter options whose value is the next argument."""
 
@@ -40,7 +40,7 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
     entry, version = executable, None
-    if _INTERPRETERS.fullmatch(executable.name):
+    if INTERPRETERS.fullmatch(executable.name):
         script, version = _script(argv[1:], cwd, Path(program))
         entry = script or executable
     version = version or _version(entry, Path(program))

@@ -1,13 +1,7 @@
 """The links to our own tools, and which trigger has a meaning on them."""
 
-from wedgehog.harness.faults.base import Fault, WireFault
+from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.result_fault import ResultFault
-from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.drip import Drip
-from wedgehog.harness.faults.wire.latency import Latency
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.scenario.plan import Trigger
 
 HOST = "tool:mcp"
@@ -23,10 +17,20 @@ def misfit(fault: Fault, link: str, at: Trigger) -> Misfit | None:
     """Why this fault can never strike there; None where it can."""
     if isinstance(fault, ResultFault):
         return _of_result(fault, link, at)
+    return _of_trigger(fault, link, at) or _of_link(fault, link, at)
+
+
+def _of_trigger(fault: Fault, link: str, at: Trigger) -> Misfit | None:
     if at.query is not None and link != STORE:
         return f"`query` counts what our database is asked: write `link: {STORE}`", ("at", "query")
     if (at.chat is not None) != (link == CHAT and at.phase != "connect"):
         return f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+    if at.byte and link in (HOST, STORE, CHAT) and isinstance(fault, WireFault) and fault.reach == "link":
+        return f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out", ("at", "byte")
+    return None
+
+
+def _of_link(fault: Fault, link: str, at: Trigger) -> Misfit | None:
     if link == CHAT:
         return _of_chat(fault, at)
     if link in (HOST, STORE) and isinstance(fault, WireFault):
@@ -35,8 +39,9 @@ def misfit(fault: Fault, link: str, at: Trigger) -> Misfit | None:
 
 
 def _of_pipe(fault: Fault, link: str, at: Trigger) -> Misfit | None:
-    if not isinstance(fault, Stall | Cut | Drip | Latency):
-        return f"{fault.name} is nothing that happens to a pipe: stall, cut, drip or latency on {link}", ("do",)
+    if not isinstance(fault, WireFault) or fault.closes_port:
+        fit = (name for name, cls in registered("wire").items() if issubclass(cls, WireFault) and not cls.closes_port)
+        return f"{fault.name} is nothing that happens to a pipe: on {link} there are {', '.join(fit)}", ("do",)
     if at.event is not None or at.phase not in (None, "request"):
         key = "event" if at.event is not None else "phase"
         has = "`byte: n` of its stdout, with `phase: request` of its stdin"
@@ -56,7 +61,7 @@ def _of_chat(fault: Fault, at: Trigger) -> Misfit | None:
         return "a chat service knows no steps, tools and queries: write `chat: send`, and which `attempt`", ("at",)
     if at.chat == "poll" and at.phase == "request":
         return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
-    if at.chat is not None and isinstance(fault, Refuse | Down):
+    if at.chat is not None and fault.closes_port:
         return f"{fault.name} strikes connections: write `phase: connect` instead of `chat`", ("at", "chat")
     return None
 
@@ -75,10 +80,10 @@ def _of_wire(fault: WireFault, link: str, at: Trigger) -> Misfit | None:
     if at.event is not None or at.phase not in (None, "connect"):
         key = "event" if at.event is not None else "phase"
         return f"`{key}` is a place in a model's reply, and {link} carries none", ("at", key)
-    if link == HOST and at.tool is not None and at.when == "done" and not isinstance(fault, Refuse | Down | Latency):
+    if link == HOST and at.tool is not None and at.when == "done" and fault.reach == "connection":
         return f"a {fault.name} strikes a result before its first byte, or at `byte`: leave `when` out", ("at", "when")
     named = at.query if link == STORE else at.tool
-    on_link = isinstance(fault, Refuse | Down | Latency) and (at.after_s is not None or at.tool is not None)
+    on_link = fault.reach == "link" and (at.after_s is not None or at.tool is not None)
     if named is not None or at.phase == "connect" or on_link:
         return None
     spot = "`query: 1`" if link == STORE else "`tool: 1`"

@@ -3,6 +3,7 @@
 Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,11 +23,10 @@ from pydantic import (
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.items import ReplyConfig
-from wedgehog.harness.faults.actor.disk_full import DiskFull
-from wedgehog.harness.faults.actor.speak import Speak
-from wedgehog.harness.faults.base import Fault, parse_fault
+from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ProcessFault
-from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.reply_fault import ReplyFault
+from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
@@ -159,18 +159,29 @@ class FaultConfig(ScenarioModel):
         if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
             raise BadValueError(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
         try:
-            fault = parse_fault(self.do)
+            fault = self.fault
         except ValueError as wrong:
             raise BadValueError(str(wrong), "do") from None
         _fits(fault, self)
         return self
+
+    @property
+    def fault(self) -> Fault:
+        """What `do` says."""
+        return parse_fault(self.do)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What its trigger needs of the agent: events, which only a streamed reply has."""
+        counts = self.at.event is not None or (self.at.phase == "linger" and isinstance(self.fault, WireFault))
+        return ("stream",) if counts else ()
 
     def planned(self) -> PlannedFault:
         """The same as a value of the plan."""
         return PlannedFault(
             self.link,
             self.at.trigger(),
-            parse_fault(self.do),
+            self.fault,
             ALWAYS if self.times == "always" else self.times,
             self.sticks_to,
             self.heal.after_s if self.heal else None,
@@ -178,34 +189,19 @@ class FaultConfig(ScenarioModel):
 
 
 def _fits(fault: Fault, words: FaultConfig) -> None:
-    if fault.name == "give_up" and words.link != "channel":
-        raise BadValueError("give_up is something the front end does: write `link: channel`", "link")
-    if fault.family == "reply" and words.link != "llm":
-        raise BadValueError(f"{fault.name} is something the model says: write `link: llm`", "link")
-    if fault.name in ("refuse", "down") and words.at.phase not in (None, "connect"):
-        raise BadValueError(f"{fault.name} strikes connections: write `phase: connect`", "at", "phase")
-    _aimed(fault, words)
+    aim = fault.aim
+    if aim.links is not None and words.link not in aim.links:
+        raise BadValueError(f"{fault.name} {aim.says}: write `link: {aim.links[0]}`{aim.hint}", "link")
+    if aim.phases is not None and words.at.phase not in aim.phases:
+        raise BadValueError(f"{fault.name} {aim.phases_say}", "at", "phase")
+    if isinstance(fault, WireFault) and words.link == AGENT:
+        raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
+    if not isinstance(fault, ProcessFault):
+        key = "session" if words.at.session is not None else "phase"
+        if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
+            raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
     if wrong := misfit(fault, words.link, words.at.trigger()):
         raise BadValueError(wrong[0], *wrong[1])
-
-
-def _aimed(fault: Fault, words: FaultConfig) -> None:
-    """Faults on processes, and the triggers that are theirs alone, go together."""
-    if not isinstance(fault, ProcessFault):
-        if words.link == AGENT and fault.name != "abort":
-            raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
-        if words.at.session is not None or (words.at.phase == "linger" and fault.family != "wire"):
-            key = "session" if words.at.session is not None else "phase"
-            raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
-        return
-    server = getattr(fault, "whom", "") == "server"
-    if words.link != (HOST if server else AGENT):
-        hint = "" if server or words.link != HOST else ", or `whom: server`"
-        raise BadValueError(
-            f"{fault.name} is done to processes: write `link: {HOST if server else AGENT}`{hint}", "link"
-        )
-    if words.at.phase in ("connect", "request"):
-        raise BadValueError("a fault on processes strikes at headers, body, middle, terminal or linger", "at", "phase")
 
 
 class PageConfig(ScenarioModel):
@@ -302,7 +298,7 @@ class Scenario(ScenarioModel):
             if of is not None and of.turn >= number:
                 raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
         for index, words in enumerate(self.faults):
-            if words.at.turn in beside and parse_fault(words.do).name in ("abort", "give_up"):
+            if words.at.turn in beside and {"abort", "front_end"} & set(words.fault.needs):
                 raise BadValueError(
                     "stopping one of two turns at once is not told apart", "faults", index, "at", "turn"
                 )
@@ -311,9 +307,9 @@ class Scenario(ScenarioModel):
     @model_validator(mode="after")
     def _one_way_to_close(self) -> "Scenario":
         """Toxiproxy's link either resets or closes: it cannot do both in one run."""
-        cuts = [(i, fault) for i, words in enumerate(self.faults) if isinstance(fault := parse_fault(words.do), Cut)]
-        for index, fault in cuts:
-            if fault.then != cuts[0][1].then:
+        cuts = [(index, ends) for index, words in enumerate(self.faults) if (ends := _closes(words.fault))]
+        for index, ends in cuts:
+            if ends != cuts[0][1]:
                 raise BadValueError("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
         return self
 
@@ -340,14 +336,9 @@ class Scenario(ScenarioModel):
         return any(turn.wake_up is not None for turn in self.turns)
 
     @property
-    def needs_channel(self) -> bool:
-        """Whether a front end that can give up is needed (an HTTP service)."""
-        return any(parse_fault(words.do).name == "give_up" for words in self.faults)
-
-    @property
-    def stops_turns(self) -> bool:
-        """Whether a user stops a turn, which takes a way to do so."""
-        return any(parse_fault(words.do).name == "abort" for words in self.faults)
+    def needs(self) -> frozenset[Need]:
+        """What its faults need of the agent."""
+        return frozenset(need for words in self.faults for need in (*words.fault.needs, *words.needs))
 
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
@@ -364,16 +355,6 @@ class Scenario(ScenarioModel):
         return any(turn.during is not None for turn in self.turns)
 
     @property
-    def fills_disk(self) -> bool:
-        """Whether the agent's disk is made full."""
-        return any(isinstance(parse_fault(words.do), DiskFull) for words in self.faults)
-
-    @property
-    def needs_processes(self) -> bool:
-        """Whether something is done to the agent's own processes."""
-        return any(words.link == AGENT and isinstance(parse_fault(words.do), ProcessFault) for words in self.faults)
-
-    @property
     def harms_chat(self) -> bool:
         """Whether a fault strikes the chat service's bytes."""
         return any(words.link == CHAT for words in self.faults)
@@ -384,15 +365,18 @@ class Scenario(ScenarioModel):
         return any(words.at.on == "background" for words in self.faults)
 
     @property
-    def needs_stream(self) -> bool:
-        """Whether a fault counts events, which only a streamed reply has."""
-        edits = ("error_event", "early_end", "pings_only")
-        return any(
-            words.at.event is not None
-            or (words.at.phase == "linger" and parse_fault(words.do).family == "wire")
-            or parse_fault(words.do).name in edits
-            for words in self.faults
+    def breaks_arguments(self) -> bool:
+        """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
+        replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
+        texts = [item.raw_args for reply in replies for item in reply.items if isinstance(item, ToolCall)]
+        return any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults) or any(
+            text is not None and not _is_object(text) for text in texts
         )
+
+
+def _closes(fault: Fault) -> str | None:
+    """How it closes the connection that it strikes, if it does."""
+    return fault.ends if isinstance(fault, WireFault) and fault.proof == "count" and fault.ends != "stall" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,3 +457,10 @@ def meets(expect: Expect, verdict: Status, violated: tuple[str, ...]) -> bool:
     if isinstance(expect, FailConfig):
         return verdict == "fail" and set(violated) == set(expect.fail)
     return verdict == expect and not violated
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from wedgehog.harness.faults.base import Fault
+from wedgehog.harness.faults.base import Fault, WireFault
 
 Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 StickTo = Literal["call", "connection", "link"]
@@ -61,6 +61,12 @@ class PlannedFault:
         """Whether it strikes a process's stdin or stdout (`ipc:NAME`)."""
         return self.link.startswith("ipc:")
 
+    @property
+    def heals_in_s(self) -> float | None:
+        """When it is over: as the plan says, else by itself."""
+        own = self.fault.heals_after_s if isinstance(self.fault, WireFault) else None
+        return own if self.heal_after_s is None else self.heal_after_s
+
     def scaled(self, factor: float) -> "PlannedFault":
         """The same line with every duration divided by `factor`."""
         trigger = self.trigger
@@ -83,6 +89,11 @@ class FaultPlan:
     def scaled(self, factor: float) -> "FaultPlan":
         """The same plan, faster."""
         return FaultPlan(tuple(planned.scaled(factor) for planned in self.faults))
+
+    def resets(self, link: str) -> bool:
+        """Whether an RST may be struck on this link."""
+        faults = (it.fault for it in self.faults if it.link == link)
+        return any(isinstance(fault, WireFault) and fault.ends == "rst" for fault in faults)
 
     @property
     def links(self) -> tuple[str, ...]:

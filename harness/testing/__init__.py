@@ -1,9 +1,9 @@
-"""Hypothesis strategies: runs as they should be, and runs with one thing wrong.
+"""For users' own tests: Hypothesis strategies of valid and violating runs; `faults` has the suite for wire faults.
 
->>> @given(good_histories())
-... def test_a_good_run_is_never_red(history): ...
->>> @given(broken("paid_call_bound"))
-... def test_a_broken_run_is_red(case):
+>>> @given(valid_histories())
+... def test_a_valid_run_passes(history): ...
+>>> @given(violating_runs("paid_call_bound"))
+... def test_a_violating_run_fails(case):
 ...     assert check(case.invariant, case.history, **case.parameters).status == "fail"
 """
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Literal, Self
 
 from wedgehog.harness.record.event import (
+    CpuWait,
+    CpuWaitSeen,
     Event,
     FaultFired,
     HungUp,
@@ -158,6 +160,17 @@ class CallBuilder:
         """The reply falls silent, and after a while the agent hangs up."""
         self._strike("stall", call)
         self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
+        self.hangs_up(call)
+
+    def hangs_up(self, call: int) -> Self:
+        """The connection of a call is closed, and not by the network."""
+        self._add(HungUp(call=call))
+        return self
+
+    def gives_up(self, call: int, *, after_s: float, waited_s: float = 0.0) -> None:
+        """The agent hangs up on a reply that nothing holds up, having waited so long for a processor."""
+        self.reply(call, how="hung up", delivered=0, took_s=after_s)
+        self._add(CpuWaitSeen(turn=0, waits=(CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
         self._add(HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
@@ -165,11 +178,11 @@ class CallBuilder:
         self._strike("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def _strike(self, name: str, call: int | None, link: str = "llm") -> None:
+    def _strike(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
         self._add(
             FaultFired(
-                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", bytes=None
+                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", slows=slows
             )
         )
 
@@ -180,6 +193,10 @@ class CallBuilder:
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request never reaches the provider."""
         self._strike(fault, None)
+
+    def link_slowed(self, fault: str = "latency") -> None:
+        """Every request arrives, and every reply, later."""
+        self._strike(fault, None, slows=True)
 
     def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
         """The model's last words of a turn, at the first attempt."""

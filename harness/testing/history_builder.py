@@ -14,6 +14,8 @@ from wedgehog.harness.record.event import (
     AbortSent,
     AgentKilled,
     BeaconSeen,
+    CpuWait,
+    CpuWaitSeen,
     DeadlineHit,
     EndedHow,
     Frozen,
@@ -73,6 +75,12 @@ class HistoryBuilder(CallBuilder):
     def lag(self, worst_s: float) -> "HistoryBuilder":
         """The harness itself was slow."""
         self._add(LagSeen(worst_s=worst_s))
+        return self
+
+    def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
+        """In the last `for_s` seconds so much was waited for a processor."""
+        wait = CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
+        self._add(CpuWaitSeen(turn=self.turn, waits=(wait,)))
         return self
 
     def seal(self) -> History:
@@ -156,9 +164,9 @@ class HistoryBuilder(CallBuilder):
         self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
-    def deadline(self, bound_s: float = 120.0) -> "HistoryBuilder":
+    def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """The turn is over its time."""
-        self._add(DeadlineHit(turn=self.turn, bound_s=bound_s))
+        self._add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     def sees_hang(self, says: str) -> "HistoryBuilder":
@@ -182,9 +190,9 @@ class HistoryBuilder(CallBuilder):
         self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
-    def start_missed(self, bound_s: float = 60.0) -> "HistoryBuilder":
+    def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """No request came."""
-        self._add(StartMissed(turn=self.turn, bound_s=bound_s))
+        self._add(StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     # ---- tools

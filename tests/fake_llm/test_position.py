@@ -267,3 +267,39 @@ def test_background_calls_are_no_attempts_and_move_no_step():
 def test_without_a_shape_every_call_is_main():
     """The control run is where the shape is found."""
     assert Positions(SALT).place(talk(user("Write a title"), tools=())).background == ""
+
+
+# ---- the turn of a background call
+
+
+SUMMARY = talk(user("Summarize: mkqrst1q go"), *rounds(Positions(SALT), 1, 3), user("summary please"), tools=())
+
+
+@pytest.fixture
+def of_two_turns() -> Positions:
+    """The first turn is over, the second is under way."""
+    positions = Positions(SALT, MAIN)
+    positions.begin(1, MARKERS[1])
+    positions.end(1)
+    positions.begin(2, MARKERS[2])
+    return positions
+
+
+def test_a_background_call_belongs_to_the_turn_under_way_when_it_arrives(of_two_turns: Positions):
+    """A summary made at the start of a turn quotes the turn before, and is made for this one."""
+    place = of_two_turns.place(SUMMARY)
+    assert (place.background, place.turn, place.step, place.turns_seen) == ("summary", 2, 1, (1,))
+
+
+def test_of_two_turns_at_once_a_background_call_belongs_to_the_one_that_it_quotes(of_two_turns: Positions):
+    """Where it quotes neither, it belongs to the one that began last."""
+    of_two_turns.begin(11, MARKERS[11])
+    assert of_two_turns.place(talk(user("a title: mkqrst2q"), tools=())).turn == 2
+    assert of_two_turns.place(talk(user("a title"), tools=())).turn == 11
+
+
+def test_while_no_turn_is_under_way_a_background_call_belongs_to_the_one_that_it_quotes(of_two_turns: Positions):
+    """A title that comes after the answer; one that quotes no turn belongs to none."""
+    of_two_turns.end()
+    assert of_two_turns.place(SUMMARY).turn == 1
+    assert of_two_turns.place(talk(user("a title"), tools=())).turn == 0

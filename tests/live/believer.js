@@ -3,7 +3,7 @@ const https = require("node:https");
 
 const [way, wire, message] = process.argv.slice(2);
 const headers = { "content-type": "application/json", "anthropic-version": "2023-06-01" };
-const body = JSON.stringify({ model: "m", max_tokens: 99, messages: [{ role: "user", content: message }] });
+const body = JSON.stringify({ model: "m", max_tokens: 999, messages: [{ role: "user", content: message }] });
 const url = { anthropic: "https://api.anthropic.com/v1/messages", openai: "https://api.openai.com/v1/chat/completions" }[wire];
 headers[wire === "anthropic" ? "x-api-key" : "authorization"] = (wire === "anthropic" ? "" : "Bearer ") + process.env.KEY;
 

@@ -41,7 +41,7 @@ def main(way: str, wire: str, message: str) -> None:
         urllib.request.urlopen("https://statistics.example.com/v1/started", timeout=5)
     url, name, before = ASKED[wire]
     headers = {name: before + os.environ["KEY"], "anthropic-version": "2023-06-01"}
-    body = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": message}]}
+    body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
     try:
         said = posted(way, url, headers, body)
     except Exception as wrong:

@@ -26,7 +26,7 @@ AGENT = '''\
 import json, os, sys, urllib.request
 url, session, message = sys.argv[1:4]
 json.dump(dict(os.environ), open(os.path.join(session, "environment.json"), "w"))
-body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
 request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
 if "linger" in message:  # a helper that nobody will end but us: a session of its own, a washed environment
@@ -243,7 +243,19 @@ def sound_spec(tmp_path: Path, unsound: dict[str, str]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def sound(wedgehog: Any, told: Any, sound_spec: Any, tmp_path: Path) -> Callable[..., dict[str, Played]]:
+def results(tmp_path: Path) -> Callable[[], dict[str, Played]]:
+    """Reads what came of the last campaign's runs, by the names of their scenarios."""
+
+    def read_all() -> dict[str, Played]:
+        folder = (tmp_path / "runs" / "latest").resolve()
+        with (folder / "summary.csv").open(newline="") as file:
+            return {row["scenario"]: Played(folder, row) for row in csv.DictReader(file)}
+
+    return read_all
+
+
+@pytest.fixture
+def sound(wedgehog: Any, told: Any, sound_spec: Any, results: Any) -> Callable[..., dict[str, Played]]:
     """Plays stories against the sound agent, all in one campaign: name to what came of it."""
 
     def played(way: str, *options: str, **stories: dict[str, Any]) -> dict[str, Played]:
@@ -251,9 +263,7 @@ def sound(wedgehog: Any, told: Any, sound_spec: Any, tmp_path: Path) -> Callable
         names = [told(name.replace("_", "-"), **words) for name, words in stories.items()]
         ran = wedgehog("run", *names, "--agent", "sound.yaml", *options)
         assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
-        folder = (tmp_path / "runs" / "latest").resolve()
-        with (folder / "summary.csv").open(newline="") as file:
-            return {row["scenario"].replace("-", "_"): Played(folder, row) for row in csv.DictReader(file)}
+        return {name.replace("-", "_"): run for name, run in results().items()}
 
     return played
 

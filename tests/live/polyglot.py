@@ -56,7 +56,7 @@ class Messages(Chat):
     tool: ClassVar = {"name": "bash", "input_schema": COMMAND}
 
     def body(self, history):
-        return super().body(history) | {"max_tokens": 99}
+        return super().body(history) | {"max_tokens": 999}
 
     def read(self, reply):
         texts = [block["text"] for block in reply["content"] if block["type"] == "text"]

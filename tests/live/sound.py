@@ -73,7 +73,7 @@ def result(call, text, *, error=False):
 
 def ask(url, messages):
     """One streamed reply, put together."""
-    body = {"model": "m", "max_tokens": 99, "stream": True, "tools": [SHELL], "messages": messages}
+    body = {"model": "m", "max_tokens": 999, "stream": True, "tools": [SHELL], "messages": messages}
     headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
     request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
     blocks, ended = [], False

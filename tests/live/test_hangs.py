@@ -16,7 +16,7 @@ WAITS = """\
 import json, os, socket, subprocess, sys, threading, urllib.request
 url, session, message = sys.argv[1:4]
 def ask():
-    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
+    body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
     request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
         "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
     return json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]
@@ -32,7 +32,7 @@ print(answer, flush=True)
 
 NODE = """\
 const [url, session, message] = process.argv.slice(2)
-const body = JSON.stringify({model: 'm', max_tokens: 9, messages: [{role: 'user', content: message}]})
+const body = JSON.stringify({model: 'm', max_tokens: 999, messages: [{role: 'user', content: message}]})
 const headers = {'content-type': 'application/json', 'x-api-key': process.env.KEY, 'anthropic-version': '2023-06-01'}
 fetch(url + '/v1/messages', {method: 'POST', headers, body}).then(reply => reply.json()).then(told => {
   if (message.includes('busy')) for (;;) {}

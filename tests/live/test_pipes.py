@@ -26,7 +26,7 @@ if tool:
 path = os.path.join(session, "session.json")
 talk = json.load(open(path)) if os.path.exists(path) else []
 talk.append({"role": "user", "content": message})
-body = {"model": "m", "max_tokens": 9, "messages": talk}
+body = {"model": "m", "max_tokens": 999, "messages": talk}
 request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
 answer = json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]

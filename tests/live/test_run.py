@@ -156,7 +156,7 @@ def test_a_bad_file_is_one_line(
 IMPATIENT = '''\
 """Asks the model with urllib, which says `Connection: close`; its patience is one and a half seconds."""
 import json, sys, time, urllib.request
-body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[3]}]}
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[3]}]}
 request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
 began = time.monotonic()

@@ -2,39 +2,21 @@
 
 import asyncio
 import contextlib
-import itertools
 import os
 import socket
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
 from functools import partial
-from typing import get_args, get_origin
 
 import pytest
 
 from wedgehog.harness.faults.base import WireFault, registered
-from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
+from wedgehog.harness.testing.faults import examples
 
 EARLIER, BEFORE, BEHIND = 700, 120, 60
-DURATION_S = 0.01
+SCALE = 100
+DURATION_S = 1 / SCALE
 
-
-def examples(cls: type[WireFault]) -> Iterator[WireFault]:
-    """The fault with each of its words, and with a short time where it demands one."""
-    choices = {item.name: words(cls, item) for item in fields(cls)}
-    for values in itertools.product(*choices.values()):
-        yield cls(**dict(zip(choices, values, strict=True)))
-
-
-def words(cls: type[WireFault], item) -> tuple:
-    hint = cls.__annotations__[item.name]
-    if get_origin(hint) is not None and all(isinstance(word, str) for word in get_args(hint)):
-        return get_args(hint)
-    return (DURATION_S,) if item.default is MISSING else (item.default,)
-
-
-FAULTS = [example for cls in registered("wire").values() for example in examples(cls)]
+FAULTS = [it.scaled(SCALE) for cls in registered("wire").values() for it in examples(cls)]
 BOTH = ("embedded", "toxiproxy")
 CUT = registered("wire")["cut"]()
 
@@ -60,7 +42,7 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     await world.carry(upstream, client, b"x" * EARLIER)
     await world.link.admit(upstream.peer, EARLIER)
     early = b""
-    if fault.armed == "at_spot":
+    if fault.begins == "at_spot":
         upstream.write(b"a" * BEFORE)
         early = await client.read(BEFORE)
     about_bytes = bool(fault.toxics(0))
@@ -71,7 +53,7 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     proof = await strike.fired(5)
     got, how = await client.ending()
     seen = {"answer": early + got, "how": how, "fired": proof is not None}
-    seen["late"] = fault.armed == "at_spot" and loop.time() - began > DURATION_S
+    seen["late"] = fault.begins == "at_spot" and loop.time() - began > DURATION_S
     if not about_bytes:
         seen["newcomer"] = await connects(world)
     await strike.heal()
@@ -118,7 +100,7 @@ async def test_an_answer_is_harmed_alike_by_both_networks(networks, worlds, faul
     assert relay["afterwards"] == "answered"
 
 
-@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.begins == "before"], ids=repr)
 async def test_a_request_is_harmed_alike_by_both_networks(networks, worlds, fault):
     """The upstream gets exactly the bytes before the trigger; then both ends see the same close or silence."""
     relay, toxiproxy = await on_both(networks, worlds, fault, harm_a_request)
@@ -128,7 +110,7 @@ async def test_a_request_is_harmed_alike_by_both_networks(networks, worlds, faul
     assert relay["afterwards"] == "answered"
 
 
-@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.begins == "before"], ids=repr)
 async def test_a_request_is_swallowed_alike_by_both_networks(networks, worlds, fault):
     """Struck before its first byte, nothing of it arrives, and the fault is proved all the same."""
     relay, toxiproxy = await on_both(networks, worlds, fault, partial(harm_a_request, at=0))
@@ -137,7 +119,7 @@ async def test_a_request_is_swallowed_alike_by_both_networks(networks, worlds, f
     assert relay["fired"]
 
 
-@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.armed == "before"], ids=repr)
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.toxics(0) and it.begins == "before"], ids=repr)
 @pytest.mark.parametrize("at", [0, BEFORE])
 async def test_one_request_is_struck_however_many_come_and_however_soon(network, worlds, fault, at):
     """Of several at once, and of one that is sent again at once, the others arrive whole, one of them kept alive."""
@@ -293,10 +275,3 @@ async def test_a_link_that_was_refused_listens_at_the_same_port(network, worlds)
         await strike.heal()
         assert world.link.address == address
         assert await connects(world) == "answered"
-
-
-def test_every_wire_fault_has_an_example():
-    """The faults compared here come from the registry: none can be forgotten."""
-    assert {type(it) for it in FAULTS} == set(registered("wire").values())
-    with pytest.raises(FaultError):
-        registered("wire")["drip"](every_s=-1)

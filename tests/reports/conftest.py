@@ -75,8 +75,8 @@ class Telling:
         )
         return self.calls
 
-    def accept(self, call: int, input_tokens: int = 8_000) -> None:
-        self.history.add(e.ReplyStarted(call=call, input_tokens=input_tokens))
+    def accept(self, call: int, input_tokens: int = 8_000, **more: Any) -> None:
+        self.history.add(e.ReplyStarted(call=call, input_tokens=input_tokens, **more))
 
     def whole(self, call: int, text: str = "", output_tokens: int = 40, **more: Any) -> None:
         shape = {"how": "complete", "stop": "end", "output_tokens": output_tokens, "tokens_delivered": output_tokens}
@@ -138,18 +138,21 @@ class Campaign:
         """Write one run; `judged=False` leaves it as a kill would."""
         clock = HandClock()
         store = self.store.run(judgement.scenario, judgement.agent, judgement.repeat)
-        tell(Telling(History(clock, store), clock))
+        telling = Telling(History(clock, store), clock)
+        tell(telling)
+        if judged and telling.history.events and telling.history.first(e.LagSeen) is None:
+            telling.history.add(e.LagSeen(worst_s=0.0))
         store.keep_text("scenario.yaml", f"name: {judgement.scenario}\n")
         replay = f"wedgehog replay runs/latest/{judgement.scenario}/{judgement.agent}"
         store.close(replace(judgement, replay=replay) if judged else None)
         return store.folder
 
 
-def storm(calls: int, agent: str, answer_at_last: bool = False) -> Tell:
+def storm(calls: int, agent: str, **started: Any) -> Tell:
     """A wake-up whose stream stalls again and again without a token."""
 
     def tell(telling: Telling) -> None:
-        telling.start("stall-after-headers", agent)
+        telling.start("stall-after-headers", agent, **started)
         telling.message(1, "Anything new?", "wake_up")
         telling.history.add(e.FaultArmed(fault=0, name="stall", link="llm"))
         telling.later(0.4)

@@ -1,17 +1,21 @@
 """What the database took of the turns' time, beside what its user waited for."""
 
+import io
 from typing import Any
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.cost import worst
 from wedgehog.reports.database import database
-from wedgehog.reports.latency import latency
+from wedgehog.reports.html import page
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table
+from wedgehog.reports.terminal import print_report
 
 from .conftest import Telling, judgement, plain_run
 
@@ -55,16 +59,31 @@ def test_a_run_without_queries_has_none():
     assert database(history) is None and not any("database" in sentence for sentence in facts(history))
 
 
+def asks_once(telling: Telling) -> None:
+    """One query of 0.5 s in a turn of 2 s."""
+    telling.start("with", "mine")
+    for event in (turn(1, 0, 2)[0], query(1, 0.5), turn(1, 0, 2)[1]):
+        telling.history.add(event)
+
+
 def test_the_table_of_times_holds_the_queries_beside_the_turn(campaign: Any):
     """Empty where there was no database."""
-
-    def tell(telling: Telling) -> None:
-        telling.start("with", "mine")
-        for event in (turn(1, 0, 2)[0], query(1, 0.5), turn(1, 0, 2)[1]):
-            telling.history.add(event)
-
-    campaign.run(judgement("with", "mine"), tell)
+    campaign.run(judgement("with", "mine"), asks_once)
     campaign.run(judgement("without", "mine"), plain_run)
-    having, lacking = latency(table(load(campaign.folder))).to_dict("records")
+    having, lacking = worst(table(load(campaign.folder))).to_dict("records")
     assert (having["queries"], having["queries_s"], having["queries_share"]) == (1, 0.5, pytest.approx(0.25))
     assert pd.isna(lacking["queries"]) and pd.isna(lacking["queries_share"])
+
+
+def test_the_terminal_and_the_page_show_the_queries_and_their_share(campaign: Any):
+    """One line for a scenario with a database; no line for a scenario without."""
+    for agent in ("mine", "yours"):
+        campaign.run(judgement("with", agent), asks_once)
+    campaign.run(judgement("without", "mine"), plain_run)
+    file = io.StringIO()
+    print_report(campaign.folder, Console(file=file, width=200))
+    lines = [line for line in file.getvalue().split("\n") if line.startswith("database of")]
+    used = "1 query, 25% of the time"
+    assert lines == [f"database of with: mine {used}; yours {used}"]
+    loaded = load(campaign.folder)
+    assert page(loaded, table(loaded)).count(used) == 2

@@ -1,50 +1,19 @@
-"""Cost, latency and matrices as tables."""
+"""What each agent's runs cost, and how long its user waited."""
 
 import pandas as pd
 import pytest
 
+from wedgehog.harness.record import event as e
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.cost import cost, total_usd
-from wedgehog.reports.latency import latency
-from wedgehog.reports.matrix import fixes, verdicts
+from wedgehog.reports.cost import cost_words, notes, total_usd, total_words, worst
 from wedgehog.reports.rows import table
 
 from .conftest import Telling, judgement, plain_run, storm, storm_judgement
 
 
-def test_the_matrix_has_scenarios_down_and_agents_across(sample):
-    """A cell holds the verdict in words; what was not played is empty."""
-    cells = verdicts(table(load(sample)))
-    assert list(cells.columns) == ["buggy", "only-wrapper", "fixed", "without-total-budget"]
-    assert cells.loc["stall-after-headers", "buggy"] == "fail (expected)"
-    assert cells.loc["timeout-in-mid-tool", "fixed"] == "fail (pass expected)"
-    assert cells.loc["timeout-in-mid-tool", "only-wrapper"] == ""
-
-
-def test_repeats_that_differ_are_counted_in_one_cell(campaign):
-    """A flaky run is not hidden behind its last repeat."""
-    for repeat, verdict in ((1, "pass"), (2, "fail"), (3, "pass")):
-        campaign.run(judgement("plain", "mine", verdict, repeat=repeat), plain_run)
-    assert verdicts(table(load(campaign.folder))).loc["plain", "mine"] == "pass 2, fail 1"
-
-
-def test_the_fix_matrix_goes_from_broken_to_repaired(sample):
-    """One row per variant, one column per scenario."""
-    rows = table(load(sample))
-    cells = fixes(rows[rows["family"] == "retry-storm"])
-    assert list(cells.index) == ["buggy", "only-wrapper", "fixed", "without-total-budget"]
-    assert cells.loc["only-wrapper", "stall-after-headers"] == "fail"
-
-
-def test_without_a_single_fix_there_is_no_fix_matrix(sample):
-    """Buggy beside fixed is what the verdicts show already."""
-    rows = table(load(sample))
-    assert fixes(rows[rows["family"] == "dangling-call"]).empty
-
-
 def test_cost_shows_what_was_billed_beside_what_arrived(sample):
     """The storm's bill stands beside its zero tokens; a skipped run has no line."""
-    spent = cost(table(load(sample))).set_index(["scenario", "agent"])
+    spent = worst(table(load(sample))).set_index(["scenario", "agent"])
     storm_line = spent.loc[("stall-after-headers", "buggy")]
     assert (storm_line["paid_calls"], storm_line["tokens_delivered"]) == (160, 0)
     assert storm_line["cost_usd"] == pytest.approx(3.936)
@@ -56,8 +25,8 @@ def test_of_repeats_the_dearest_and_the_slowest_count(campaign):
     campaign.run(storm_judgement(), storm(2, "buggy"))
     campaign.run(judgement("stall-after-headers", "buggy", "fail", repeat=2), storm(50, "buggy"))
     rows = table(load(campaign.folder))
-    assert cost(rows)["paid_calls"].tolist() == [50]
-    assert latency(rows)["turn_s"].tolist() == [pytest.approx(50 * 0.079, abs=1e-3)]
+    assert worst(rows)["paid_calls"].tolist() == [50]
+    assert worst(rows)["turn_s"].tolist() == [pytest.approx(50 * 0.079, abs=1e-3)]
 
 
 def test_one_unknown_price_makes_the_sum_unknown(campaign):
@@ -73,7 +42,7 @@ def test_one_unknown_price_makes_the_sum_unknown(campaign):
     campaign.run(judgement("plain", "b"), tell)
     rows = table(load(campaign.folder))
     assert total_usd(rows) is None
-    assert pd.isna(cost(rows).set_index("agent").loc["b", "cost_usd"])
+    assert pd.isna(worst(rows).set_index("agent").loc["b", "cost_usd"])
 
 
 def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
@@ -86,7 +55,7 @@ def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
 
     campaign.run(judgement("plain", "a"), plain_run)
     campaign.run(judgement("plain", "a", repeat=2), tell)
-    line = cost(table(load(campaign.folder))).to_dict("records")[0]
+    line = worst(table(load(campaign.folder))).to_dict("records")[0]
     assert pd.isna(line["cost_usd"])
     assert line["paid_calls"] == 1
 
@@ -99,15 +68,59 @@ def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
         telling.answered(1)
 
     campaign.run(judgement("plain", "mine", report_number="60 s"), tell)
-    line = latency(table(load(campaign.folder))).to_dict("records")[0]
+    line = worst(table(load(campaign.folder))).to_dict("records")[0]
     assert (line["turn_s"], line["report_number"]) == (pytest.approx(0.5), "60 s")
 
 
 def test_nothing_played_makes_empty_tables(campaign):
     """Folds of nothing are tables of nothing."""
     rows = table(load(campaign.folder))
-    assert verdicts(rows).empty
-    assert fixes(rows).empty
-    assert cost(rows).empty
-    assert latency(rows).empty
+    assert worst(rows).empty
     assert total_usd(rows) == 0
+
+
+def scripted(telling: Telling) -> None:
+    """A turn whose tokens the script sets."""
+    telling.start("plain", "mine")
+    telling.message(1)
+    call = telling.request(1)
+    telling.accept(call, scripted=True)
+    telling.whole(call)
+    telling.end(1)
+
+
+def left(telling: Telling) -> None:
+    """A front end that has gone, and an agent that is still at work when we look away."""
+    telling.start("plain", "mine")
+    telling.message(1)
+    telling.accept(telling.request(1))
+    telling.history.add(e.GaveUp(turn=1))
+    telling.end(1, ended="gave up")
+    telling.answered(2, "recovery")
+
+
+def test_a_cost_by_the_scripts_own_tokens_is_marked(campaign):
+    """Nobody sent them."""
+    campaign.run(judgement("plain", "mine"), scripted)
+    (row,) = worst(table(load(campaign.folder))).to_dict("records")
+    assert cost_words(row) == "$0.025*"
+    assert list(notes([row])) == ["* by the tokens that the script sets, not by what was sent"]
+
+
+def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
+    """So is the sum of all."""
+    campaign.run(judgement("plain", "mine", "fail"), left)
+    rows = table(load(campaign.folder))
+    (row,) = worst(rows).to_dict("records")
+    assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "at least $0.024")
+    assert [note[0] for note in notes([row])] == ["≥"]
+    campaign.run(judgement("plain", "mine", repeat=2), plain_run)
+    (row,) = worst(table(load(campaign.folder))).to_dict("records")
+    assert cost_words(row).startswith("≥"), "one of the repeats was cut short"
+
+
+def test_a_cost_that_was_counted_to_the_end_has_no_sign(campaign):
+    """Nothing is to be explained."""
+    campaign.run(judgement("plain", "mine"), plain_run)
+    rows = table(load(campaign.folder))
+    assert (total_words(rows), list(notes(rows.to_dict("records")))) == ("$0.025", [])

@@ -25,6 +25,8 @@ def told(tell: Tell) -> Told:
     clock = HandClock()
     history = History(clock)
     tell(Telling(history, clock))
+    if history.first(e.LagSeen) is None:
+        history.add(e.LagSeen(worst_s=0.0))
     return Told(facts(history.seal()))
 
 
@@ -66,7 +68,8 @@ def test_a_storm_is_one_sentence_each_for_calls_retries_and_streak():
     said = told(storm(160, "buggy"))
     assert said.says("Step 1.1 was tried 160 times, 160 of them paid.")
     assert said.says("160 paid calls in a row delivered no output token (1.1.1 to 1.1.160).")
-    assert said.says("At its dearest minute ($3.94) a prepaid $10.00 would last 2.5 min.")
+    rate = "160 paid calls in 12.6 s: $18.72 per minute; a prepaid $10.00 would last 0.5 min at this rate."
+    assert said.says(rate)
     assert len(said.sentences) == 5
 
 
@@ -95,19 +98,115 @@ def test_a_dangling_call_is_told_with_what_became_of_it():
     assert said.says("1 call refused with 400 because tool calls and results did not pair")
 
 
-def test_calls_after_an_abort_are_counted():
-    """Requests that start after the stop, in the turn or outside of any, and how many of them were paid."""
-
+def _asks_after(stop: e.Event) -> Told:
     @started
     def tell(telling):
         telling.accept(telling.later(1).request(1))
-        telling.history.add(e.AbortSent(turn=1))
+        telling.history.add(stop)
         telling.accept(telling.later(5).request(1))
         telling.accept(telling.later(5).request(0))
 
-    said = told(tell)
-    assert said.says("After the abort at 1.00 s 2 requests came, 2 of them paid.")
+    return told(tell)
+
+
+def test_calls_after_a_deadline_are_counted():
+    """Requests that start after the stop, in the turn or outside of any, and how many of them were paid."""
+    said = _asks_after(e.DeadlineHit(turn=1, bound_s=1))
+    assert said.says("After the deadline at 1.00 s 2 requests came, 2 of them paid.")
     assert said.says("1 request came while no message was under way.")
+
+
+def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
+    """`no_spend_after_abort` says how many came: a second number beside it would be another one."""
+    assert not _asks_after(e.AbortSent(turn=1)).says("After the")
+    assert not _asks_after(e.GaveUp(turn=1)).says("After the")
+
+
+def test_a_run_that_was_still_going_on_says_that_its_numbers_are_lower_bounds():
+    """The watch ended, not the agent."""
+    bound = "Calls were still being made when the watch ended: calls, tokens and cost are lower bounds."
+    assert _asks_after(e.DeadlineHit(turn=1, bound_s=1)).says(bound)
+    assert not told(storm(5, "buggy")).says(bound)
+
+
+def test_tokens_that_the_script_sets_are_said_beside_what_was_sent():
+    """8,000 input tokens for a request of 547 bytes: that is the scenario's number."""
+
+    @started
+    def tell(telling):
+        for scripted in (True, False):
+            call = telling.request(1, body_bytes=547)
+            telling.accept(call, scripted=scripted)
+            telling.whole(call)
+
+    assert told(tell).says(
+        "The tokens of 1 of 2 paid calls are the script's (8,000 input tokens for a request of 547 bytes): "
+        "the cost follows from it, not from what was sent."
+    )
+
+
+def test_paid_calls_by_model_leave_out_the_recovery_message_as_the_headline_does():
+    """Two models shared three calls; the fourth is ours."""
+
+    def tell(telling):
+        telling.start("plain", "mine")
+        telling.message(1)
+        for model in ("claude-sonnet-4-6", "claude-haiku-4-5", "claude-haiku-4-5"):
+            call = telling.request(1, model=model)
+            telling.accept(call)
+            telling.whole(call)
+        telling.end(1)
+        telling.answered(2, "recovery")
+
+    said = "Paid calls by model: claude-haiku-4-5 (anthropic) 2, claude-sonnet-4-6 (anthropic) 1."
+    assert told(tell).says(said)
+
+
+@pytest.mark.parametrize(
+    ("scale", "seconds", "says"),
+    [
+        (1.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; a prepaid $10.00 would last 1.0 min at this rate."),
+        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; by the measured clock: the run's durations"),
+        (1.0, 0.01, "160 paid calls in 1.60 s, counted as 10 s: $23.62 per minute; a prepaid $10.00"),
+        (1.0, 1.0, "In its dearest 60 s: $1.48 per minute; a prepaid $10.00 would last 6.8 min at this rate."),
+    ],
+)
+def test_a_rate_says_in_which_time_it_was_spent_and_by_which_clock(scale: float, seconds: float, says: str):
+    """A prepaid balance knows no scaled clock."""
+
+    def tell(telling):
+        telling.start("plain", "mine", time_scale=scale)
+        telling.message(1)
+        for _ in range(160):
+            call = telling.request(1)
+            telling.accept(call)
+            telling.later(seconds).whole(call)
+        telling.end(1)
+
+    assert told(tell).says(says)
+
+
+@pytest.mark.parametrize(
+    ("stop", "says"),
+    [
+        (None, "the agent hung up"),
+        (e.AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)), "ended by our SIGKILL"),
+        (e.DeadlineHit(turn=1, bound_s=1), "ended by our stop at the deadline"),
+    ],
+)
+def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: e.Event | None, says: str):
+    """Its connection closed because of what we did."""
+
+    @started
+    def tell(telling):
+        call = telling.request(1)
+        telling.accept(call)
+        if stop is not None:
+            telling.history.add(stop)
+        telling.whole(call, how="hung up")
+        telling.history.add(e.HungUp(call=call))
+
+    assert told(tell).says(f"900 bytes of the reply's body arrived; {says} after")
 
 
 def test_a_reply_cut_at_max_tokens_is_named():
@@ -171,7 +270,7 @@ def test_a_command_that_ran_twice_is_told():
     ("model", "price_as", "part"),
     [
         ("my-own-7b", "claude-sonnet-4-6", "my-own-7b is not in the price table: billed as claude-sonnet-4-6."),
-        ("my-own-7b", "nor-me-either", "my-own-7b has no known price: what it costs is unknown."),
+        ("my-own-7b", "nor-me-either", "Without a known price is my-own-7b: the cost is unknown."),
     ],
 )
 def test_a_borrowed_or_missing_price_is_said(model, price_as, part):

@@ -15,6 +15,11 @@ CASES = [
     (judgement("s", "a", "pass", "pass"), "passed", "pass"),
     (judgement("s", "a", "fail", "fail: x", violated=("x",)), "passed", "fail (expected)"),
     (judgement("s", "a", "fail", "fail: x;y", violated=("x",)), "failed", "fail (otherwise than expected)"),
+    (
+        judgement("s", "a", "fail", "fail: x;y", violated=("x",), in_doubt=("y",)),
+        "inconclusive",
+        "fail (otherwise than expected)",
+    ),
     (judgement("s", "a", "fail", "pass", violated=("x",)), "failed", "fail (pass expected)"),
     (judgement("s", "a", "pass", "fail: x"), "failed", "pass (fail expected)"),
     (judgement("s", "a", "inconclusive", "fail: x"), "inconclusive", "inconclusive"),

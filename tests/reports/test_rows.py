@@ -27,9 +27,9 @@ def test_summary_csv_has_exactly_the_promised_columns_in_order(sample, tmp_path)
     write_csv(table(load(sample)), tmp_path / "s.csv")
     head = (tmp_path / "s.csv").read_text().split("\n")[0]
     assert head == (
-        "scenario,agent,world,network,verdict,expected,violated,paid_calls,refused_calls,tokens_billed,"
-        "tokens_delivered,cost_usd,peak_calls_per_min,peak_usd_per_min,turn_s,first_error_s,recovery_s,answered,"
-        "faults_fired,run_dir,replay"
+        "scenario,agent,world,network,time_scale,verdict,expected,violated,paid_calls,refused_calls,tokens_billed,"
+        "tokens_delivered,cost_usd,usage,at_least,calls_s,peak_calls_per_min,peak_usd_per_min,turn_s,first_error_s,"
+        "recovery_s,answered,faults_fired,run_dir,replay"
     )
 
 
@@ -39,7 +39,10 @@ def test_a_storm_is_billed_for_every_call_and_the_recovery_message_is_not_counte
     row = _row(campaign)
     assert (row["paid_calls"], row["tokens_billed"], row["tokens_delivered"]) == (160, 160 * 8_040, 0)
     assert row["cost_usd"] == pytest.approx(160 * (8_000 * 3 + 40 * 15) / 1e6)
-    assert row["peak_calls_per_min"] == 160
+    assert row["calls_s"] == pytest.approx(160 * 0.079 - 0.025, abs=1e-3)
+    assert row["peak_calls_per_min"] == pytest.approx(160 * 60 / row["calls_s"], rel=1e-4)
+    assert row["peak_usd_per_min"] == pytest.approx(row["cost_usd"] * 60 / row["calls_s"], rel=1e-4)
+    assert (row["time_scale"], row["usage"], row["at_least"]) == (1.0, "counted", False)
     assert row["faults_fired"] == 160
     assert row["violated"] == "paid_call_bound;retry_discipline"
 

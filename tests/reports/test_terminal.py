@@ -143,8 +143,16 @@ def test_nothing_skipped_says_nothing_of_it(campaign):
 def test_a_minute_that_costs_much_is_told_for_every_agent_of_its_scenario(sample):
     """The storm's beside its fix's; a scenario without a storm has no such line, nor have cells of the matrix."""
     said = _printed(sample, 200)
-    (line,) = re.findall("dearest minute of .*", said)
-    assert re.fullmatch(r"dearest minute of stall-after-headers: buggy \$3\.9\d, fixed \$0\.1\d+", line)
+    (line,) = re.findall("highest cost per minute .*", said)
+    storm_, fix = "buggy $18.72 (160 calls in 12.6 s)", "fixed $0.738 (5 calls in 0.37 s)"
+    assert line == f"highest cost per minute in stall-after-headers: {storm_}, {fix}"
+
+
+def test_a_rate_of_a_faster_run_says_whose_clock_it_is(campaign):
+    """A scenario that is played 1,200 times faster spends as much faster."""
+
+    campaign.run(storm_judgement(), storm(160, "buggy", time_scale=1200.0))
+    assert "(by the measured clock; durations were divided by 1200)" in _printed(campaign.folder, 200)
 
 
 def test_verbose_adds_the_sentence_of_each_invariant(campaign):

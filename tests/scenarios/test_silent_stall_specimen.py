@@ -79,12 +79,18 @@ def use(tool: str, number: int = 1, /, **arguments: str) -> dict:
     return {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments}
 
 
-def redirect(location: str, delay_s: float) -> tuple[bytes, Send]:
-    async def late(writer: asyncio.StreamWriter, response: bytes) -> None:
+def late(delay_s: float) -> Send:
+    """Nothing for `delay_s`, then the whole response."""
+
+    async def send(writer: asyncio.StreamWriter, response: bytes) -> None:
         await asyncio.sleep(delay_s / FAST)
         await whole(writer, response)
 
-    return http(302, b"", Location=location), late
+    return send
+
+
+def redirect(location: str, delay_s: float) -> tuple[bytes, Send]:
+    return http(302, b"", Location=location), late(delay_s)
 
 
 @dataclass
@@ -204,6 +210,33 @@ async def test_a_stall_for_ever_ends_in_the_same_error(phone: Phone, fake: Fake,
     assert len(fake.asked) == calls
 
 
+LONGER = f"{FIXED},model-timeout"
+SLOW = [("none", 1), ("retry-network-errors", 3), (FIXED, 2), ("model-timeout", 1)]
+
+
+@pytest.mark.parametrize(("fixes", "calls"), SLOW)
+async def test_a_model_slower_than_the_timer_loses_the_turn_and_each_retry_pays_again(
+    phone: Phone, fake: Fake, fixes: str, calls: int
+):
+    """The model works for 65 s, always; the call's own timeout is not read without honour-timeout."""
+    fake.replies += [says(text("found"), send=late(65))] * 3
+    assert await phone.say("hi", fixes) == (1, "", "Error: Timeout")
+    assert len(fake.asked) == calls
+
+
+@pytest.mark.parametrize("fixes", [LONGER, "model-timeout,honour-timeout"])
+async def test_a_timeout_of_its_own_waits_for_a_slow_model(phone: Phone, fake: Fake, fixes: str):
+    """90 s for a model call, where the HTTP function reads the option."""
+    fake.replies += [says(text("found"), send=late(65))]
+    assert await phone.say("hi", fixes) == (0, "found", "")
+
+
+async def test_the_longer_timeout_leaves_time_for_a_retry_after_a_stall(phone: Phone, fake: Fake):
+    """90 s and a pause of 1 s are less than the total of 120 s."""
+    fake.replies += [says(text("lost"), send=stall_after(0)), says(text("found"))]
+    assert await phone.say("hi", LONGER) == (0, "found", "")
+
+
 async def test_without_a_total_deadline_a_trickle_is_waited_for(phone: Phone, fake: Fake):
     """Each byte starts the inactivity timer anew, however long the whole takes."""
     fake.replies += [says(text("slow"), send=trickle(150))]
@@ -234,7 +267,7 @@ REDIRECTS = [("none", "page"), ("total-deadline", "page"), ("honour-timeout", "T
 @pytest.mark.parametrize(("fixes", "result"), REDIRECTS)
 async def test_only_an_honoured_timeout_ends_a_slow_hop(phone: Phone, fake: Fake, fixes: str, result: str):
     """Redirects that are each under 60 s add up to more than 30 s, which is looked at between hops only."""
-    fake.pages |= {"/a": redirect("/b", 10), "/b": (http(200, b"page"), redirect("", 35)[1])}
+    fake.pages |= {"/a": redirect("/b", 10), "/b": (http(200, b"page"), late(35))}
     fake.replies += [says(use("web_fetch", url=f"{fake.url}/a")), says(text("done"))]
     assert (await phone.say("hi", fixes))[:2] == (0, "done")
     assert result in fake.results()[0].values()

@@ -36,7 +36,7 @@ def openai_responses(url: str, key: str) -> str:
 
 
 def messages(url: str, key: str) -> str:
-    asked = {"model": "m", "max_tokens": 9, "messages": SAID}
+    asked = {"model": "m", "max_tokens": 999, "messages": SAID}
     with anthropic.Anthropic(base_url=url, api_key=key) as client, client.messages.stream(**asked) as stream:
         return str(stream.get_final_text())
 

@@ -93,7 +93,7 @@ def parse(request: Request) -> Conversation:
 
 def render(reply: Reply, exchange: Exchange) -> bytes:
     """Write a whole message."""
-    content = [_block(item, index, exchange) for index, item in enumerate(reply.items)]
+    content = [_block(reply, index, exchange) for index in range(len(reply.items))]
     usage = _usage(exchange, exchange.billed.output_tokens)
     return encode(_message(exchange) | {"content": content, "stop_reason": _STOPS[stop_of(reply)], "usage": usage})
 
@@ -228,12 +228,16 @@ def _usage(exchange: Exchange, output_tokens: int) -> dict[str, Any]:
     }
 
 
-def _block(item: Item, index: int, exchange: Exchange) -> dict[str, Any]:
+def _block(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
+    item = reply.items[index]
     if isinstance(item, Text):
         return {"type": "text", "text": item.text}
     if isinstance(item, Thinking):
         return {"type": "thinking", "thinking": item.text, "signature": _signature(item)}
-    return _opening(item, index, exchange) | {"input": _input(item)}
+    opening = _opening(item, index, exchange)
+    # The input is an object: of arguments that max_tokens cut, none is left.
+    cut = item.raw_args is not None and not is_whole(reply, index)
+    return opening if cut else opening | {"input": _input(item)}
 
 
 def _opening(item: Item, index: int, exchange: Exchange) -> dict[str, Any]:

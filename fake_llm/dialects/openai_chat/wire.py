@@ -55,14 +55,14 @@ _FRAMING: Final = Framing(SSE, b": ping\n\n")
 def parse(request: Request) -> Conversation:
     """Read a request's body."""
     document = request.document or {}
-    limit = document.get("max_completion_tokens", document.get("max_tokens"))
+    limits = [counted(document.get(name)) for name in ("max_completion_tokens", "max_tokens")]
     return Conversation(
         wire=WIRE,
         model=str(document.get("model", "")),
         stream=document.get("stream") is True,
         messages=tuple(_seen(mapped(message)) for message in listed(document.get("messages"))),
         tools=tuple(_tool(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))),
-        max_tokens=counted(limit),
+        max_tokens=next((limit for limit in limits if limit is not None), None),
         schema=_schema(mapped(document.get("response_format"))),
         copies=min(max(1, counted(document.get("n")) or 1), MOST_COPIES),
     )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import Range
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import Hands, ProcessFault
 
 
 @fault("disk_full", family="actor")
@@ -18,3 +18,12 @@ class DiskFull(ProcessFault):
     """
 
     free_bytes: Annotated[int, Range(0)] = 0
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """A disk of the agent's own."""
+        return ("processes", "disk")
+
+    async def act(self, hands: Hands) -> None:
+        """Fill it."""
+        await hands.fill(self.free_bytes)

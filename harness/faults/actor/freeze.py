@@ -5,7 +5,7 @@ from typing import Literal
 
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Positive
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import Hands, ProcessFault
 
 
 @fault("freeze", family="actor")
@@ -19,3 +19,7 @@ class Freeze(ProcessFault):
 
     for_s: Positive
     whom: Literal["tree", "leader", "tool"] = "tree"
+
+    async def act(self, hands: Hands) -> None:
+        """Stop them for a while."""
+        await hands.freeze(self.whom, self.for_s)

@@ -1,12 +1,10 @@
 """A crash, or somebody who ends a process."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.process_fault import ProcessFault, Whom
-
-SignalName = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGSEGV"]
+from wedgehog.harness.faults.process_fault import Hands, ProcessFault, SignalName, Whom
 
 
 @fault("kill", family="actor")
@@ -22,3 +20,13 @@ class Kill(ProcessFault):
     signal: SignalName = "SIGKILL"
     whom: Whom = "tree"
     tear: bool = False
+    aim_hint: ClassVar[str] = ", or `whom: server` and `link: tool:mcp`"
+
+    @property
+    def at_server(self) -> bool:
+        """As `whom` says."""
+        return self.whom == "server"
+
+    async def act(self, hands: Hands) -> None:
+        """Send the signal."""
+        await hands.kill(self.signal, self.whom, tear=self.tear)

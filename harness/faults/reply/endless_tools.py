@@ -22,6 +22,7 @@ class EndlessTools(ReplyFault):
     """
 
     on_script: ClassVar[bool] = True
+    repeats_on_later_steps: ClassVar[bool] = True
     distinct: bool = True
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from wedgehog.fake_llm.reply import Answer, ErrorEvent
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import Range
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault, edited
 
@@ -16,6 +16,11 @@ class ErrorInStream(ReplyFault):
 
     status: Annotated[int, Range(400, 599)] = 529
     message: str | None = None
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Events, which only a streamed reply has."""
+        return ("stream",)
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same stream, up to the trigger."""

@@ -20,6 +20,11 @@ class GarbageArguments(ReplyFault):
 
     kind: Literal["prose", "fenced", "unclosed", "list", "wrong_types", "none"] = "prose"
 
+    @property
+    def breaks_arguments(self) -> bool:
+        """Only numbers in place of texts leave an object."""
+        return self.kind != "wrong_types"
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same calls, with arguments that are sent verbatim."""
         if not isinstance(answer, Reply):

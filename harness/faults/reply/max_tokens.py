@@ -4,7 +4,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from wedgehog.fake_llm.limit import cut
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
+from wedgehog.fake_llm.usage import arguments
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Range
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -35,10 +37,9 @@ def _cut_call(items: tuple[Item, ...], at: int, chars: int, lead: str) -> tuple[
     call = items[at]
     if not isinstance(call, ToolCall):
         raise TypeError(f"item {at} is no tool call")
-    whole = call.raw_args if call.raw_args is not None else json.dumps(call.args, ensure_ascii=False)
     ours = json.dumps(lead, ensure_ascii=False)[1:-1]
-    unwritten = len(ours) if -1 < whole.find(ours) < chars else 0
-    return *items[:at], replace(call, raw_args=_cut(whole, chars + unwritten))
+    unwritten = len(ours) if -1 < arguments(call.args, call.raw_args).find(ours) < chars else 0
+    return *items[:at], cut(call, chars + unwritten)
 
 
 def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:
@@ -47,12 +48,8 @@ def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:
         if not isinstance(item, Text):
             kept.append(item)
         elif chars < len(item.text) or item is items[-1]:
-            return *kept, replace(item, text=_cut(item.text, chars))
+            return *kept, cut(item, chars)
         else:
             kept.append(item)
             chars -= len(item.text)
     return tuple(kept)
-
-
-def _cut(whole: str, chars: int) -> str:
-    return whole[: min(chars, max(0, len(whole) - 1))]

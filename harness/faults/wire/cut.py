@@ -7,7 +7,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import Ending, FaultPipe, Toxic, WireFault, fault
 
 
 @fault("cut", family="wire")
@@ -16,6 +16,11 @@ class Cut(WireFault):
     """The body ends at the trigger; `then` says how the agent's socket hears of it: fin or rst."""
 
     then: Literal["fin", "rst"] = "fin"
+
+    @property
+    def ends(self) -> Ending:
+        """With FIN or RST."""
+        return self.then
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Let `at` bytes pass, then close."""

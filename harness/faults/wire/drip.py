@@ -3,7 +3,7 @@ fake ─────┤ data: {"delta":"Hello"} ├──▶  d · · a · · t 
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Positive, Range
@@ -12,12 +12,11 @@ from wedgehog.harness.faults.parameters import Positive, Range
 @fault("drip", family="wire")
 @dataclass(frozen=True, slots=True)
 class Drip(WireFault):
-    """From the trigger on at most `bytes` bytes pass every `every_s` seconds, for as long as the fault is there.
+    """From the trigger on at most `bytes` bytes pass every `every_s` seconds, on every connection of the link.
 
-    Nothing is lost. Through Toxiproxy it drips on every connection of the link, because its slicer has no other reach.
+    Nothing is lost.
     """
 
-    armed: ClassVar[Literal["before", "at_spot"]] = "at_spot"
     every_s: Positive
     bytes: Annotated[int, Range(1)] = 1
 

@@ -6,7 +6,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
 
 from dataclasses import dataclass
 
-from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import Ending, FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
 # Eleven and a half days in milliseconds: longer than any run.
@@ -24,6 +24,16 @@ class Stall(WireFault):
     """
 
     for_s: Forever | Seconds = "forever"
+
+    @property
+    def ends(self) -> Ending:
+        """With silence."""
+        return "stall"
+
+    @property
+    def holds_s(self) -> float | None:
+        """A stall that ends is the sender's pause."""
+        return None if self.for_s == "forever" else self.for_s
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Let `at` bytes pass, then nothing."""

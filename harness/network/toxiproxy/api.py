@@ -29,6 +29,8 @@ KINDS = {
     "reset_peer": {"timeout"},
     "slicer": {"average_size", "size_variation", "delay"},
     "latency": {"latency", "jitter"},
+    "bandwidth": {"rate"},
+    "timeout": {"timeout"},
 }
 COUNTERS = "toxiproxy_proxy_received_bytes_total{", "toxiproxy_proxy_sent_bytes_total{"
 PORTS_TRIED = 20

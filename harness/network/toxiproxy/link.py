@@ -17,10 +17,6 @@ import contextlib
 from typing import Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
-from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
@@ -91,9 +87,9 @@ class ToxicLink:
         stream = stream_of(fault, spot)
         strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), byte_of(spot))
         self._strikes.append(strike)
-        if isinstance(fault, Refuse | Down):
+        if fault.closes_port:
             await self._close_port(strike)
-        elif fault.armed == "at_spot":
+        elif fault.proof == "flow":
             await self._add(strike)
         elif stream == "upstream":
             self._expect(strike)
@@ -180,9 +176,9 @@ class ToxicLink:
 
     def _refuse_conflict(self, strike: ToxicStrike) -> None:
         """Refuse what one proxy can't do at the same time."""
-        if not isinstance(strike.fault, Cut):
+        if strike.fault.ends == "stall":
             return
-        if (strike.fault.then == "rst") != self.resets:
+        if (strike.fault.ends == "rst") != self.resets:
             kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
             raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
         if self._witness.listened_to():
@@ -197,7 +193,7 @@ class ToxicLink:
             await self._lift(strike)
             if proof and watch and await self._witness.overran(watch):
                 proof = None
-            if proof and isinstance(strike.fault, Stall) and not strike.withdrawn.is_set():
+            if proof and strike.fault.ends == "stall" and not strike.withdrawn.is_set():
                 self._witness.holds(strike, watch)
             self._step_back(strike)
             await self._release(strike.stream)
@@ -239,7 +235,7 @@ class ToxicLink:
         """Put a pace or a delay on the whole link from the next byte on; it has no smaller reach."""
         if isinstance(strike.spot, Upstream) and strike.at:
             raise NetworkError(f"{strike.fault.name} of a request starts at its first byte, not at {strike.at}")
-        if isinstance(strike.spot, Downstream):
+        if not isinstance(strike.spot, Upstream) and strike.spot.conn is not None:
             await self._witness.quiet()
         base = self._witness.sent()
         for toxic in strike.fault.toxics(strike.at):

@@ -24,6 +24,8 @@ SETTLE_S = 0.5
 INSIDE_S = 0.05
 # How long the server's count of an ended connection may trail behind the socket's end.
 GRACE_S = 0.25
+# After so long a proof that seems lost is looked for once more: on a busy machine the server gets no processor.
+ONCE_MORE_S = 0.3
 
 
 class Prover:
@@ -109,15 +111,18 @@ class Prover:
         over_s = 0.0
         async for waited_s in rounds():
             now = self.look()
-            finding = watch.see(now)
-            if isinstance(finding, SocketGone):
-                finding = await self._ended(strike, watch, finding)
+            finding = await self._found(strike, watch, now)
             if finding:
                 return finding
             over_s = over_s + waited_s if watch.over(now) else 0.0
             if strike.withdrawn.is_set() or over_s > GRACE_S:
-                return None
-        return None
+                break
+        await asyncio.sleep(ONCE_MORE_S)
+        return await self._found(strike, watch, self.look())
+
+    async def _found(self, strike: ToxicStrike, watch: Watch, now: Sockets) -> Proof | None:
+        finding = watch.see(now)
+        return await self._ended(strike, watch, finding) if isinstance(finding, SocketGone) else finding
 
     async def overran(self, watch: Watch) -> bool:
         """Whether bytes that should have been lost arrived once the limit was lifted."""

@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.wire.down import Down
-from wedgehog.harness.faults.wire.refuse import Refuse
-from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, Proof, Target, Upstream
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.toxiproxy.api import ProxyCounts
@@ -62,7 +59,7 @@ class ToxicStrike:
 
 def stream_of(fault: WireFault, spot: Target) -> ToxicStream:
     """Which way the bytes go that it strikes."""
-    of_request = isinstance(spot, Upstream) and not isinstance(fault, Refuse | Down)
+    of_request = isinstance(spot, Upstream) and not fault.closes_port
     return "upstream" if of_request else "downstream"
 
 
@@ -73,7 +70,7 @@ def byte_of(spot: Target) -> int:
 
 def watch_for(strike: ToxicStrike, before: Sockets) -> Watch:
     """What to look for, from now on."""
-    stalls = isinstance(strike.fault, Stall)
+    stalls = strike.fault.ends == "stall"
     if isinstance(strike.spot, Downstream):
         return DownstreamWatch(strike.spot.conn, strike.at, stalls, before)
     assert strike.passage is not None  # noqa: S101  the turnstile has let it through

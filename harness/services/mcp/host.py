@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
+from wedgehog.harness.faults.base import PortFault
 from wedgehog.harness.faults.result_fault import Result
-from wedgehog.harness.faults.wire.refuse import Refuse
 from wedgehog.harness.network.base import Address, Link, NetworkError, Strike, WholeLink
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.relay import RelayLink
@@ -211,7 +211,7 @@ class ToolHost:
 
     async def _close_port(self) -> None:
         if self.link is not None and self._refused is None and self.way == "http":
-            self._refused = await self.link.strike(Refuse(), WholeLink())
+            self._refused = await self.link.strike(PortFault(), WholeLink())
 
     async def _start(self) -> None:
         env = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}

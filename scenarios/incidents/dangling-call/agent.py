@@ -1,4 +1,4 @@
-"""The specimen's turn: a global timeout around a loop of model calls and shell commands, and who cleans up after it."""
+"""The specimen's turn: a global timeout around a loop of model calls and shell commands, and its clean-up."""
 
 import asyncio
 import contextlib
@@ -29,12 +29,12 @@ class GlobalRequestTimeoutError(Exception):
 class Agent:
     """Plays one turn on a history, which it changes in place.
 
-    The two fixes of the incident stand where its report proposes them: *catch-cancel* (option A) widens what the inner
-    handler catches, *cleanup-in-run* (option B) gives the outer one a clean-up of its own.
+    The two fixes are at the places that the report proposes: with *catch-cancel* (option A) the inner handler catches
+    more exceptions, with *cleanup-in-run* (option B) the outer handler cleans up too.
     """
 
     def __init__(self, provider: Provider, history: History, fixes: frozenset[str], *, timeout_s: float | None) -> None:
-        """`timeout_s` is of the whole turn, in real seconds; None: no timeout."""
+        """`timeout_s` limits the whole turn, in real seconds; None: no timeout."""
         self._provider = provider
         self._history = history
         self._timeout_s = timeout_s
@@ -49,7 +49,7 @@ class Agent:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._aborted.set)
 
     async def run(self, text: str) -> str:
-        """The answer, within the timeout. `wait_for` cancels the turn when time is up, or when it is cancelled."""
+        """The answer, within the timeout. `wait_for` cancels the turn at its timeout, or if it is cancelled."""
         if self._timeout_s is None:
             return await self._run_impl(text)
         try:
@@ -78,7 +78,7 @@ class Agent:
             self._history.count_tokens()
 
     async def _until_abort(self, work: Coroutine[Any, Any, T]) -> T:
-        """The work's result; the work is cancelled when the user aborts, or when this is."""
+        """The work's result. The user's abort cancels the work, and so does a cancel of this call."""
         working, aborting = asyncio.ensure_future(work), asyncio.ensure_future(self._aborted.wait())
         try:
             await asyncio.wait({working, aborting}, return_when=asyncio.FIRST_COMPLETED)
@@ -92,12 +92,12 @@ class Agent:
 
 
 async def _results(calls: list[Json]) -> list[Json]:
-    """One call after another; the round's results are handed over together, when the last has come."""
+    """One call after another; the results of the round are returned together, after the last one."""
     return [{"role": "tool", "tool_call_id": call["id"], "content": await _bash(call)} for call in calls]
 
 
 async def _bash(call: Json) -> str:
-    """The command's output with its exit code. The command dies with the call."""
+    """The command's output with its exit code. A cancel of the call kills the command."""
     try:
         command = json.loads(call["function"]["arguments"])["command"]
     except (ValueError, KeyError) as error:
@@ -109,7 +109,7 @@ async def _bash(call: Json) -> str:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        # A group of its own: Ctrl-C is for the agent to hear, and a cancelled command goes with its children.
+        # A process group of its own: Ctrl-C reaches only the agent, and a cancel kills the command with its children.
         process_group=0,
     )
     try:

@@ -1,4 +1,4 @@
-"""What the specimen remembers between turns, and the clean-up that only some of its exits call."""
+"""What the specimen keeps between turns, and the clean-up that only some exits call."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class History:
-    """Messages of the OpenAI chat wire, the arguments of calls still open (by call id), and a token count."""
+    """Messages of the OpenAI chat wire, the arguments of open calls (by call id), and a token count."""
 
     messages: list[Json] = field(default_factory=list)
     open_calls: dict[str, str] = field(default_factory=dict)
@@ -20,18 +20,18 @@ class History:
 
     @classmethod
     def load(cls, session: Path) -> "History":
-        """The session's history; a new one where there is none."""
+        """The session's history; a new one if there is none."""
         log = session / "history.json"
         return cls(**json.loads(log.read_text())) if log.exists() else cls()
 
     def save(self, session: Path) -> None:
-        """Write everything, as it stands."""
+        """Write the whole state."""
         session.mkdir(parents=True, exist_ok=True)
         state = {"messages": self.messages, "open_calls": self.open_calls, "token_count": self.token_count}
         (session / "history.json").write_text(json.dumps(state))
 
     def add_reply(self, reply: Json) -> None:
-        """Append an assistant message; its calls are open from now on."""
+        """Append an assistant message; its calls are now open."""
         self.messages.append(reply)
         self.open_calls |= {call["id"]: call["function"]["arguments"] for call in reply.get("tool_calls", ())}
         self.count_tokens()
@@ -44,7 +44,7 @@ class History:
         self.count_tokens()
 
     def remove_dangling_tool_calls(self) -> bool:
-        """Drop each reply that still has an open call, with all its calls; whether there was one."""
+        """Remove each reply that has an open call, with all its calls; returns whether there was one."""
         kept = [message for message in self.messages if not self._is_dangling(message)]
         removed = len(kept) < len(self.messages)
         self.messages[:] = kept
@@ -52,7 +52,7 @@ class History:
         return removed
 
     def count_tokens(self) -> None:
-        """Estimate the size of the next request anew."""
+        """Estimate the size of the next request again."""
         self.token_count = len(json.dumps(self.messages)) // CHARS_PER_TOKEN
 
     def _is_dangling(self, message: Json) -> bool:

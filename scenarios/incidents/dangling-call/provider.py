@@ -1,4 +1,4 @@
-"""The specimen's model: one streamed call of the OpenAI chat wire. It has no timer of its own and never tries again."""
+"""The specimen's model: one streamed call of the OpenAI chat wire, without a timer and without retries."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -28,13 +28,13 @@ class ProviderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where the model is."""
+    """The model's address and key."""
 
     url: str
     key: str
 
     async def complete(self, messages: Sequence[Json]) -> Json:
-        """The next assistant message, once its stream is complete."""
+        """The next assistant message, when its stream is complete."""
         request = {
             "model": MODEL,
             "stream": True,

@@ -1,4 +1,4 @@
-"""Specimen of the incident *dangling-call*: a coding agent whose timeout forgets what its abort remembers.
+"""Specimen of the incident *dangling-call*: a coding agent that cleans up after an abort, but not after a timeout.
 
 One message per process, where Ctrl-C is the user's abort (exit code 130), or a service whose handler is cancelled when
 its client hangs up:
@@ -6,8 +6,8 @@ its client hangs up:
     python specimen.py --fixes none --time-scale 45 --session DIR --url http://127.0.0.1:8000 --key K "Build it"
     python specimen.py … --serve 8001           POST /message {"text": …} gives {"answer": …}, or 500 {"error": …}
 
-The history is saved however a turn ends. Each fix is one place where an exception is caught. ``--time-scale`` divides
-``--timeout``; 0 means no timeout.
+The history is saved at every end of a turn. Each fix is one place where an exception is caught. ``--time-scale``
+divides ``--timeout``; 0 means no timeout.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 async def turn(options: argparse.Namespace, text: str, *, owns_terminal: bool) -> str:
-    """Load, play, save: saved also when the turn fails or is cancelled."""
+    """Load, play, save; also if the turn fails or is cancelled."""
     history = History.load(options.session)
     agent = Agent(
         Provider(options.url, options.key),
@@ -96,12 +96,12 @@ def service(options: argparse.Namespace) -> web.Application:
 
 
 def describe(error: Exception) -> str:
-    """An error as its user reads it."""
+    """The error in the form that the user reads."""
     return f"{type(error).__name__}: {error}"
 
 
 def main(argv: Sequence[str]) -> int:
-    """One turn, or a service until it is interrupted."""
+    """One turn, or a service until an interrupt."""
     options = parse(argv)
     if options.serve is None:
         return asyncio.run(command(options))

@@ -1,4 +1,4 @@
-"""The client of the Anthropic API, with the timers that the report and its patches arm."""
+"""The client of the Anthropic API, with the timers of the report and of its patches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from units import TOOL
 
 MAX_TOKENS = 2048
 RETRY_PAUSE_S = 0.5
-SYSTEM = "You are Landscaper, the analyst of a land development project. What is known of it:\n" + "\n".join(
+SYSTEM = "You are Landscaper, the analyst of a land development project. Its data:\n" + "\n".join(
     f"Parcel {n}: zoned residential, absorption and rent roll as in the plan, costs by phase, see appraisal {n}."
     for n in range(1, 601)  # about 60 KB, 15,000 tokens; the report says 10 to 50 thousand
 )
 
 
 class ModelError(Exception):
-    """Why there is no reply, in words for the user."""
+    """Why there is no reply; the user reads it."""
 
 
 @dataclass
@@ -40,8 +40,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Timers:
-    """`inactive_s` begins anew with each request and each byte; `ends_at` (monotonic) is the end of the turn's budget,
-    None where calls know of no budget."""
+    """`inactive_s` starts again with each request and each byte; `ends_at` (monotonic) is the end of the turn's budget,
+    None if there is no budget."""
 
     inactive_s: float
     ends_at: float | None
@@ -64,7 +64,7 @@ class Model:
         self._sdk_retries = sdk_retries
 
     async def create(self, messages: Sequence[dict[str, Any]], timers: Timers) -> Reply:
-        """Ask once, and as often again as the SDK thinks fit: each try gets its whole time anew."""
+        """Ask, and repeat as often as the SDK does; each try gets the whole time again."""
         for tries_left in range(self._sdk_retries, -1, -1):
             try:
                 return await self._once(messages, timers.for_one_call())
@@ -93,7 +93,7 @@ class Model:
 
 
 async def _assembled(body: aiohttp.StreamReader) -> Reply:
-    """Put a streamed reply together."""
+    """The reply, from its stream of events."""
     reply, arguments = Reply(), ""
     async for line in body:
         word, _, data = line.decode().partition(":")

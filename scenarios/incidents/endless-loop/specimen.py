@@ -1,19 +1,8 @@
 """A web service with Landscaper's endless loop: tools and continuations for as long as the model asks for them.
 
-A message is answered by a chain of model calls with tools between them. Nothing bounds the chain: the client's 60 s
-begin anew with each call, while the front end's 90 s only shrink. What goes wrong ends in a canned text with HTTP 200,
-and nobody tells the service that the front end has left. The fixes:
-
-    five-rounds            the loop ends after five rounds of tools
-    budget-75              … or 75 s after it began, looked at between calls (as the report writes it: after the first)
-    cut-results            a tool's result is cut at 4,000 characters, and says so
-    client-timeout-120     the client waits 120 s for each call
-    multi-row-insert       one statement a table, not four or five a unit
-    streaming              replies are streamed, so that the client's timer sees bytes
-    budget-per-call        the 75 s begin with the message, and each call gets what is left of them
-    cancel-with-front-end  when the connection closes, the work on its message is cancelled
-    say-so                 an error for what went wrong, was cut or was left undone
-    one-at-a-time          a message that comes while the one before it is worked on is turned away
+A message is answered by a chain of model calls with tools between them. Nothing limits the chain: the client's 60 s
+start again with each call, while the front end's 90 s only shrink. Every exception ends in a canned text with HTTP
+200, and the service does not learn that the front end has left. `agents/` says what each fix does.
 """
 
 from __future__ import annotations
@@ -24,7 +13,6 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +33,8 @@ FIXES = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    session: Path
-    url: str
-    key: str
-    time_scale: float
-    fixes: frozenset[str]
-    sdk_retries: int
-    store: str = ""
-
-
 class Thread:
-    """One conversation: what its user wrote and read. Tool rounds are not kept."""
+    """One conversation: what its user wrote and read, without tool rounds."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
@@ -74,9 +51,9 @@ class Thread:
 
 
 class Landscaper:
-    def __init__(self, options: Options, model: Model, units: Units) -> None:
-        self._options = options
-        self._fixes = options.fixes
+    def __init__(self, options: argparse.Namespace, model: Model, units: Units) -> None:
+        self._time_scale: float = options.time_scale
+        self._fixes: frozenset[str] = options.fixes
         self._model = model
         self._units = units
         self._busy: set[str] = set()
@@ -121,10 +98,10 @@ class Landscaper:
         return self._words(reply)
 
     def _scaled(self, seconds: float) -> float:
-        return seconds / self._options.time_scale
+        return seconds / self._time_scale
 
     def _timers(self) -> Timers:
-        """What every call of this message may take; armed when the message comes."""
+        """The time limits of this message's calls; the budget starts when the message comes."""
         client_s = LONGER_CLIENT_TIMEOUT_S if "client-timeout-120" in self._fixes else CLIENT_TIMEOUT_S
         ends_at = time.monotonic() + self._scaled(TOTAL_BUDGET_S) if "budget-per-call" in self._fixes else None
         return Timers(self._scaled(client_s), ends_at)
@@ -139,7 +116,7 @@ class Landscaper:
         return {"type": "tool_result", "tool_use_id": tool_use["id"], "content": result}
 
     def _words(self, reply: Reply) -> str:
-        """What the user reads. After a `break` that may be the words beside a tool call, or none."""
+        """What the user reads. After a `break` that may be the text beside a tool call, or no text."""
         if "say-so" not in self._fixes:
             return reply.text
         if reply.stop_reason == "tool_use":
@@ -149,7 +126,7 @@ class Landscaper:
         return reply.text
 
 
-def application(options: Options) -> web.Application:
+def application(options: argparse.Namespace) -> web.Application:
     options.session.mkdir(parents=True, exist_ok=True)
     units = Units(options.session, options.time_scale, "multi-row-insert" in options.fixes, options.store)
     landscaper = web.AppKey("landscaper", Landscaper)
@@ -175,27 +152,26 @@ def application(options: Options) -> web.Application:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fixes", default="none", help="names with commas between them, or none")
+    parser.add_argument("--fixes", default="none", help="names, separated by commas, or none")
     parser.add_argument("--time-scale", type=float, default=1.0, help="every duration is divided by it")
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--sdk-retries", type=int, default=0, help="what an SDK adds by itself when a call times out")
-    parser.add_argument("--store", default="", help="tcp://host:port of the database; else a file, as far away")
+    parser.add_argument("--sdk-retries", type=int, default=0, help="how often an SDK repeats a timed-out call")
+    parser.add_argument("--store", default="", help="tcp://host:port of the database; empty: a file")
     return parser.parse_args()
 
 
 def main() -> None:
-    args = arguments()
-    fixes = frozenset(args.fixes.split(",")) - {"none", ""}
+    options = arguments()
+    options.fixes = fixes = frozenset(options.fixes.split(",")) - {"none", ""}
     if fixes - FIXES:
         sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
-    options = Options(args.session, args.url, args.key, args.time_scale, fixes, args.sdk_retries, args.store)
     web.run_app(
         application(options),
         host="127.0.0.1",
-        port=args.port,
+        port=options.port,
         handler_cancellation="cancel-with-front-end" in fixes,
         shutdown_timeout=0.2,
         access_log=None,

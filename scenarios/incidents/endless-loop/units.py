@@ -1,4 +1,4 @@
-"""The tool `update_units`, and the remote database that it asks four or five times a unit."""
+"""The tool `update_units`, and the remote database that it queries four or five times a unit."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ TOOL = {
 
 
 class Database(Protocol):
-    """Every query costs a round trip, whatever it asks for."""
+    """Every query costs one round trip."""
 
     queries: int
 
     async def query(self, statement: str, *values: Any) -> list[Any]:
-        """The first column of the rows that came back."""
+        """The first column of the result's rows."""
         ...
 
 
 class Near:
-    """A file, and the time that a round trip takes."""
+    """A file; each query also waits for the time of a round trip."""
 
     def __init__(self, file: Path, query_s: float) -> None:
         self._database = sqlite3.connect(file, isolation_level=None)
-        self._database.execute("PRAGMA synchronous = OFF")
+        for statement in ("PRAGMA synchronous = OFF", *TABLES):
+            self._database.execute(statement)
         self._query_s = query_s
         self.queries = 0
 
@@ -55,7 +56,7 @@ class Near:
 
 
 class Far:
-    """A server on the network: a line of JSON for each query, and one for its rows."""
+    """A server on the network: one line of JSON for each query, and one for its rows."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -72,10 +73,10 @@ class Far:
 
 
 class Units:
-    """The tool. A call has a connection of its own."""
+    """The tool. Each call has a connection of its own."""
 
     def __init__(self, folder: Path, time_scale: float, many_rows: bool, store: str = "") -> None:
-        """`store` is the address of a database on the network; empty: a file in the folder, as far away as that."""
+        """`store` is the address of a database on the network; empty: a file in the folder, with the same latency."""
         self._file = folder / "units.sqlite"
         self._log = folder / "work.jsonl"
         self._query_s = QUERY_S / time_scale
@@ -92,11 +93,8 @@ class Units:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Database]:
-        """The tables are there by then; making them is nobody's work."""
+        """The tables exist; the queries that create them are not counted."""
         if not self._store.hostname:
-            near = Near(self._file, 0)
-            for table in TABLES:
-                await near.query(table)
             yield Near(self._file, self._query_s)
             return
         reader, writer = await asyncio.open_connection(self._store.hostname, self._store.port)
@@ -110,14 +108,14 @@ class Units:
             writer.close()
 
     def _note(self, units: int, queries: int) -> None:
-        """Seconds as the report counts them: latency alone, unscaled."""
+        """Seconds as in the report: only latency, unscaled."""
         line = {"tool": "update_units", "units": units, "queries": queries, "latency_s": round(queries * QUERY_S, 2)}
         with self._log.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
 
 async def _one_by_one(database: Database, numbers: list[str]) -> list[int]:
-    """Four queries a unit, and a fifth for every second one: 180 round trips for 40 units."""
+    """Four queries a unit, and a fifth for every second unit: 180 round trips for 40 units."""
     ids = []
     for n, number in enumerate(numbers):
         (unit,) = await database.query("INSERT INTO units (unit_number) VALUES (?) RETURNING unit_id", number)
@@ -131,7 +129,7 @@ async def _one_by_one(database: Database, numbers: list[str]) -> list[int]:
 
 
 async def _in_one_go(database: Database, numbers: list[str]) -> list[int]:
-    """One statement a table, however many units there are."""
+    """One statement a table, for any number of units."""
     rows = ", ".join("(?)" for _ in numbers)
     ids = await database.query(f"INSERT INTO units (unit_number) VALUES {rows} RETURNING unit_id", *numbers)
     added = "FROM units WHERE unit_id BETWEEN ? AND ?"

@@ -1,10 +1,10 @@
-"""The far end of the exec tool's pipe: runs the command of each line on stdin, and says on stdout what came of it.
+"""The host at the end of the exec tool's pipe: runs the command of each stdin line, and writes its result to stdout.
 
     {"command": "ls"}  ->  {"output": "a\\nb\\n", "exitCode": 0}
 
-A command's output is read until it ends, that is until nobody can write to it any more: also what the command has
-put in the background with `&`. With ``--background-returns`` the shell's own exit ends the call; the output goes to a
-file, which may grow later, and who still runs is told by its PID.
+A command's output is read until it ends, that is until no process can write to it: also no process that the command
+started with `&`. With ``--background-returns`` the exit of the shell ends the call; the output goes to a file, which
+may grow later, and the result names the PID of a command that still runs.
 """
 
 import json
@@ -25,7 +25,7 @@ def until_the_output_ends(command: str) -> Json:
 
 def until_the_shell_exits(command: str) -> Json:
     folder = Path(tempfile.mkdtemp(prefix="exec-"))
-    # The shell alone knows whom it left in the background.
+    # Only the shell knows the PID of its background command.
     command = f"trap 'printf %s \"$!\" >{folder}/background' EXIT\n{command}"
     with (folder / "output").open("wb") as output:
         shell = subprocess.run(

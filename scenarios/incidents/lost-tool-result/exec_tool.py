@@ -1,4 +1,4 @@
-"""The exec tool: asks a host at the other end of a pipe to run the command, and waits for what it says."""
+"""The exec tool: asks a host at the other end of a pipe to run a command, and waits for its answer."""
 
 import contextlib
 import json
@@ -21,10 +21,10 @@ Answers = queue.Queue[Json]
 
 
 class Exec:
-    """Two of the fixes live here: how long it waits and what it does before it returns; when a host's call is over."""
+    """Two of the fixes are here: exec-deadline, and background-returns as an option of the host."""
 
     def __init__(self, session: Session, fixes: frozenset[str], *, pipe: str, time_scale: float) -> None:
-        """`pipe` is an executable that starts the host and carries its stdin and stdout; empty: nothing is between."""
+        """`pipe` is an executable that starts the host and carries its stdin and stdout; empty: no pipe program."""
         background = ["--background-returns"] if "background-returns" in fixes else []
         carried = [pipe, "--name", "exec", "--"] if pipe else []
         self._host = [*carried, sys.executable, str(HERE / "exec_host.py"), *background]
@@ -33,7 +33,7 @@ class Exec:
         self._deadline_s = DEADLINE_S / time_scale if self._has_deadline else None
 
     def run(self, call: Json) -> Json:
-        """The call's result. Errors: OSError, where it can't be written down."""
+        """The call's result. Errors: OSError, if it cannot be written."""
         answers: Answers = queue.Queue()
         with self._ask(str(call["arguments"].get("command", "")), answers) as host:
             try:
@@ -52,13 +52,13 @@ class Exec:
         )
         assert host.stdin and host.stdout
         threading.Thread(target=self._listen, args=(host.stdout, answers), daemon=True).start()
-        with contextlib.suppress(BrokenPipeError):  # it has died already: whoever listens hears that
+        with contextlib.suppress(BrokenPipeError):  # the host has died: the listener notices the end of the pipe
             host.stdin.write(json.dumps({"command": command}) + "\n")
             host.stdin.flush()
         return host
 
     def _listen(self, pipe: IO[str], answers: Answers) -> None:
-        """Hand on what the host says, until the pipe ends. Only the fix makes an answer of that end, too."""
+        """Pass on the host's answers until the pipe ends. Only with the fix the end of the pipe is an answer too."""
         with contextlib.suppress(OSError, ValueError):
             for line in pipe:
                 answers.put(json.loads(line))
@@ -72,7 +72,7 @@ def _words(said: Json) -> str:
 
 
 def _end(host: subprocess.Popen[str]) -> None:
-    """Nothing more is wanted of the host. One that has answered leaves by itself; else it dies with its command."""
+    """End the host. A host that has answered exits by itself; else it is killed with its command."""
     assert host.stdin
     with contextlib.suppress(BrokenPipeError):
         host.stdin.close()

@@ -1,4 +1,4 @@
-"""The agent loop: what must be there before a message is looked at, and when what happened is written down."""
+"""The agent loop: what must be in the log before a message is read, and when events are written."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 class Loop:
-    """Plays the messages of one session. One of the fixes lives here: what is done about lost results at load."""
+    """Plays the messages of one session. One of the fixes is here: the repair of lost results at load."""
 
     def __init__(self, session: Session, model: Model, tool: Exec, fixes: frozenset[str]) -> None:
         self._session = session
@@ -25,7 +25,7 @@ class Loop:
         self._tool_writes = "exec-deadline" in fixes
 
     def answer(self, text: str) -> str:
-        """One message, from its arrival to the model's last words. Errors: ModelError, OSError."""
+        """One message, from its arrival to the model's last reply. Errors: ModelError, OSError."""
         if self._guards:
             self._inject_lost_results()
         self._wait_for_results()
@@ -44,17 +44,17 @@ class Loop:
         raise ModelError(f"no answer after {ROUNDS} rounds of tools")
 
     def _wait_for_results(self) -> None:
-        """No message before the results of all calls are in the log, whoever it is that writes them."""
+        """Wait until the results of all calls are in the log; any process may write them."""
         while self._session.pending:
             time.sleep(LOOK_EVERY_S)
 
     def _inject_lost_results(self) -> None:
-        """No tool runs while a session is loaded: a call without a result will never get one."""
+        """No tool runs while a session is loaded, so a call without a result will never get one."""
         for call in self._session.pending:
             self._session.append(tool_result(call, LOST, is_error=True))
 
     def _save(self, *messages: Json) -> None:
-        """A round's results are written together with the reply to them. What can't be written is only logged."""
+        """A round's results are written together with the reply to them. A failed write is only logged."""
         try:
             self._session.append(*messages)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The model call: one Anthropic message, not streamed. It has no part in the incident, and never tries again."""
+"""The model call: one Anthropic message, not streamed and without retries. It has no part in the incident."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ class Model:
         self._headers = {"Content-Type": "application/json", "X-Api-Key": key, "Anthropic-Version": "2023-06-01"}
 
     def complete(self, messages: Sequence[Json]) -> Json:
-        """The next assistant message, in the words of the session. Errors: ModelError."""
+        """The next assistant message, in the format of the session. Errors: ModelError."""
         request = {"model": MODEL, "max_tokens": 4096, "system": SYSTEM, "tools": [EXEC]}
         body = json.dumps(request | {"messages": list(_on_the_wire(messages))}).encode()
         link = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE_S)
@@ -55,7 +55,7 @@ def _kept(block: Json) -> Json:
 
 
 def _on_the_wire(messages: Sequence[Json]) -> Iterator[Json]:
-    """The results of a reply's calls stand right behind it, each once, wherever they are in the log."""
+    """The results of a reply's calls come directly after it, each once, wherever they are in the log."""
     results: dict[str, Json] = {}
     for message in messages:
         if message["role"] == "toolResult":

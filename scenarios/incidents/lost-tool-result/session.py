@@ -1,4 +1,4 @@
-"""A session as its JSONL log: one record a line, only ever appended to, and read again for each message."""
+"""A session is its JSONL log: one record a line, append-only, and read again for each message."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ Json = dict[str, Any]
 
 
 class Session:
-    """Messages of the roles user, assistant (with `toolCall` blocks) and toolResult. Nothing is kept in memory."""
+    """Messages of the roles user, assistant (with `toolCall` blocks) and toolResult. No state is in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, *messages: Json) -> None:
-        """One record for each message. A line that a crash left half written is ended first: it must not swallow more.
+        """One record for each message. If a crash left half a line, it is ended first, so that no record joins it.
 
         Errors: OSError.
         """
@@ -36,7 +36,7 @@ class Session:
 
     @property
     def pending(self) -> list[Json]:
-        """The `toolCall` blocks that no toolResult answers, wherever they stand."""
+        """The `toolCall` blocks without a toolResult, anywhere in the log."""
         messages = self.messages
         answered = {message["toolCallId"] for message in messages if message["role"] == "toolResult"}
         return [call for message in messages for call in tool_calls(message) if call["id"] not in answered]
@@ -61,19 +61,19 @@ class Session:
 
 
 def tool_calls(message: Json) -> list[Json]:
-    """The `toolCall` blocks of an assistant message; none of another."""
+    """The `toolCall` blocks of an assistant message; empty for other messages."""
     if message["role"] != "assistant":
         return []
     return [block for block in message["content"] if block["type"] == "toolCall"]
 
 
 def user(text: str) -> Json:
-    """What the user wrote."""
+    """A message of the user."""
     return {"role": "user", "content": [{"type": "text", "text": text}]}
 
 
 def tool_result(call: Json, text: str, *, is_error: bool) -> Json:
-    """What came of a tool call."""
+    """The result of a tool call."""
     content = [{"type": "text", "text": text}]
     return {
         "role": "toolResult",

@@ -3,8 +3,8 @@
     python specimen.py --fixes none --time-scale 60 --session DIR --url http://127.0.0.1:8000 --key K --port 9000
 
 ``POST /message`` takes ``{"session": …, "text": …}`` and replies ``{"answer": …}``, with status 500 ``{"error": …}``.
-``GET /status?session=…`` says whether the session is *running* or *idle*. The messages of a session wait for each other
-in a lane. Everything that is remembered is in ``DIR/<session>.jsonl``. Durations are divided by ``--time-scale``.
+``GET /status?session=…`` says whether the session is *running* or *idle*. A lane answers the messages of a session one
+after the other. All state is in ``DIR/<session>.jsonl``. Durations are divided by ``--time-scale``.
 """
 
 import argparse
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 class Lane:
-    """One session: its messages are answered one after the other, by a thread of its own."""
+    """One session: its own thread answers its messages one after the other."""
 
     def __init__(self, loop: Loop, typing_ttl_s: float) -> None:
         self._loop = loop
@@ -46,7 +46,7 @@ class Lane:
         return "running" if self._unanswered else "idle"
 
     def say(self, text: str) -> str:
-        """The answer, however long it takes; its user sees the gateway type, for a while. Errors: the loop's."""
+        """The answer, without a time limit; the user sees a typing indicator until its TTL. Errors: the loop's."""
         typing = threading.Timer(self._typing_ttl_s, _log, ["typing TTL reached (2m); stopping typing indicator"])
         typing.daemon = True
         typing.start()
@@ -109,7 +109,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._reply(200, {"answer": self.server.lane(said["session"]).say(said["text"])})
         except ConnectionError:
-            _log("the answer came too late: nobody reads it any more")
+            _log("the answer came too late: its reader has left")
         except Exception as error:
             self._reply(500, {"error": f"{type(error).__name__}: {error}"})
 
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Requests are no news."""
+        """Requests are not logged."""
 
 
 def _log(words: str) -> None:

@@ -1,4 +1,4 @@
-"""What outlives a process: the conversation, and the agent's own books."""
+"""What is kept on disk: the conversation, and the agent's own record of its attempts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wires import Draft
 
 
 class Session:
-    """The conversation in `session.jsonl`, and the agent's own books in `attempts.jsonl`."""
+    """The conversation in `session.jsonl`, and a line for each attempt in `attempts.jsonl`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

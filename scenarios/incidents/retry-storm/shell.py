@@ -10,7 +10,7 @@ EXEC_S = 30.0
 
 
 async def run_command(arguments: str) -> str:
-    """What a shell prints, or why it did not."""
+    """The output of the command, or why there is none."""
     command = parsed(arguments).get("command")
     if not isinstance(command, str):
         return f'not run: {arguments!r} is not {{"command": …}}'

@@ -1,14 +1,9 @@
-"""An agent with OpenClaw's retry storm: the run loop tries again after an idle timeout, and nobody counts.
+"""An agent with OpenClaw's retry storm: the run loop retries after an idle timeout without a limit of its own.
 
-A run (one heartbeat or message) is a loop of attempts. Each attempt gets a stream wrapper of its own, with an idle
-timer that only events of the model reset. An idle timeout sends the loop to the next candidate, and round again.
-The fixes decide who owns the streak of idle timeouts, what ends the streak, and how much a run may try in all:
-
-    wrapper-counter    the streak lives in the attempt's wrapper, and dies with it
-    outer-counter      the streak lives in the run loop; only an attempt that finished ends it
-    reset-on-output    … and any output does
-    reset-on-progress  … and any finished text block or tool call does
-    total-budget       a run makes at most 8 attempts
+A run (one heartbeat or message) is a loop of attempts. Each attempt has its own stream wrapper, with an idle timer
+that only events of the model reset. After an idle timeout the loop tries the next candidate, and then starts again
+with the first. The fixes say where the streak of idle timeouts is counted, what ends the streak, and how many attempts
+a run may make; `agents/anthropic.yaml` lists them.
 """
 
 from __future__ import annotations
@@ -27,13 +22,13 @@ from wires import WIRES, Draft, EventReader, ProviderError, Wire
 
 MAX_RUN_LOOP_ITERATIONS = 160
 BREAKER_CAP = 5
-TOTAL_BUDGET = 8  # the breaker's five, and three more: any total has to guess
-HEADERS_S = 5.0  # apart from the idle timer, so that a busy machine is not taken for a stalled provider
+TOTAL_BUDGET = 8  # the breaker's five, and three more: any total is a guess
+HEADERS_S = 5.0  # not the idle timer: a slow start on a busy machine is no stalled provider
 FIXES = {"wrapper-counter", "outer-counter", "reset-on-output", "reset-on-progress", "total-budget"}
 
 
 class IdleTimeoutError(Exception):
-    """No event of the model came for as long as the idle timer waits."""
+    """No event of the model came within the idle timer."""
 
     def __init__(self, draft: Draft) -> None:
         super().__init__("LLM idle timeout")
@@ -41,11 +36,11 @@ class IdleTimeoutError(Exception):
 
 
 class BreakerOpenError(Exception):
-    """Told apart from a plain timeout: it is the loop that refuses to go on."""
+    """The loop refuses to go on; not the same as a timeout of one attempt."""
 
 
 class Streak:
-    """Idle timeouts in a row. It remembers no longer than its owner lives."""
+    """Idle timeouts in a row, for as long as its owner exists."""
 
     def __init__(self, cap: int | None) -> None:
         self.cap = cap
@@ -68,7 +63,7 @@ class Options:
 
 
 class Route:
-    """Which candidate comes next: m1 … mN and round again, or a whole run loop for each before the next."""
+    """The next candidate: m1 … mN and again from m1, or a whole run loop for each candidate."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -83,7 +78,7 @@ class Route:
 
 
 class Attempt:
-    """One call of the model, with a fresh idle-timeout wrapper round its stream."""
+    """One call of the model, with a new idle-timeout wrapper around its stream."""
 
     def __init__(self, options: Options, http: aiohttp.ClientSession) -> None:
         self._options = options
@@ -101,7 +96,7 @@ class Attempt:
                 )
         except TimeoutError:
             raise IdleTimeoutError(draft) from None
-        async with reply:  # leaving it early closes the socket
+        async with reply:  # an early exit closes the socket
             if reply.status >= 400:
                 raise ProviderError(f"HTTP {reply.status}: {(await reply.text())[:200]}")
             await self._read(draft, EventReader(reply.content))
@@ -110,7 +105,7 @@ class Attempt:
     async def _read(self, draft: Draft, events: EventReader) -> None:
         while not draft.done:
             coming = asyncio.create_task(events.next())
-            # `wait` and not `wait_for`: what had come before we got the processor back is no timeout.
+            # `wait`, not `wait_for`: an event that arrived while we had no processor is not a timeout.
             if not (await asyncio.wait({coming}, timeout=self._options.idle_s))[0]:
                 coming.cancel()
                 self._timed_out(draft)
@@ -127,7 +122,7 @@ class Attempt:
 
 
 class Run:
-    """The outer run loop: from a prompt to its answer, through attempts, candidates and tools."""
+    """The outer run loop: from a prompt to its answer, over attempts, candidates and tools."""
 
     def __init__(self, options: Options, http: aiohttp.ClientSession, session: Session) -> None:
         self._options = options
@@ -188,15 +183,15 @@ async def respond(options: Options, session: Session, prompt: str) -> str:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fixes", default="none", help="names with commas between them, or none")
+    parser.add_argument("--fixes", default="none", help="names, separated by commas, or none")
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="")
     parser.add_argument("--wire", choices=WIRES, default="anthropic")
     parser.add_argument("--candidates", type=int, default=5)
     parser.add_argument("--loop-per-candidate", action="store_true")
-    parser.add_argument("--idle-ms", type=float, default=50.0, help="never scaled: a storm runs as it is")
-    parser.add_argument("--heartbeat", action="store_true", help="the message is what the agent's own timer says")
+    parser.add_argument("--idle-ms", type=float, default=50.0, help="never scaled")
+    parser.add_argument("--heartbeat", action="store_true", help="the message comes from the agent's own timer")
     parser.add_argument("message")
     return parser.parse_args()
 

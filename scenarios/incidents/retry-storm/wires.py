@@ -1,4 +1,4 @@
-"""Two wire formats, read into one Draft: what a streamed reply has brought so far."""
+"""Two wire formats, both read into a Draft: the part of a streamed reply that has arrived."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TOKENS = 4096
 
 
 class ProviderError(Exception):
-    """The provider said no, or its reply broke off: not an idle timeout, and not retried here."""
+    """The provider refused, or its reply broke off. It is not an idle timeout and is not retried."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class ToolCall:
 
 
 def parsed(arguments: str) -> dict[str, Any]:
-    """A tool call's arguments; none where they make no sense."""
+    """A tool call's arguments; empty if they are not a JSON object."""
     try:
         found = json.loads(arguments)
     except ValueError:
@@ -42,8 +42,8 @@ def parsed(arguments: str) -> dict[str, Any]:
 
 @dataclass
 class Draft:
-    """`output` counts pieces as they come, about a token each. The `usage` of a first event would not do:
-    real ones say `output_tokens: 1` before anything was put out."""
+    """`output` counts the pieces that arrive, about one token each. The `usage` of the first event is not used:
+    real providers say `output_tokens: 1` before any output."""
 
     text: str = ""
     calls: list[ToolCall] = field(default_factory=list)
@@ -60,13 +60,13 @@ class SSE:
 
 
 class EventReader:
-    """Reads a body as server-sent events; comments and pings are no events of the model and are passed over."""
+    """Reads a body as server-sent events; skips comments and pings, which are not events of the model."""
 
     def __init__(self, body: aiohttp.StreamReader) -> None:
         self._body = body
 
     async def next(self) -> SSE | None:
-        """The model's next event, or None where the body ends."""
+        """The model's next event, or None at the end of the body."""
         name, data = "", ""
         while line := (await self._body.readline()).decode():
             word, _, value = line.rstrip("\r\n").partition(":")
@@ -191,7 +191,7 @@ class OpenAIChat:
             if piece.get("id"):
                 draft.calls.append(ToolCall(piece["id"], piece["function"]["name"]))
             draft.calls[-1].arguments += piece["function"].get("arguments") or ""
-        if delta.get("content") or delta.get("tool_calls"):  # the first chunk brings a role alone
+        if delta.get("content") or delta.get("tool_calls"):  # the first chunk has only a role
             draft.output += 1
 
 

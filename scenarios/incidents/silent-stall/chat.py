@@ -13,7 +13,7 @@ POLL_S = 30
 POLL_SLACK_S = 10.0
 SEND_S = 30.0
 BACK_OFF_S = (1.0, 2.0)
-"""Between sends, where they are tried again, and after a poll that failed."""
+"""Pauses between tries to send, and after a failed poll."""
 
 Json = dict[str, Any]
 
@@ -23,15 +23,15 @@ class ChatError(Exception):
 
 
 class Chat:
-    """One bot's messages. Everything goes through the HTTP function with the one timer."""
+    """One bot's messages. Every request uses the HTTP function with the one timer."""
 
     def __init__(self, web: Http, fixes: frozenset[str], *, url: str, key: str) -> None:
-        """The fix that lives here is retry-network-errors: a lost message is sent again."""
+        """The fix here is retry-network-errors: a lost message is sent again."""
         self._web, self._url, self._key = web, url, key
         self._retried_errors = NETWORK_ERRORS if "retry-network-errors" in fixes else ()
 
     def serve(self, answer: Callable[[str], str]) -> None:
-        """Poll for ever, and answer one message after another."""
+        """Poll without end, and answer one message after another."""
         offset = 0
         while True:
             try:
@@ -49,7 +49,7 @@ class Chat:
         try:
             self._send(chat, answer(message["text"]))
         except Exception as error:
-            # The original's one handler: whatever was thrown becomes a chat message.
+            # The only handler of the original: every exception becomes a chat message.
             print(f"Error: {error}", file=sys.stderr)
             with contextlib.suppress(*NETWORK_ERRORS, ChatError):
                 self._send(chat, f"Error: {error}")

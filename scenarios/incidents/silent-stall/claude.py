@@ -1,4 +1,4 @@
-"""The specimen's conversation: the sanitizer, the model call with its retry loop, the tool loop. (`claude.js`.)"""
+"""The specimen's conversation: the sanitizer, the model call with its retries, the tool loop. (`claude.js`.)"""
 
 import json
 import math
@@ -14,6 +14,8 @@ SYSTEM = "You are a personal assistant on a phone. Use your tools; answer briefl
 TOOL_ROUNDS = 5
 HISTORY = 12
 CALL_S = 120.0
+LONGER_TIMEOUT_S = 90.0
+"""Longer than a large request takes, and short enough for one more try within `CALL_S`."""
 BACK_OFF_S = (1.0, 2.0)
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 
@@ -21,11 +23,11 @@ Json = dict[str, Any]
 
 
 class ApiError(Exception):
-    """The provider refused, and asking again is over or would not help."""
+    """The provider refused, and no more retries are left or would help."""
 
 
 class Claude:
-    """A conversation of Anthropic messages, changed in place and left as it is when something throws."""
+    """A conversation of Anthropic messages; changed in place, and left as it is after an exception."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Claude:
         tools: Mapping[str, Callable[..., Json]],
         schemas: Sequence[Json],
     ) -> None:
-        """The fixes that live here say what is caught around a call and around a tool, and when to sanitize."""
+        """The fixes here say what is caught around a call and around a tool, and when to sanitize."""
         self.messages = messages
         self._web = web
         self._url = f"{url}/v1/messages"
@@ -52,11 +54,12 @@ class Claude:
         self._retried_errors = NETWORK_ERRORS if "retry-network-errors" in fixes else ()
         self._thrown_results = (Exception,) if "push-results-on-throw" in fixes else ()
         self._call_s = CALL_S if "total-deadline" in fixes else math.inf
+        self._timeout_s = LONGER_TIMEOUT_S if "model-timeout" in fixes else None
         self._sanitizes_each_call = "sanitize-each-call" in fixes
         self._may_begin = begins_a_turn if "pair-aware-trimming" in fixes else begins_anywhere
 
     def chat(self, text: str) -> str:
-        """One turn. Whatever a call or a tool throws ends it."""
+        """One turn. Every exception of a call or a tool ends it."""
         self.messages.append({"role": "user", "content": text})
         trim(self.messages, self._may_begin)
         self._sanitize()
@@ -79,7 +82,7 @@ class Claude:
             )
 
     def _results(self, uses: Sequence[Json]) -> list[Json]:
-        """Results in order, one tool after another; they reach the conversation when the last has come."""
+        """Results in order, one tool after another; they enter the conversation together, after the last one."""
         results: list[Json] = []
         for use in uses:
             result: Json = {"type": "tool_result", "tool_use_id": use["id"]}
@@ -95,7 +98,7 @@ class Claude:
         return tool(**arguments) if tool else {"error": f"Unknown tool: {name}"}
 
     def _call(self) -> list[Json]:
-        """The content blocks of the next reply. A refusal goes round the loop; a network error leaves it."""
+        """The content blocks of the next reply. The loop retries refusals; a network error leaves it."""
         request = {
             "model": MODEL,
             "max_tokens": 4096,
@@ -110,7 +113,9 @@ class Claude:
             last = attempt == len(BACK_OFF_S)
             wait_s = 0 if last else self._web.pace.real_s(BACK_OFF_S[attempt])
             try:
-                response = self._web.request("POST", self._url, body=body, headers=self._headers, total_s=left_s)
+                response = self._web.request(
+                    "POST", self._url, body=body, headers=self._headers, timeout_s=self._timeout_s, total_s=left_s
+                )
             except self._retried_errors:
                 if last:
                     raise
@@ -120,7 +125,7 @@ class Claude:
                     return content
                 if last or response.status not in RETRIED_STATUSES:
                     raise ApiError(f"API error: {response.status} {response.body.decode(errors='replace')}")
-                # The provider speaks of real seconds, so its own wish isn't scaled.
+                # Retry-After is in real seconds, so it is not scaled.
                 wait_s = float(response.headers.get("Retry-After", wait_s))
             time.sleep(wait_s)
             attempt += 1
@@ -128,7 +133,7 @@ class Claude:
 
 
 def trim(messages: list[Json], may_begin: Callable[[Json], bool]) -> None:
-    """Forget the oldest beyond `HISTORY` messages, and as many more as it takes to begin with one that may."""
+    """Remove the oldest messages beyond `HISTORY`, and more until the first message is one that may begin a history."""
     cut = max(0, len(messages) - HISTORY)
     while cut and not may_begin(messages[cut]):
         cut += 1
@@ -136,24 +141,24 @@ def trim(messages: list[Json], may_begin: Callable[[Json], bool]) -> None:
 
 
 def begins_anywhere(_message: Json) -> bool:
-    """Blind to pairs: a result may stay whose call is gone."""
+    """Ignores pairs: a result may stay without its call."""
     return True
 
 
 def begins_a_turn(message: Json) -> bool:
-    """Only what the user wrote, so that calls go together with their results."""
+    """Only a message of the user, so that calls and their results are removed together."""
     return message["role"] == "user" and isinstance(message["content"], str)
 
 
 def sanitize(messages: list[Json]) -> int:
-    """Strip blocks without a partner in the neighbouring message, then messages left empty; how many blocks went."""
+    """Remove blocks without a partner in the neighbouring message, and empty messages; returns the number of blocks."""
     orphaned_uses = _strip(messages, role="assistant", kind="tool_use", key="id", neighbour=1)
     orphaned_results = _strip(messages, role="user", kind="tool_result", key="tool_use_id", neighbour=-1)
     return orphaned_uses + orphaned_results
 
 
 def _strip(messages: list[Json], *, role: str, kind: str, key: str, neighbour: int) -> int:
-    """One pass, backwards. `neighbour` is where the partner must stand: the next message or the previous one."""
+    """One pass, backwards. `neighbour` is the place of the partner: 1 for the next message, -1 for the previous one."""
     stripped = 0
     for index in reversed(range(len(messages))):
         message = messages[index]
@@ -169,7 +174,7 @@ def _strip(messages: list[Json], *, role: str, kind: str, key: str, neighbour: i
 
 
 def _partner_ids(messages: Sequence[Json], index: int) -> set[str]:
-    """The call ids that one message mentions, as a use or as a result."""
+    """The call ids in one message, of uses and of results."""
     content = messages[index]["content"] if 0 <= index < len(messages) else ""
     if isinstance(content, str):
         return set()

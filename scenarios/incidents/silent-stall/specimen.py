@@ -4,11 +4,11 @@ One message per process, the conversation in the session folder:
 
     python specimen.py --fixes none --time-scale 30 --session DIR --url http://127.0.0.1:8000 --key K "Hello"
 
-With ``--chat URL`` instead of a message it polls a chat service for its messages until it is ended, as the original
+With ``--chat URL`` instead of a message it polls a chat service for its messages until it is stopped, as the original
 does.
 
 The answer goes to stdout. On failure stderr says ``Error: …`` and the exit code is 1; Ctrl-C is the user's abort (130).
-Each fix moves one timer, or one place where an exception is caught. Durations are divided by ``--time-scale``.
+Each fix changes one timer, or one place where an exception is caught. Durations are divided by ``--time-scale``.
 """
 
 import argparse
@@ -30,6 +30,7 @@ FIXES = (
     "push-results-on-throw",
     "sanitize-each-call",
     "pair-aware-trimming",
+    "model-timeout",
 )
 SHELL_S = 30.0
 
@@ -37,12 +38,12 @@ Json = dict[str, Any]
 
 
 def read_note(notes: Path, name: str) -> Json:
-    """The tool that throws: a note that isn't there is nobody's result."""
+    """The tool that throws: it has no result for a missing note."""
     return {"content": (notes / name).read_text()}
 
 
 def shell_exec(command: str) -> Json:
-    """Run a shell command; its own deadline is in real seconds."""
+    """Run a shell command; its deadline is in real seconds."""
     try:
         done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=SHELL_S, check=False)
     except subprocess.TimeoutExpired:
@@ -51,7 +52,7 @@ def shell_exec(command: str) -> Json:
 
 
 def tools(web: Http) -> dict[str, Callable[..., Json]]:
-    """The tools by the name under which the model calls them."""
+    """The tools, by the name that the model uses."""
     return {
         "web_fetch": lambda url: web_fetch(web, url),
         "read_note": lambda name: read_note(Path("notes"), name),
@@ -60,7 +61,7 @@ def tools(web: Http) -> dict[str, Callable[..., Json]]:
 
 
 def schema(name: str, description: str, parameter: str) -> Json:
-    """What the model is told of a tool with one string parameter."""
+    """The schema of a tool with one string parameter."""
     properties = {parameter: {"type": "string"}}
     shape = {"type": "object", "properties": properties, "required": [parameter]}
     return {"name": name, "description": description, "input_schema": shape}
@@ -96,7 +97,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play one turn, or those of the chat. The conversation is kept however a turn ends, short of a kill."""
+    """Play one turn, or those of the chat. The conversation is saved after each turn, except after a kill."""
     options = parse(argv)
     log = options.session / "conversation.json"
     messages = json.loads(log.read_text()) if log.exists() else []
@@ -126,7 +127,7 @@ def main(argv: Sequence[str]) -> int:
         print("Aborted", file=sys.stderr)
         return 130
     except Exception as error:
-        # The original's one handler: whatever was thrown becomes a chat message.
+        # The only handler of the original: every exception becomes a chat message.
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0

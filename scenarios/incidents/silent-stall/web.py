@@ -1,4 +1,4 @@
-"""The specimen's HTTP: one function for everything, and the one timer in it. (The original's `web.js`.)"""
+"""The specimen's HTTP: one function with one timer, for all requests. (The original's `web.js`.)"""
 
 import contextlib
 import http.client
@@ -21,22 +21,22 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Time as the incident knows it: all durations are its seconds, and `scale` of them pass in a real one."""
+    """The incident's time: durations are in its seconds, and `scale` of them pass in one real second."""
 
     scale: float
 
     def now_s(self) -> float:
-        """Seconds on a clock that only differences make sense of."""
+        """Seconds on a monotonic clock; only differences have a meaning."""
         return time.monotonic() * self.scale
 
     def real_s(self, duration_s: float) -> float:
-        """How long `duration_s` really lasts."""
+        """`duration_s` in real seconds."""
         return duration_s / self.scale
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole HTTP response: nothing here streams."""
+    """A complete HTTP response; nothing is streamed."""
 
     status: int
     headers: Message
@@ -45,7 +45,7 @@ class Response:
 
 @contextlib.contextmanager
 def wall_clock(real_s: float) -> Iterator[None]:
-    """A timer that arriving data doesn't start anew; an infinite one isn't armed."""
+    """A timer that arriving data does not reset; an infinite one is not armed."""
 
     def expire(_number: int, _frame: object) -> None:
         raise TimeoutError
@@ -59,10 +59,10 @@ def wall_clock(real_s: float) -> Iterator[None]:
 
 
 class Http:
-    """Raw HTTP/1.1, a connection per request, and the timer that model calls and pages share."""
+    """Raw HTTP/1.1, one connection per request, and the timer that model calls and pages share."""
 
     def __init__(self, fixes: frozenset[str], pace: Pace) -> None:
-        """The fixes that live here are honour-timeout and total-deadline."""
+        """The fixes here are honour-timeout and total-deadline."""
         self.pace = pace
         self._honours_timeout = "honour-timeout" in fixes
         self._has_total = "total-deadline" in fixes
@@ -77,7 +77,7 @@ class Http:
         timeout_s: float | None = None,
         total_s: float = math.inf,
     ) -> Response:
-        """Send, and read the whole response. `timeout_s` is what the caller of the original believed to be in force."""
+        """Send, and read the whole response. `timeout_s` is `options.timeout`, which the original ignores."""
         asked_s = timeout_s if self._honours_timeout else None
         if asked_s and self._has_total:
             total_s = min(total_s, asked_s)
@@ -95,8 +95,8 @@ class Http:
         link = kind(parts.hostname or "", parts.port)
         try:
             link.connect()
-            # Armed only now, as a socket's inactivity timer is: connecting may take for ever,
-            # and every byte that arrives starts the timer anew.
+            # Armed only now, like the inactivity timer of a socket: connecting may take forever,
+            # and every byte that arrives resets the timer.
             link.sock.settimeout(self.pace.real_s(inactivity_s))
             link.request(method, parts.path or "/", body, {**headers, "Connection": "close"})
             response = link.getresponse()
@@ -106,7 +106,7 @@ class Http:
 
 
 def web_fetch(web: Http, url: str) -> dict[str, Any]:
-    """The tool: a page's text after its redirects. Network errors become an error *result*; the turn goes on."""
+    """The tool: a page's text after its redirects. A network error becomes an error *result*, and the turn goes on."""
     try:
         response = _follow(web, url)
     except NETWORK_ERRORS as error:
@@ -115,7 +115,7 @@ def web_fetch(web: Http, url: str) -> dict[str, Any]:
 
 
 def _follow(web: Http, url: str) -> Response:
-    """Follow redirects. The deadline is looked at between hops; within a hop it is only an option."""
+    """Follow redirects. The deadline is checked between hops; within a hop it is only an option."""
     deadline_s = web.pace.now_s() + FETCH_S
     while (remaining_s := deadline_s - web.pace.now_s()) > 0:
         response = web.request("GET", url, timeout_s=min(remaining_s, FETCH_S))

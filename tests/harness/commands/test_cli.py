@@ -19,7 +19,7 @@ Wedgehog = Callable[..., Result]
 STORY = {"name": "well", "why": "It goes well.", "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]}
 ASKS = """
 import json, sys, urllib.request
-body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[2]}]}
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
 head = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
 asked = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), head)
 print(json.load(urllib.request.urlopen(asked, timeout=20))["content"][0]["text"])

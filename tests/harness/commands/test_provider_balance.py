@@ -16,7 +16,7 @@ REPLY = [{"text": "Hi there!"}, {"usage": {"input_tokens": 1000, "output_tokens"
 SAID = [{"role": "user", "content": "go"}]
 GEMINI = "/v1beta/models/gemini-2.5-flash:generateContent"
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
-    "anthropic": ("/v1/messages", {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": SAID}),
+    "anthropic": ("/v1/messages", {"model": "claude-sonnet-4-6", "max_tokens": 999, "messages": SAID}),
     "openai-chat": ("/v1/chat/completions", {"model": "gpt-5", "messages": SAID}),
     "openai-responses": ("/v1/responses", {"model": "gpt-5", "input": "go"}),
     "gemini": (GEMINI, {"contents": [{"parts": [{"text": "go"}]}]}),

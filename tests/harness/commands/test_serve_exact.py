@@ -14,7 +14,7 @@ PATIENCE_S, SILENCE_S = 20.0, 0.02
 WORDS = "Grüße 🦔 und 👩‍🚀, " * 8
 REPLY = [{"text": WORDS}, {"tool": "get_weather", "args": {"city": "Zürich"}}]
 PATHS = {
-    "anthropic": ("/v1/messages", {"max_tokens": 9}),
+    "anthropic": ("/v1/messages", {"max_tokens": 999}),
     "openai-chat": ("/v1/chat/completions", {}),
     "openai-responses": ("/v1/responses", {}),
     "gemini": ("/v1beta/models/m:streamGenerateContent?alt=sse", {}),

@@ -11,7 +11,7 @@ import pytest
 
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.actor.speak import Speak
+from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.inject import Hit, Injector
 from wedgehog.harness.inject.killer import GONE_WITHIN_S
 from wedgehog.harness.record.event import (

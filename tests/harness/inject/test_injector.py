@@ -127,7 +127,7 @@ async def test_a_fault_that_begins_when_it_is_armed_makes_the_fake_stop_at_its_s
     assert list(await it.ask(call)) == [50]
     assert not it.strikes
     await it.ask(call, at=50)
-    assert it.strikes[0].spot == Downstream((PEER[0], PEER[1] + 1), HEAD + 50)
+    assert it.strikes[0].spot == WholeLink((PEER[0], PEER[1] + 1), HEAD + 50)
 
 
 async def test_every_write_is_admitted_by_the_link_with_what_the_connection_has_carried(rig: Any):
@@ -336,7 +336,66 @@ async def test_after_s_delays_a_strike_at_its_spot(rig: Any, manual_clock: Any):
     assert holding.done() and it.strikes[0].spot.at == HEAD + 120
 
 
-@pytest.mark.parametrize(("seconds", "at"), [(0.4, 50), (0.6, 51), (2.0, 54)])
+async def test_every_reply_on_a_slow_link_is_late_though_only_the_first_was_struck(rig: Any, manual_clock: Any):
+    """The second attempt hangs up too soon, the third waits: it is whole when its last byte can have arrived."""
+    it = rig({"do": {"latency": 2}})
+    await it.nemesis.before_turn(1)
+    for call in (1, 2, 3):
+        it.arrives(attempt=call)
+        for stop in (-1, *([-1] if call == 1 else [])):
+            await it.ask(call, at=stop, conn=call)
+        it.nemesis.ended(call, True)
+        assert it.nemesis.limits(call) == "slowed"
+    await manual_clock.advance(1.9)
+    it.nemesis.closed(2)
+    assert it.delivered == [(2, PartialDelivery(0, "slowed"))]
+    await manual_clock.advance(0.2)
+    assert it.delivered[1:] == [(1, None), (3, None)]
+    assert len(it.strikes) == 1
+
+
+async def test_a_fault_on_every_attempt_slows_its_link_once(rig: Any, settled: Any):
+    """Delays of one fault do not add up; each attempt has its own proof."""
+    it = rig({"do": {"latency": 60}, "times": "always"})
+    await it.nemesis.before_turn(1)
+    for attempt in (1, 2, 3):
+        await it.call(attempt=attempt, conn=attempt)
+    assert len(it.strikes) == 1
+    await it.strikes[0].hits()
+    await settled()
+    assert [event.call for event in it.fired] == [1, 2, 3]
+    await it.nemesis.after_turn(1)
+    assert it.strikes[0].healed
+
+
+async def test_who_waits_until_a_slow_link_is_healed_gets_the_whole_reply(rig: Any, manual_clock: Any):
+    """Healed in its turn it lets pass what was late; after the turn nobody reads that any more."""
+    for heals, cut in ((3, None), (9, PartialDelivery(0, "slowed"))):
+        it = rig({"do": {"latency": 60}, "heal": {"after_s": heals}})
+        await it.nemesis.before_turn(1)
+        call = it.arrives()
+        await it.ask(call)
+        it.nemesis.ended(call, True)
+        await it.strikes[0].hits()
+        await manual_clock.advance(5)
+        await it.nemesis.after_turn(1)
+        assert it.delivered == [(call, cut)]
+
+
+async def test_a_reply_that_is_under_way_when_its_link_becomes_slow_is_late_from_there_on(rig: Any, manual_clock: Any):
+    """What was written before has arrived."""
+    it = rig({"at": {"after_s": 3}, "do": {"latency": 60}})
+    await it.nemesis.before_turn(1)
+    call = it.arrives()
+    await it.ask(call)
+    await manual_clock.advance(4)
+    await it.ask(call, at=120)
+    await manual_clock.advance(5)
+    it.nemesis.closed(call)
+    assert it.delivered == [(call, PartialDelivery(120, "slowed"))]
+
+
+@pytest.mark.parametrize(("seconds", "at"), [(0.4, 51), (0.6, 52), (2.0, 55)])
 async def test_a_drip_has_let_through_what_its_time_allowed(rig: Any, manual_clock: Any, seconds: float, at: int):
     """One byte every half second, from its trigger until the agent hung up."""
     it = rig({"at": {"event": 1}, "do": {"drip": 0.5}})
@@ -344,10 +403,10 @@ async def test_a_drip_has_let_through_what_its_time_allowed(rig: Any, manual_clo
     call = it.arrives()
     await it.ask(call)
     await it.ask(call, at=50)
-    assert it.nemesis.limits(call) == "dripping"
+    assert it.nemesis.limits(call) == "slowed"
     await manual_clock.advance(seconds)
     it.nemesis.closed(call)
-    assert it.delivered == [(call, PartialDelivery(at, "dripping"))]
+    assert it.delivered == [(call, PartialDelivery(at, "slowed"))]
     assert it.nemesis.limits(call) is None
 
 
@@ -756,6 +815,27 @@ async def test_a_page_link_that_closes_drops_no_reply_of_the_model(rig: Any, man
     call = it.arrives()
     await manual_clock.advance(2)
     assert it.strikes and not it.nemesis.dropped(call)
+
+
+@pytest.mark.parametrize(("fault", "before"), [({"cut": "fin"}, True), ({"stall": "forever"}, False)])
+async def test_a_connection_that_a_cut_or_the_end_of_a_stall_closes_is_dropped(rig: Any, fault: Any, before: bool):
+    """The fake may see it close when the fault is healed already; nobody hung up on it."""
+    it = rig({"at": {"event": 1}, "do": fault})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    assert it.nemesis.dropped(1) is before
+    await it.nemesis.after_turn(1)
+    assert it.nemesis.limits(1) is None and it.nemesis.dropped(1)
+
+
+async def test_a_stall_that_the_agent_left_drops_nothing_when_it_is_healed(rig: Any):
+    """The agent hung up before."""
+    it = rig({"at": {"event": 1}, "do": {"stall": "forever"}})
+    await it.nemesis.before_turn(1)
+    await it.call()
+    it.nemesis.closed(1)
+    await it.nemesis.after_turn(1)
+    assert not it.nemesis.dropped(1)
 
 
 # ---- stalls that nobody waits at

@@ -220,7 +220,7 @@ async def test_what_begins_at_once_waits_for_its_byte(rig: Any):
     assert on(fake) == []
     assert fake.writes("out", 100) == 30
     await it.settle()
-    assert on(fake) == [WholeLink()]
+    assert on(fake) == [WholeLink(("127.0.0.1", 5), 30)]
     assert fake.writes("out", 100) == 130
     await it.nemesis.close()
 

@@ -21,7 +21,7 @@ def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = ""
 
 @pytest.mark.parametrize(
     ("seconds", "lag_s", "status"),
-    [(2.9, 0.0, "pass"), (3.1, 0.0, "fail"), (3.1, 0.3, "pass"), (3.4, 0.3, "fail"), (60, 6.0, "inconclusive")],
+    [(2.9, 0.0, "pass"), (3.1, 0.0, "fail"), (3.1, 0.3, "inconclusive"), (3.4, 0.3, "fail"), (60, 6.0, "inconclusive")],
 )
 def test_a_request_may_start_within_two_stretched_seconds(seconds: float, lag_s: float, status: str):
     """One that was already on its way is no spending."""
@@ -62,7 +62,9 @@ def test_a_stopped_turn_that_goes_on_behind_the_next_message_still_spends():
     history = _stopped_and_gone_on(turn=1)
     verdict = check("no_spend_after_abort", history)
     assert verdict.status == "fail"
-    assert verdict.says.startswith("turn 1: 1 model request after the abort, the last 10.")
+    assert verdict.says.startswith(
+        "turn 1: 1 model request (0 paid) came after the abort, 1 of them more than 3.0 s after it, the last 10."
+    )
     assert [history.events[number].kind for number in verdict.evidence] == ["abort_sent", "request_arrived"]
     assert check("no_spend_after_abort", _stopped_and_gone_on()).status == "pass"
 
@@ -85,7 +87,39 @@ def test_a_back_end_that_works_on_after_the_turn_fails():
     tell.answer_step(1)
     verdict = check("no_spend_after_abort", tell.end().seal())
     assert verdict.status == "fail"
-    assert verdict.says.startswith("turn 1: 3 model requests after the hang-up, the last 15.0")
+    assert verdict.says.startswith(
+        "turn 1: 3 model requests (0 paid) came after the hang-up, 3 of them more than 3.0 s after it, the last 15.0"
+    )
+
+
+def test_requests_within_the_grace_are_counted_in_the_same_sentence():
+    """One fact, one number: all that came, and how many of them came too late."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    tell.give_up(after_s=90)
+    tell.reply(tell.ask(2), "On its way")
+    tell.wait(5).ask(3)
+    verdict = check("no_spend_after_abort", tell.end("", ended="gave up", exit_code=None).seal())
+    assert verdict.says.startswith(
+        "turn 1: 2 model requests (1 paid) came after the hang-up, 1 of them more than 3.0 s after it, the last 5."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asks", "says"),
+    [(0, "no model request came after the abort"), (1, "1 model request (0 paid) came after the abort, none more")],
+)
+def test_a_stop_that_was_obeyed_is_remarked(asks: int, says: str):
+    """With what came after it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    tell.abort()
+    for _ in range(asks):
+        tell.ask(2)
+    verdict = check("no_spend_after_abort", tell.end("", ended="aborted", exit_code=130).seal())
+    assert verdict.status == "pass" and verdict.says.startswith(f"turn 1: {says}")
 
 
 def test_without_an_abort_there_is_nothing_to_judge():

@@ -19,16 +19,16 @@ def _turn_of(seconds: float, *, lag_s: float = 0.0) -> HistoryBuilder:
     [
         (60.9, 0.0, "pass"),
         (61.1, 0.0, "fail"),
-        (61.1, 0.5, "pass"),
+        (61.1, 0.5, "inconclusive"),
         (61.6, 0.5, "fail"),
-        (65.0, 6.0, "pass"),
+        (60.9, 6.0, "pass"),
         (70.0, 6.0, "inconclusive"),
     ],
 )
-def test_the_bound_counts_from_the_first_request_and_is_stretched_by_a_second_and_our_lag(
+def test_the_bound_counts_from_the_first_request_and_is_stretched_by_a_second(
     seconds: float, lag_s: float, status: str
 ):
-    """The three seconds of start-up before it do not count; a lag over five seconds forbids a verdict."""
+    """The start-up before it does not count; what our own lag can have cost is inconclusive, however long it was."""
     assert check("turn_deadline", _turn_of(seconds, lag_s=lag_s).seal(), turn_s=60).status == status
 
 

@@ -166,10 +166,10 @@ def test_a_fault_after_the_first_request_moves_no_start():
     assert turn.start_s == turn.calls[0].at_s
 
 
-def test_bounds_are_stretched_by_a_second_and_our_worst_lag():
-    """The worst of all that the watchdog saw."""
+def test_bounds_are_stretched_by_a_second_and_our_worst_lag_is_kept():
+    """What comes later than a second is not in time, whoever was slow."""
     history = HistoryBuilder().lag(0.2).lag(0.7).lag(0.1).seal()
-    assert history.stretched(60) == pytest.approx(61.7)
+    assert (history.stretched(60), history.lag_s) == (61.0, 0.7)
     assert not history.too_slow_to_judge_time
     assert HistoryBuilder().lag(5.1).seal().too_slow_to_judge_time
     assert not History(events=[LagSeen(worst_s=5.0)]).seal().too_slow_to_judge_time
@@ -189,3 +189,95 @@ def test_results_of_one_request_are_carried_once_each():
     tell.answer_step(2, [result(token)])
     (use,) = tell.end().seal().tool_uses
     assert [request.call for request in use.results] == [2, 3]
+
+
+# ---- who ended a call
+
+
+def _deadline(*, hangs_up_s: float = 0.0) -> HistoryBuilder:
+    """A turn that is over its time while its call is open, and what is seen of that call afterwards."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(120).deadline().sees_hang("it waited")
+    tell.end("", ended="deadline")
+    tell.wait(hangs_up_s).reply(call, how="hung up", delivered=0, took_s=0)
+    return tell.hangs_up(call)
+
+
+def _recovers(tell: HistoryBuilder) -> HistoryBuilder:
+    tell.message("recovery")
+    tell.answer_step(1)
+    return tell.end()
+
+
+def test_a_call_that_closes_at_the_deadline_was_ended_by_us():
+    """The agent was being stopped; what it ends much later, as a service may, it ends itself."""
+    assert _recovers(_deadline()).seal().calls[0].stopped_by == "our stop at the deadline"
+    assert _recovers(_deadline(hangs_up_s=5)).seal().calls[0].stopped_by == ""
+
+
+def test_a_call_that_the_agent_gave_up_before_we_touched_it_is_its_own():
+    """It is looked at first, and nothing is ended meanwhile."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(120).deadline()
+    tell.reply(call, how="hung up", delivered=0)
+    tell.hangs_up(call).sees_hang("it waited")
+    assert tell.end("", ended="deadline").seal().calls[0].stopped_by == ""
+
+
+def test_a_call_that_closes_after_our_kill_was_ended_by_it():
+    """A kill of a tool ends no call of the agent."""
+    for whom, by in (("tree", "our SIGKILL"), ("leader", "our SIGKILL"), ("tool", "")):
+        tell = HistoryBuilder()
+        tell.message()
+        call = tell.ask(1)
+        tell.kill(whom).reply(call, how="hung up", delivered=0)
+        assert _recovers(tell.hangs_up(call)).seal().calls[0].stopped_by == by
+
+
+def test_a_call_that_closes_after_the_last_turn_was_ended_with_the_run():
+    """The agent is ended then."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    _recovers(tell.give_up(after_s=9).end("", ended="gave up"))
+    tell.reply(call, how="hung up", delivered=0)
+    assert tell.hangs_up(call).seal().calls[0].stopped_by == "the end of the run"
+
+
+def test_a_call_that_the_agent_left_is_its_own():
+    """Nothing of ours had happened."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.stall(tell.ask(1))
+    assert tell.fails().seal().calls[0].stopped_by == ""
+
+
+# ---- whether it went on
+
+
+def test_a_run_that_ends_while_calls_are_made_is_cut_short():
+    """The totals are lower bounds then."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    _recovers(tell.give_up(after_s=9).end("", ended="gave up"))
+    assert tell.seal().cut_short
+    assert _deadline().seal().cut_short, "it was at work when its time was up"
+
+
+def test_a_run_that_came_to_its_end_is_not_cut_short():
+    """Neither is one that answered and did not exit, nor one whose own recovery message was open."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.stall(tell.ask(1))
+    assert not _recovers(tell.fails()).seal().cut_short
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.deadline().end(ended="deadline").message("recovery")
+    tell.ask(1)
+    assert not tell.end("", ended="deadline").seal().cut_short

@@ -7,7 +7,7 @@ import pytest
 from freezegun import freeze_time
 
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import Tally, ledger_of, price, price_table_date, priced_as
+from wedgehog.harness.record.ledger import Tally, books, ledger_of, price, price_table_date, priced_as
 from wedgehog.harness.testing import HistoryBuilder
 
 SONNET = "claude-sonnet-4-6"
@@ -41,11 +41,10 @@ def test_a_cut_reply_is_billed_whole_and_delivered_in_part():
     assert cut.usd == Decimal("0.003") + Decimal("0.0015")
 
 
-def test_background_calls_belong_to_their_turn_and_to_no_step():
-    """A step is what its attempts cost."""
+def test_background_calls_belong_to_their_turn():
+    """And those that no stimulus asked for to turn 0."""
     ledger = ledger_of(_one_of_each())
     assert ledger.turns[1].accepted == 3
-    assert ledger.steps[1, 1].accepted == 2
     assert ledger.turns[0].tokens_billed == 10
 
 
@@ -54,7 +53,6 @@ def test_money_is_summed_exactly():
     ledger = ledger_of(_one_of_each())
     assert ledger.total.usd == Decimal(2017) * 3 / 10**6 + Decimal(128) * 15 / 10**6
     assert ledger.cost_usd == pytest.approx(0.007971)
-    assert ledger.models[SONNET] == ledger.total
 
 
 def test_an_unknown_model_is_priced_as_the_run_says():
@@ -96,7 +94,8 @@ def test_neither_model_nor_price_as_known_costs_unknown():
 def test_a_run_without_calls_costs_nothing():
     """That is known."""
     ledger = ledger_of(HistoryBuilder().seal())
-    assert (ledger.paid_calls, ledger.cost_usd, ledger.peak_calls_per_min, ledger.calls_per_min) == (0, 0.0, 0, None)
+    assert (ledger.paid_calls, ledger.cost_usd) == (0, 0.0)
+    assert (ledger.calls_s, ledger.peak_calls_per_min, ledger.peak_usd_per_min) == (None, None, None)
 
 
 def _paid_every(gap_s: float, count: int) -> History:
@@ -109,25 +108,49 @@ def _paid_every(gap_s: float, count: int) -> History:
 
 
 def test_the_storm_of_160_calls_costs_what_the_incident_says():
-    """8,000 input tokens at $3 per million: 160 calls in half a minute."""
-    ledger = ledger_of(_paid_every(0.2, 160))
+    """8,000 input tokens at $3 per million, in 24 s: its rate is what it spent over that time."""
+    ledger = ledger_of(_paid_every(0.15, 160))
     assert ledger.cost_usd == pytest.approx(3.84)
-    assert ledger.peak_calls_per_min == 160
-    assert ledger.peak_usd_per_min == pytest.approx(3.84)
+    assert ledger.calls_s == pytest.approx(24, abs=0.2)
+    assert ledger.peak_calls_per_min == pytest.approx(160 * 60 / ledger.calls_s)
+    assert ledger.peak_usd_per_min == pytest.approx(3.84 * 60 / ledger.calls_s)
 
 
-@pytest.mark.parametrize(("gap_s", "count", "peak"), [(9.9, 20, 7), (10.1, 20, 6), (59, 3, 2), (61, 3, 1), (1, 30, 30)])
+@pytest.mark.parametrize(("gap_s", "count", "peak"), [(9.9, 20, 7), (10.1, 20, 6), (59, 3, 2), (61, 3, 1)])
 def test_the_peak_is_the_fullest_sixty_seconds(gap_s: float, count: int, peak: int):
-    """A call that comes a minute later falls outside; of a shorter run everything falls in."""
+    """A call that comes a minute later falls outside."""
     ledger = ledger_of(_paid_every(gap_s, count))
     assert ledger.peak_calls_per_min == peak
     assert ledger.peak_usd_per_min == pytest.approx(peak * 0.024)
 
 
-def test_the_rate_counts_from_the_first_paid_call_to_the_last():
-    """Half a second apart is 120 a minute, however short the run."""
-    assert ledger_of(_paid_every(0.5, 11)).calls_per_min == pytest.approx(120)
-    assert ledger_of(_paid_every(0.5, 1)).calls_per_min is None
+@pytest.mark.parametrize(("gap_s", "count", "peak"), [(1, 31, 62), (0.05, 5, 30), (4, 2, 12), (1, 1, None)])
+def test_of_calls_that_took_less_than_a_minute_all_count_over_their_time(gap_s: float, count: int, peak: int | None):
+    """Over ten seconds at least; one call has no rate."""
+    ledger = ledger_of(_paid_every(gap_s, count))
+    assert ledger.peak_calls_per_min == (None if peak is None else pytest.approx(peak, rel=0.01))
+
+
+def test_the_time_of_the_calls_lasts_until_the_last_one_is_over():
+    """A stalled one ends when the agent hangs up."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(2):
+        tell.stall(tell.ask(1), waits_s=15)
+    ledger = ledger_of(tell.fails().seal())
+    assert ledger.calls_s == pytest.approx(30, abs=0.2)
+    assert ledger.peak_calls_per_min == pytest.approx(4, abs=0.1)
+
+
+def test_the_recovery_message_is_not_in_the_books_of_the_scenario():
+    """It is ours."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.end().message("recovery")
+    tell.answer_step(1)
+    history = tell.end().seal()
+    assert (books(history).paid_calls, ledger_of(history).paid_calls) == (1, 2)
 
 
 def _a_long_call(started: str) -> float | None:

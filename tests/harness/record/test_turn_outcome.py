@@ -343,7 +343,7 @@ def test_a_slow_network_keeps_no_request_away():
     tell = HistoryBuilder()
     tell.message("wake_up")
     tell.reply(tell.ask(1), "Nothing to do.")
-    tell.connection_refused("latency")
+    tell.link_slowed()
     assert _came_to(tell.end("").seal()).kind == "stopped by its user"
 
 

@@ -1,8 +1,10 @@
 """Campaigns: exit codes, what is kept of a run, and a verdict that can be redone from it."""
 
 import asyncio
+import contextlib
 import json
 import tempfile
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ WELL = {
 }
 AGENT = """\
 import json, os, sys, urllib.request
-body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": sys.argv[2]}]}
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
 request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
 try:
@@ -137,6 +139,33 @@ async def played(out: Path, *entries: Entry, **options: Any) -> tuple[Campaign, 
     return campaign, progress
 
 
+async def test_what_an_agent_lacks_is_said_before_a_network_is_fetched_for_it(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where no agent can be started none is fetched; where one can, the others are named first."""
+    said: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def choose(mode: str, *_: Any, **__: Any) -> AsyncIterator[EmbeddedNetwork]:
+        said.append(f"network: {mode}")
+        async with EmbeddedNetwork() as network:
+            yield network
+
+    async def verdicts(*entries: Entry) -> dict[str, str]:
+        campaign = Campaign(entries, Options(tmp_path / "runs", "toxiproxy"), Quiet(), said.append)
+        await campaign.play()
+        return {judgement.agent: judgement.verdict for judgement in campaign.judgements}
+
+    monkeypatch.setattr("wedgehog.harness.run.campaign.choose_network", choose)
+    gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
+    why = f"{gone.agent.path}: command: there is no program 'no-such-program'"
+    assert await verdicts(gone) == {"gone": "error"}
+    assert said == [why, "network: embedded"]
+    said.clear()
+    assert await verdicts(gone, entry()) == {"gone": "error", "mine": "pass"}
+    assert said == [why, "network: toxiproxy"]
+
+
 async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(entry: Any, tmp_path: Path):
     """Two repeats, one control; each run's folder holds what is needed to judge it again and to replay it."""
     first = entry(expect={"mine": "pass"})
@@ -154,6 +183,27 @@ async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(ent
     assert campaign.judgements[0].replay.endswith(str(folders[0])) or campaign.judgements[0].replay.endswith(
         str(folders[1])
     )
+
+
+async def test_processors_that_do_not_suffice_are_told_once(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By what the control runs waited for them."""
+    monkeypatch.setattr(
+        "wedgehog.harness.run.campaign.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
+    )
+    entries, said = [entry(agent={"name": name}) for name in ("one", "two")], list[str]()
+    campaign = Campaign(entries, Options(tmp_path / "runs", "embedded", jobs=3), Quiet(), said.append)
+    await campaign.play()
+    (line,) = (line for line in said if line.startswith("busy machine: control x "))
+    assert "of 2.0 s it waited 1.0 s" in line and "--jobs 3" in line and line.endswith("try fewer --jobs")
+
+
+def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: pytest.MonkeyPatch):
+    """Many of them would keep the harness itself busy."""
+    for processors, jobs in ((1, 1), (2, 2), (64, 6)):
+        monkeypatch.setattr("wedgehog.harness.run.campaign.processors", lambda processors=processors: processors)
+        assert Options(Path()).jobs == jobs
 
 
 async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):

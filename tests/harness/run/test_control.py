@@ -285,3 +285,32 @@ def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(
     """With the reason; where nothing is missing there is none."""
     said = why_skipped(scenario(**words), agent(**spec), facts)
     assert why in said and bool(why) == bool(said)
+
+
+WHOLE = ControlFacts(True, shell=True, resumes=True)
+GARBAGE = {"faults": [{"do": "garbage_arguments"}]}
+SCRIPTED = {"turns": [{"user": "x", "model": [{"tool": "shell", "raw_args": "{"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("words", "wire", "facts", "carrier"),
+    [
+        (GARBAGE, "anthropic", WHOLE, "anthropic without streaming"),
+        (SCRIPTED, "anthropic", WHOLE, "anthropic without streaming"),
+        (GARBAGE, "gemini", SHOWN, ""),
+        (GARBAGE, "ollama", SHOWN, "ollama"),
+        ({"faults": [{"do": {"garbage_arguments": "list"}}]}, "ollama", SHOWN, "ollama"),
+        (GARBAGE, "anthropic", SHOWN, ""),
+        (GARBAGE, "openai-chat", WHOLE, ""),
+        (GARBAGE, "openai-responses", WHOLE, ""),
+        ({"faults": [{"do": {"garbage_arguments": "wrong_types"}}]}, "ollama", SHOWN, ""),
+        ({"turns": [{"user": "x", "model": [{"tool": "shell", "raw_args": '{"a": 1}'}]}]}, "ollama", SHOWN, ""),
+        ({"faults": [{"do": "max_tokens"}]}, "ollama", SHOWN, ""),
+    ],
+)
+def test_broken_arguments_are_skipped_where_the_wire_carries_only_objects(
+    words: dict[str, Any], wire: str, facts: ControlFacts, carrier: str
+):
+    """Its name stands in the reason, with what the control run showed of it."""
+    why = f"the tool call's arguments are broken JSON, and {carrier} carries only objects" if carrier else ""
+    assert why_skipped(scenario(**words), agent(wire=wire), facts) == why

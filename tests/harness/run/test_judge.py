@@ -204,6 +204,33 @@ def test_a_fault_whose_step_came_never_because_the_turn_ended_in_an_error_is_exc
     assert judged(history, faults=[{"at": {"step": 2, "byte": 5}, "do": "cut"}]).verdict == "pass"
 
 
+UNHARMED = "turn 1 was not answered before any fault struck: exit code 1: Error: the provider is overloaded"
+
+
+@pytest.mark.parametrize("fires_later", [True, False])
+def test_an_error_before_any_fault_struck_is_no_plain_pass(fires_later: bool):
+    """Its user saw the error, and the scenario's fault has nothing to do with it: the run proves nothing."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(), "Let me see.")
+    history = well(tell.fails()).seal()
+    if fires_later:
+        history = with_event(history, replace(FIRED, turn=2, call=2))
+    turns = [{"user": "a", "model": [{"text": "x"}]}, {"user": "b", "model": [{"text": "x"}]}]
+    judgement = judged(history, turns=turns, faults=[{"at": {"turn": 2}, "do": "cut"}])
+    assert judgement.verdict == "inconclusive" and UNHARMED in judgement.says
+
+
+def test_an_error_in_the_turn_that_a_fault_struck_is_a_pass():
+    """So is one in a later turn, and one in a scenario that plans no fault."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(), "Let me see.")
+    history = tell.fails().seal()
+    assert judged(with_event(history, FIRED), **CUT).verdict == "pass"
+    assert judged(history).verdict == "pass"
+
+
 def test_an_error_in_another_turn_excuses_no_fault():
     """Turn 2 was played and its fault did not strike."""
     tell = HistoryBuilder()
@@ -366,6 +393,28 @@ def test_an_expectation_is_met_by_exactly_its_violations(expect: Any, as_expecte
     assert (judgement.as_expected, judgement.expected) == (as_expected, words)
 
 
+@pytest.mark.parametrize(
+    ("also", "waited_s", "in_doubt"),
+    [([], 0.0, ()), (["turn_deadline"], 30.0, ("turn_deadline",)), (["turn_deadline", "spend_bound"], 30.0, ())],
+)
+def test_an_expected_violation_that_could_not_be_judged_leaves_the_run_in_doubt(
+    also: list[str], waited_s: float, in_doubt: tuple[str, ...]
+):
+    """Only where nothing else is missing, and nothing came that was not expected."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(13):
+        tell.stall(tell.ask())
+    tell.wait(70).waited(waited_s, for_s=70)
+    tell.answer_step(1)
+    words = {"expect": {"a": {"fail": ["paid_call_bound", *also]}}, "invariants": {"turn_deadline": {"turn_s": 120}}}
+    judgement = judged(tell.end().seal(), **words)
+    assert judgement.violated == (("paid_call_bound",) if waited_s else ("paid_call_bound", "turn_deadline"))
+    assert (judgement.in_doubt, judgement.as_expected) == (in_doubt, False)
+    if in_doubt:
+        assert "turn_deadline: turn 1 took 135" in judgement.says and "for a processor" in judgement.says
+
+
 def test_a_run_that_passed_where_red_was_expected_is_not_as_expected():
     """The specimen lost its mechanism."""
     judgement = judged(well(HistoryBuilder()).seal(), expect={"a": {"fail": ["paid_call_bound"]}})
@@ -395,25 +444,24 @@ def test_several_of_the_worst_are_all_said_each_once():
     assert len(said) == 2 and "no words" in said[1]
 
 
-def test_a_timer_that_spoke_is_named_with_its_own_seconds_and_the_runs():
-    """The report's 60 s, and what that was here."""
-    spec = agent(timeouts=[{"name": "idle", "s": 60, "says": "Timeout"}, {"name": "other", "s": 5, "says": "Nope"}])
-    tell = HistoryBuilder(time_scale=30)
+def test_the_timer_whose_time_was_measured_is_named_and_not_the_one_that_is_quoted():
+    """The client's 60 s are 5 here, and the call was held for the budget's 6.25."""
+    timers = [{"name": "client", "s": 60, "says": "timed out"}, {"name": "budget", "s": 75}]
+    tell = HistoryBuilder(time_scale=12)
     tell.message()
-    tell.refuse(tell.ask(), 503)
-    remarks = judged(tell.fails("Error: Timeout").seal(), of=spec).remarks
-    assert "turn 1: its timer 'idle' (60 s; here 2 s) fired" in remarks
-    assert not any("other" in remark for remark in remarks)
+    tell.stall(tell.ask(), waits_s=6.2)
+    remarks = judged(tell.fails("Error: the request timed out").seal(), of=agent(timeouts=timers)).remarks
+    assert [remark[:44] for remark in remarks if "fired" in remark] == ["turn 1: its timer 'budget' (75 s; here 6.25 "]
 
 
 def test_a_timer_may_speak_in_colours():
     """Some of them do in the middle of what they say."""
     tell = HistoryBuilder()
     tell.message()
-    tell.refuse(tell.ask(1), 503)
-    timers = [{"name": "idle", "s": 60, "says": "idle timeout"}]
+    tell.stall(tell.ask(), waits_s=60)
+    timers = [{"name": "idle", "s": 60, "says": "idle timeout"}, {"name": "other", "s": 60}]
     judgement = judged(tell.fails("\x1b[31midle\x1b[0m timeout").seal(), of=agent(timeouts=timers))
-    assert any("its timer 'idle'" in remark for remark in judgement.remarks)
+    assert any("its timer 'idle' (60 s; here 60 s) fired" in remark for remark in judgement.remarks)
 
 
 def test_a_repair_that_was_logged_is_remarked():

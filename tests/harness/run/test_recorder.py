@@ -1,7 +1,7 @@
 """The recorder: what the fake provider saw becomes events, and a harmed reply is recorded as far as it arrived."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from hashlib import sha256
@@ -12,7 +12,7 @@ from freezegun import freeze_time
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall, Usage
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.inject import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import WallClock
@@ -295,10 +295,10 @@ def test_of_a_limited_reply_only_what_had_arrived_is_delivered(
 
 def test_a_drip_counts_as_a_stall(rig: Rig):
     """Nobody ever reads it to its end."""
-    rig.harm.limited[1] = "dripping"
+    rig.harm.limited[1] = "slowed"
     rig.accepted()
     rig.ends()
-    rig.recorder.delivered(1, PartialDelivery(210, "dripping"))
+    rig.recorder.delivered(1, PartialDelivery(210, "slowed"))
     assert (rig.ended.how, rig.ended.tokens_delivered) == ("stalled", 6)
 
 
@@ -315,8 +315,8 @@ def test_a_drip_that_reached_its_end_is_a_whole_reply_and_nobody_hung_up(
     rig: Rig, at: int, how: str, hung_up: int, whole: list[bool]
 ):
     """A slow agent that reads all of it closes its connection as any other does."""
-    rig.harm.limited[1] = "dripping"
-    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, PartialDelivery(at, "dripping"))
+    rig.harm.limited[1] = "slowed"
+    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, PartialDelivery(at, "slowed"))
     rig.accepted()
     rig.ends()
     rig.recorder.saw(fact.ConnectionClosed(CONN))
@@ -364,6 +364,27 @@ def test_the_end_of_a_limited_reply_is_written_once(rig: Rig):
     rig.recorder.delivered(1, None)
     rig.recorder.flush()
     assert rig.ended.bytes_delivered == 200
+
+
+def test_a_reply_whose_fault_is_healed_while_the_fake_still_writes_was_not_hung_up(rig: Rig):
+    """The end of the fault closed the connection, and no more than it let through has arrived."""
+    rig.harm.limited[1] = "stalled"
+    rig.accepted()
+    rig.recorder.delivered(1, PartialDelivery(200, "stalled"))
+    rig.harm.limited.clear()
+    rig.harm.lost.add(1)
+    rig.ends(how="hung_up", body=300, tokens=10)
+    assert (rig.ended.how, rig.ended.bytes_delivered) == ("stalled", 200)
+    assert rig.of(HungUp) == []
+
+
+@pytest.mark.parametrize(("usage", "scripted"), [(None, False), (Usage(input_tokens=8000), True)])
+def test_a_call_whose_tokens_the_script_sets_is_marked(rig: Rig, usage: Usage | None, scripted: bool):
+    """What it costs is the script's number."""
+    rig.asks(1, TALK)
+    rig.recorder.answering(1, replace(REPLY, usage=usage), OFFERS)
+    rig.recorder.saw(fact.WriteStarted(1, 200, 8000, True))
+    assert [event.scripted for event in rig.of(ReplyStarted)] == [scripted]
 
 
 def test_a_limit_that_is_decided_before_the_fake_has_finished_waits_for_its_end(rig: Rig):
@@ -417,7 +438,7 @@ def test_an_agent_that_hangs_up_gets_what_was_written_and_pays_what_was_generate
     assert [event.call for event in rig.of(HungUp)] == [1]
 
 
-@pytest.mark.parametrize(("how", "hung_up"), [("stalled", 1), ("dripping", 1), ("cut", 0)])
+@pytest.mark.parametrize(("how", "hung_up"), [("stalled", 1), ("slowed", 1), ("cut", 0)])
 def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig, how: Any, hung_up: int):
     """Under a cut it was closed by the network, and nobody hung up."""
     rig.harm.limited[1] = how
@@ -429,7 +450,7 @@ def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig
     assert (("closed", 1) in rig.harm.told) is bool(hung_up)
 
 
-@pytest.mark.parametrize("how", ["stalled", "dripping"])
+@pytest.mark.parametrize("how", ["stalled", "slowed"])
 def test_a_connection_that_we_closed_ourselves_was_not_hung_up(rig: Rig, how: Any):
     """After a reply that says `Connection: close` the fake ends it, whether or not the agent has all of it."""
     rig.harm.limited[1] = how

@@ -27,10 +27,12 @@ from wedgehog.harness.record.event import (
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.run.control import ControlFacts, control_scenario
+from wedgehog.harness.run.control import ControlFacts, control_scenario, why_skipped
+from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.runner import TURN_S, Job, faster, run
+from wedgehog.harness.run.selection import stock_folder
 from wedgehog.harness.run.tokens import RunTokens
-from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.model import Scenario, load_scenario
 
 AGENT = '''\
 """Asks the model, runs the shell commands that it calls for, keeps its session in a file."""
@@ -43,7 +45,7 @@ TOOL = {"name": "bash", "description": "", "input_schema": {
     "type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}}
 HEADERS = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
 while True:
-    body = json.dumps({"model": "m", "max_tokens": 99, "messages": talk, "tools": [TOOL]}).encode()
+    body = json.dumps({"model": "m", "max_tokens": 999, "messages": talk, "tools": [TOOL]}).encode()
     try:
         with urllib.request.urlopen(urllib.request.Request(url + "/v1/messages", body, HEADERS), timeout=20) as reply:
             said = json.load(reply)["content"]
@@ -285,7 +287,7 @@ async def test_a_link_that_goes_down_while_a_reply_is_waited_for_cut_it(playing:
 @pytest.mark.parametrize("do", ["refuse", {"down": "forever"}])
 async def test_a_link_that_closes_in_mid_stream_is_open_for_the_next_message(playing: Any, do: Any):
     """Its own gate dies with the connection; up to the event that it names all has arrived."""
-    code = AGENT.replace('"max_tokens": 99,', '"max_tokens": 99, "stream": True,').replace(
+    code = AGENT.replace('"max_tokens": 999,', '"max_tokens": 999, "stream": True,').replace(
         'said = json.load(reply)["content"]', STREAMED
     )
     history, _ = await playing(scenario(faults=[{"at": {"event": 3}, "do": do}]), code=code)
@@ -294,6 +296,67 @@ async def test_a_link_that_closes_in_mid_stream_is_open_for_the_next_message(pla
     assert (fired.call, ended.how, history.calls[0].hung_up) == (1, "cut", None)
     assert fired.bytes == ended.bytes_delivered > 0
     assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
+
+
+# ---- the agent's own limit of output tokens
+
+
+def allowing(tokens: int) -> str:
+    """The small agent with a limit of its own."""
+    return AGENT.replace('"max_tokens": 999', f'"max_tokens": {tokens}')
+
+
+async def test_a_control_run_names_a_limit_that_is_too_low_for_its_answer(playing: Any):
+    """The nonce stands last: without it nobody can tell whether the agent answers."""
+    _, facts = await playing(None, code=allowing(5))
+    assert not facts.passed
+    assert facts.says == (
+        "call 1 allows 5 output tokens (max_tokens), and the scripted reply needs 7: let the agent allow more"
+    )
+
+
+async def test_an_answer_that_the_agents_own_limit_cuts_is_not_blamed_on_it(playing: Any):
+    """The run is an error that names the limit and what the reply needs; a reply that fits is judged as ever."""
+    story = scenario({"user": "Go on.", "model": [{"text": "A long story, " * 4 + "{nonce}"}]})
+    history, _ = await playing(story, code=allowing(12))
+    (call, recovery) = history.calls
+    assert (call.ended.stop, call.ended.output_tokens, call.ended.tokens_needed) == ("max_tokens", 12, 17)
+    assert call.ended.text_delivered == ("A long story, " * 4)[:48]
+    assert (recovery.arrived.max_tokens, recovery.ended.stop, recovery.ended.tokens_needed) == (12, "end", 0)
+    judgement = judge(history, story, spec(), CONTROL)
+    said = "call 1 allows 12 output tokens (max_tokens), and the scripted reply needs 17"
+    assert (judgement.verdict, judgement.says) == ("error", f"turn 1: {said}, so its answer cannot be judged")
+    story = scenario()
+    history, _ = await playing(story, code=allowing(12))
+    assert judge(history, story, spec(), CONTROL).verdict == "pass"
+
+
+async def test_a_reply_that_the_fault_max_tokens_cuts_is_judged(playing: Any):
+    """The agent is given a beginning of the answer, and shows it as the whole."""
+    story = scenario(
+        {"user": "Go on.", "model": [{"text": "A long story, " * 4 + "{nonce}"}]}, faults=[{"do": {"max_tokens": 30}}]
+    )
+    history, _ = await playing(story)
+    judgement = judge(history, story, spec(), CONTROL)
+    assert (judgement.verdict, judgement.violated) == ("fail", ("truncation_noticed",))
+
+
+# ---- what a wire cannot carry
+
+
+async def test_an_agent_that_does_not_stream_anthropic_is_not_played_with_broken_arguments(
+    playing: Any, tmp_path: Path
+):
+    """Its control run shows the wire and that it does not stream; played all the same, nothing could be told."""
+    garbage = load_scenario(stock_folder() / "catalogue" / "garbage-arguments.yaml").scenario
+    _, facts = await playing(None)
+    assert (facts.passed, facts.streams) == (True, False)
+    why = why_skipped(garbage, load_spec(tmp_path / "agent.yaml"), facts)
+    assert why == "the tool call's arguments are broken JSON, and anthropic without streaming carries only objects"
+    command = 'call["input"]["command"]'
+    careful = AGENT.replace(command, f'{command} if isinstance(call["input"], dict) else "false"')
+    history, _ = await playing(garbage, code=careful)
+    assert judge(history, garbage, spec(), CONTROL).verdict == "inconclusive"
 
 
 # ---- planted sessions

@@ -12,6 +12,7 @@ from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import (
     AbortSent,
     BeaconSeen,
+    CpuWaitSeen,
     DeadlineHit,
     GaveUp,
     ReplyEnded,
@@ -22,7 +23,15 @@ from wedgehog.harness.record.event import (
 )
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.lag_monitor import LagMonitor
-from wedgehog.harness.run.turn import LONGEST_WATCH_S, TEXT_KEPT, Bounds, NetworkBrokeError, TurnPlayer, UserMessage
+from wedgehog.harness.run.turn import (
+    LONGEST_STRETCH_S,
+    LONGEST_WATCH_S,
+    TEXT_KEPT,
+    Bounds,
+    NetworkBrokeError,
+    TurnPlayer,
+    UserMessage,
+)
 from wedgehog.harness.scenario.plan import FaultPlan
 
 
@@ -196,6 +205,68 @@ async def test_our_own_lag_stretches_the_deadline(rig: Rig, manual_clock: Any):
     await manual_clock.advance(0.3)
     await playing
     assert list(rig.history.of(DeadlineHit))
+
+
+@dataclass
+class FakeMeter:
+    """So much was waited for a processor, whenever it is asked."""
+
+    waits_s: float
+
+    def waited_s(self, since_s: float) -> float:
+        return self.waits_s
+
+    def seen(self, turn: int) -> CpuWaitSeen:
+        return CpuWaitSeen(turn=turn, waits=())
+
+
+async def test_what_the_run_waited_for_processors_puts_the_deadline_off(rig: Rig, manual_clock: Any):
+    """All of it was granted, so the silence is the agent's own."""
+    rig.player.cpu = FakeMeter(3)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    await manual_clock.advance(13.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(DeadlineHit))
+    await manual_clock.advance(0.3)
+    await playing
+    assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [0.0]
+
+
+async def test_nobody_waits_for_ever_for_an_agent_that_gets_no_processor(rig: Rig, manual_clock: Any):
+    """That it was granted less than it had waited is said."""
+    rig.player.cpu = FakeMeter(LONGEST_STRETCH_S + 20)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    await manual_clock.advance(10.9 + LONGEST_STRETCH_S)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(DeadlineHit))
+    await manual_clock.advance(0.3)
+    await playing
+    assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [LONGEST_STRETCH_S + 20]
+
+
+async def test_each_turn_tells_of_its_waits_before_its_end(rig: Rig):
+    """So that a history that ends with it holds them."""
+    rig.player.cpu = FakeMeter(1)  # type: ignore[assignment]
+    rig.session.over.set()
+    await rig.plays()
+    assert rig.kinds() == ["stimulus_given", "cpu_wait_seen", "turn_ended"]
+
+
+async def test_a_start_is_put_off_the_same_way(rig: Rig, manual_clock: Any):
+    """It is then that an interpreter needs its processor most."""
+    rig.player.cpu = FakeMeter(3)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(63.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(StartMissed))
+    await manual_clock.advance(0.3)
+    await playing
+    assert list(rig.history.of(StartMissed))
 
 
 async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_clock: Any):

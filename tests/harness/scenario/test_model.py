@@ -155,20 +155,15 @@ def test_what_a_scenario_needs_of_an_agent_is_read_from_it():
         return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **more})
 
     plain = told()
-    assert (plain.tools_called, plain.uses_wake_up, plain.needs_channel, plain.needs_stream) == (
-        set(),
-        False,
-        False,
-        False,
-    )
+    assert (plain.tools_called, plain.uses_wake_up, plain.needs) == (set(), False, set())
     model = [[{"tool": "shell"}, {"tool": "fetch"}], {"text": "ok"}]
     assert told(turns=[{"user": "x", "model": model}]).tools_called == {"shell", "fetch"}
     assert told(turns=[{"wake_up": {}}]).uses_wake_up
-    assert told(faults=[{"link": "channel", "do": "give_up"}]).needs_channel
-    assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs_stream
-    assert told(faults=[{"at": {"phase": "linger"}, "do": "stall"}]).needs_stream
-    assert told(faults=[{"do": "pings_only"}]).needs_stream
-    assert not told(faults=[{"at": {"byte": 1}, "do": "cut"}]).needs_stream
+    assert told(faults=[{"link": "channel", "do": "give_up"}]).needs == {"front_end"}
+    assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs == {"stream"}
+    assert told(faults=[{"at": {"phase": "linger"}, "do": "stall"}]).needs == {"stream"}
+    assert told(faults=[{"do": "pings_only"}]).needs == {"stream"}
+    assert not told(faults=[{"at": {"byte": 1}, "do": "cut"}]).needs
     assert isinstance(told(turns=[{"user": "x", "model": model}]).turns[0].replies[0].items[0], ToolCall)
 
 

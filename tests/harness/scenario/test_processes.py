@@ -9,8 +9,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.actor.disk_full import DiskFull
 from wedgehog.harness.faults.actor.freeze import Freeze
 from wedgehog.harness.faults.actor.kill import Kill
-from wedgehog.harness.faults.actor.speak import Speak
 from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.run.control import ControlFacts, why_skipped
 from wedgehog.harness.scenario.model import FaultConfig, Scenario
 
@@ -77,7 +77,7 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
         (
             {"do": "kill", "link": "agent", "at": {"phase": "connect"}},
-            "strikes at headers, body, middle, terminal or linger",
+            "kill is done to processes: write one of headers, body, middle, terminal, linger",
         ),
         ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),

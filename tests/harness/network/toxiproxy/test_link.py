@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.faults.base import Toxic
+from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream
 from wedgehog.harness.network.tcp_diag import ESTABLISHED, SocketCount
 from wedgehog.harness.network.toxiproxy.api import ProxyCounts, ToxiproxyRefusedError
 from wedgehog.harness.network.toxiproxy.delivery_proof import Sockets
 from wedgehog.harness.network.toxiproxy.link import UNLIMITED, ToxicLink
+from wedgehog.harness.network.toxiproxy.prover import ONCE_MORE_S
 
 AGENT, PROXY, FAKE = ("127.0.0.1", 1), ("127.0.0.1", 2), ("127.0.0.1", 3)
 SLOW_S = 0.02
@@ -87,6 +89,45 @@ async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, insi
     assert proxy.limit == UNLIMITED, "others must be able to go on"
     await proxy.carry(300)
     assert proxy.sent == at
+
+
+async def test_a_count_that_comes_late_still_proves_a_cut():
+    """On a busy machine the server may count the bytes of a connection well after its socket has gone."""
+
+    class LateCount(SlowLimiter):
+        gone, asked_s = False, 0.0
+
+        async def counted(self, stream: str) -> ProxyCounts:
+            """Right only when it is asked again after a rest."""
+            before_s, self.asked_s = self.asked_s, asyncio.get_running_loop().time()
+            return (
+                ProxyCounts(100, 100) if self.gone and self.asked_s - before_s > ONCE_MORE_S / 2 else ProxyCounts(0, 0)
+            )
+
+        def look(self) -> Sockets:
+            return Sockets({}, {}, {}) if self.gone else super().look()
+
+    proxy = LateCount(0, 0)
+    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
+    link._witness.evidence = proxy  # type: ignore[assignment]
+    await link.admit(AGENT, 0)
+    strike = await link.strike(Cut(), Downstream(AGENT, 100))
+    proxy.gone, proxy.asked_s = True, asyncio.get_running_loop().time()
+    proof = await strike.fired(5)
+    assert proof is not None and "100 bytes" in proof.how
+
+
+async def test_a_strike_that_is_taken_away_is_looked_at_once_more():
+    """An agent that ends at once is faster than a busy server: what it did by then counts."""
+    proxy = SlowLimiter(0.05, 0.0)
+    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
+    link._witness.evidence = proxy  # type: ignore[assignment]
+    await link.admit(AGENT, 0)
+    strike = await link.strike(Stall(), Downstream(AGENT, 100))
+    writing = asyncio.create_task(proxy.carry(300))
+    await strike.heal()
+    await writing
+    assert await strike.fired(1) is not None
 
 
 async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server():

@@ -1,0 +1,118 @@
+"""What a busy machine can have done to a run: every bound on time, and every count of calls, is judged through here.
+
+A bound is stretched by a second; what comes within that is in time. What comes later by no more than our own lag and
+the waits for a processor in that time is inconclusive: it is neither in time nor the agent's fault. So no overload
+makes a pass, and what is later than overload can explain stays red.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, StartMissed
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.turn_outcome import told_of
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
+
+STARVED_SHARE = 0.2
+"""Of a time in which the agent stood still for as much as this, its own timers may have fired for want of a processor.
+
+A timer that fires where the provider answers at once has measured little else. One that fires in a stall has measured
+the stall: there the agent sleeps, and waits for no processor.
+"""
+OF_A_TIMER = re.compile(r"time[ds]?[ -]?out|deadline|abort|cancel|too (long|slow)|no (answer|response|reply)", re.I)
+"""What an agent says whose timer has fired."""
+WORTH_SAYING_S = 0.05
+
+
+def too_late(
+    history: History, says: str, evidence: Iterable[Event], *, over_s: float, since_s: float, until_s: float
+) -> Verdict:
+    """A time bound was broken by `over_s`, in what happened between these times, as far as that can be told."""
+    waited = history.cpu_wait(since_s, until_s)
+    if history.too_slow_to_judge_time:
+        return inconclusive(f"{says}, but {_why(CpuWait(0, 0, 0), history.lag_s)}", evidence)
+    if over_s <= min(until_s - since_s, history.lag_s + waited.total_s):
+        return inconclusive(f"{says}, but {_why(waited, history.lag_s)}", evidence)
+    return fail(says, evidence)
+
+
+def stopped_too_late(
+    history: History, says: str, evidence: Iterable[Event], stop: DeadlineHit | StartMissed | None
+) -> Verdict:
+    """A turn was stopped when its time, and what it had waited for processors, was over."""
+    if stop is not None and stop.cpu_wait_s:
+        return inconclusive(f"{says}, but it had waited {stop.cpu_wait_s:.1f} s for a processor", evidence)
+    return too_late(history, says, evidence, over_s=float("inf"), since_s=0.0, until_s=0.0)  # lag was granted as well
+
+
+def unless_starved(history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float) -> Verdict:
+    """Something went wrong between these times that the agent's own timers can have done, if it stood still."""
+    waited = history.cpu_wait(since_s, until_s)
+    if _starved(waited, since_s, until_s):
+        return inconclusive(f"{says}, but {_why(waited)}", evidence)
+    return fail(says, evidence)
+
+
+def unless_timed_out(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
+    """A turn ended in an error, which may be that of a timer of the agent's own."""
+    if turn.end is None or not _may_be_a_timers(turn):
+        return fail(says, evidence)
+    return unless_starved(history, says, evidence, turn.start_s, turn.end.at_s)
+
+
+def _may_be_a_timers(turn: Turn) -> bool:
+    """By its words, or because the agent hung up; an error that names a refusal of the provider is that one's."""
+    refused = any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
+    if turn.end is None or refused or told_of(turn) is not None:
+        return False
+    said = (turn.end.answer, turn.end.error, turn.end.stderr, turn.end.raised or "")
+    return any(call.hung_up for call in turn.main_calls) or bool(OF_A_TIMER.search("\n".join(said)))
+
+
+def counted(history: History, found: Verdict, check: Callable[[History], Verdict]) -> Verdict:
+    """A verdict by the number of calls: red without those that a starved agent gave up, green with time for more."""
+    if found.status == "pass":
+        return _unless_cut_short(history, found)
+    starved = {call.number for call in history.calls if _gave_up_starved(history, call)}
+    if not starved or found.status != "fail":
+        return found
+    others = [event for event in history.events if getattr(event, "call", None) not in starved]
+    if check(History(events=others).seal()).status == "fail":
+        return found
+    numbers = ", ".join(map(str, sorted(starved)))
+    says = f"{found.says}, but on request {numbers} the agent hung up while it waited for a processor"
+    return Verdict("inconclusive", says, found.evidence, found.name)
+
+
+def _unless_cut_short(history: History, found: Verdict) -> Verdict:
+    """An agent that stood still until the clock stopped it may have had more calls in mind than anybody saw."""
+    for turn in history.turns:
+        stop = turn.gave_up or turn.deadline
+        waited = history.cpu_wait(turn.start_s, stop.at_s) if stop else None
+        if stop and waited and _starved(waited, turn.start_s, stop.at_s):
+            says = f"{turn} was stopped after {stop.at_s - turn.start_s:.1f} s, but {_why(waited)}"
+            return replace(inconclusive(f"{says}: what more it would have asked is unknown", (stop,)), name=found.name)
+    return found
+
+
+def _gave_up_starved(history: History, call: Call) -> bool:
+    """Whether the agent hung up on a call that no fault held up, while it stood still."""
+    if call.hung_up is None or call.faults:
+        return False
+    until_s = call.hung_up.at_s
+    return _starved(history.cpu_wait(call.at_s, until_s), call.at_s, until_s)
+
+
+def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:
+    return waited.total_s >= max(STARVED_SHARE * (until_s - since_s), WORTH_SAYING_S)
+
+
+def _why(waited: CpuWait, lag_s: float = 0.0) -> str:
+    """`the agent waited 0.8 s for a processor, Toxiproxy 0.1 s`."""
+    parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s}
+    waits = [f"{name} {{}}{s:.1f} s{{}}" for name, s in parties.items() if s >= WORTH_SAYING_S]
+    told = [it.format("waited " if not i else "", " for a processor" if not i else "") for i, it in enumerate(waits)]
+    if lag_s >= WORTH_SAYING_S or not told:
+        told.append(f"the harness itself lagged by {lag_s:.1f} s")
+    return ", ".join(told)

@@ -1,0 +1,136 @@
+"""What a run waits for processors: its agent and the Toxiproxy server, looked at all the time it lasts.
+
+What an agent is late because the machine is busy is no fault of the agent's. (What we are late ourselves the watchdog
+measures: we wake up many times a second, so that our own waits add up also where nobody waits for us.)
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Self
+
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import CpuWait, CpuWaitSeen
+from wedgehog.harness.record.history import History
+from wedgehog.harness.sandbox import RunQueue, held_up_s, lies_below
+
+LOOK_EVERY_S = 0.05
+COST_SHARE = 0.01
+"""Looking takes at most this share of a processor: where there is much to look at, looks come less often."""
+LONGEST_PAUSE_S = 1.0
+LEAST_S = 0.001
+"""Less than this in one look is no wait worth a record."""
+BUSY_SHARE, BUSY_S = 0.25, 0.5
+"""A run that waited for so much of its time, and for so long, does not have the processors that it needs."""
+KEPT_TOGETHER_S = 0.2
+"""Looks are kept as one stretch of time up to this length."""
+
+
+def busy(history: History) -> str:
+    """That a run did not have the processors that it needs; empty where it had them."""
+    spans = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
+    took_s = sum(end - begin for begin, end in spans)
+    waited_s = sum(min(end - begin, history.cpu_wait(begin, end).total_s) for begin, end in spans)
+    if waited_s < max(BUSY_S, BUSY_SHARE * took_s):
+        return ""
+    return f"of {took_s:.1f} s it waited {waited_s:.1f} s for a processor"
+
+
+class CpuMeter:
+    """The waits of one run, in the times of its own clock."""
+
+    def __init__(self, mark: str, network: str, clock: Clock, queue: RunQueue) -> None:
+        """`mark` is the run's, `network` that of the network's server."""
+        self._mark, self._network, self._clock, self._queue = mark, network, clock, queue
+        self._looked_s, self._pressure_s = clock.now(), queue.pressure_s()
+        self._waits: list[CpuWait] = []
+        self._told = 0
+
+    def add(self, found: Mapping[str, Sequence[float]]) -> None:
+        """Keep what one look has found, by mark."""
+        since_s, self._looked_s = self._looked_s, self._clock.now()
+
+        def below(mark: str) -> float:
+            waits = [wait for its, waits in found.items() if lies_below(its, mark) for wait in waits]
+            return held_up_s(waits, self._looked_s - since_s)
+
+        wait = CpuWait(since_s, self._looked_s, below(self._mark), below(self._network))
+        if wait.total_s < LEAST_S:
+            return
+        last = self._waits[-1] if len(self._waits) > self._told else None
+        if last is not None and last.until_s == since_s and wait.until_s - last.since_s <= KEPT_TOGETHER_S:
+            self._waits[-1] = last + wait
+        else:
+            self._waits.append(wait)
+
+    def waited_s(self, since_s: float) -> float:
+        """How long the run has waited since then, all parties together."""
+        return sum(wait.total_s for wait in self._waits if wait.until_s > since_s)
+
+    def seen(self, turn: int) -> CpuWaitSeen:
+        """What is new since this was asked last, as an event."""
+        new, self._told = self._waits[self._told :], len(self._waits)
+        before_s, self._pressure_s = self._pressure_s, self._queue.pressure_s()
+        pressure_s = None if before_s is None or self._pressure_s is None else round(self._pressure_s - before_s, 3)
+        return CpuWaitSeen(turn=turn, waits=tuple(wait.rounded() for wait in new), pressure_s=pressure_s)
+
+
+class CpuWatch:
+    """Looks for all runs of a campaign at once. An async context manager."""
+
+    def __init__(
+        self,
+        mark: str,
+        queue: RunQueue | None = None,
+        cost: Callable[[], float] = time.thread_time,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`mark` is the campaign's; `cost` tells the processor time that this thread has used."""
+        self._mark, self._cost, self._pause = mark, cost, pause
+        self._queue = queue or RunQueue(mark)
+        self._meters: list[CpuMeter] = []
+
+    @property
+    def counts(self) -> bool:
+        """Whether this system tells how long threads wait."""
+        return self._queue.counts
+
+    @contextlib.contextmanager
+    def meter(self, mark: str, clock: Clock) -> Iterator[CpuMeter | None]:
+        """The meter of one run, while it lasts; None where the system does not count."""
+        if not self.counts:
+            yield None
+            return
+        if not self._meters:  # then nobody has looked for a while, and what was waited meanwhile is no run's
+            self._queue.look()
+        meter = CpuMeter(mark, f"{self._mark}/toxiproxy", clock, self._queue)
+        self._meters.append(meter)
+        try:
+            yield meter
+        finally:
+            self._meters.remove(meter)
+
+    def look(self) -> float:
+        """Look once; the processor time that it took."""
+        began_s = self._cost()
+        found = self._queue.look()
+        for meter in self._meters:
+            meter.add(found)
+        return self._cost() - began_s
+
+    async def __aenter__(self) -> Self:
+        """Begin to look."""
+        self._looking = asyncio.create_task(self._look_on())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop."""
+        self._looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._looking
+
+    async def _look_on(self) -> None:
+        while self.counts:
+            took_s = self.look() if self._meters else 0.0
+            await self._pause(min(LONGEST_PAUSE_S, max(LOOK_EVERY_S, took_s / COST_SHARE)))

@@ -1,0 +1,124 @@
+"""How long threads wait for a processor although they could run, as Linux counts it (`schedstat`, its second number).
+
+The kernel counts by thread, and forgets a thread's count with the thread. So a caller looks often, and what a thread
+had waited by the last look is kept: the part after it is lost, and so is a process that begins and ends between two
+looks.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, lies_below
+
+PROC = Path("/proc")
+NANOSECONDS = 1e9
+
+
+def held_up_s(waits: Sequence[float], elapsed_s: float) -> float:
+    """How long work that these threads hand to each other can have stood still, between two looks.
+
+    At any time one of them has the work, so that it stood still no longer than all of them waited together, and no
+    longer than the time between the looks. A single longer wait began before the last look: the kernel counts a wait
+    when it is over.
+
+    >>> held_up_s([0.02, 0.02], elapsed_s=0.05), held_up_s([0.04, 0.04], elapsed_s=0.05), held_up_s([0.3], 0.05)
+    (0.04, 0.05, 0.3)
+    """
+    return max(min(elapsed_s, sum(waits)), max(waits, default=0.0))
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class RunQueue:
+    """Looks at all processes below us that carry a mark below `mark`, and at what is below those."""
+
+    def __init__(self, mark: str, proc: Path = PROC) -> None:
+        """Nothing is looked at yet."""
+        self._mark, self._proc = mark, proc
+        self._ours: dict[int, str] = {}
+        self._before: dict[tuple[int, int], float] = {}
+
+    @property
+    def counts(self) -> bool:
+        """Whether this system tells how long threads wait, and which processes are whose."""
+        with suppress(OSError):
+            own = self._proc / f"{os.getpid()}/task/{os.getpid()}"
+            # (Without the kernel's option the first file is there and holds zeros; we have run, at least.)
+            return (own / "schedstat").read_bytes().split()[:1] not in ([], [b"0"]) and (own / "children").exists()
+        return False
+
+    def look(self) -> dict[str, list[float]]:
+        """By mark, what each thread has waited since the last look."""
+        self._find()
+        now = {(pid, tid): wait_s for pid in self._ours for tid, wait_s in self._threads(pid)}
+        found: dict[str, list[float]] = {}
+        for (pid, tid), wait_s in now.items():
+            found.setdefault(self._ours[pid], []).append(_more_s(self._before.get((pid, tid)), wait_s))
+        living = {pid for pid, _ in now}
+        self._ours = {pid: mark for pid, mark in self._ours.items() if pid in living}
+        self._before = now
+        return found
+
+    def pressure_s(self) -> float | None:
+        """For how long, since the system started, some thread of the machine waited for a processor (Linux's PSI)."""
+        with suppress(OSError, ValueError, IndexError):
+            some = (self._proc / "pressure/cpu").read_text(encoding="utf-8").splitlines()[0]
+            return int(some.rpartition("total=")[2]) / 1e6
+        return None
+
+    def _find(self) -> None:
+        """Learn about new ones, by the mark in their environment, else by their parent's.
+
+        Not by a list of all processes: on a big machine that takes longer than all the rest. A known one is kept
+        until it ends, whoever is its parent by then.
+        """
+        parents = [os.getpid(), *self._ours]
+        while parents:
+            parent = parents.pop()
+            for pid in self._children(parent):
+                mark = self._mark_of(pid) or self._ours.get(parent, "") if pid not in self._ours else ""
+                if lies_below(mark, self._mark):
+                    self._ours[pid] = mark
+                    parents.append(pid)
+
+    def _mark_of(self, pid: int) -> str:
+        name = f"{RUN_VARIABLE}=".encode()
+        values = self._read(pid, "environ", 1 << 20).split(b"\0")
+        return next((it[len(name) :].decode(errors="replace") for it in values if it.startswith(name)), "")
+
+    def _children(self, pid: int) -> Iterator[int]:
+        for tid in self._tids(pid):
+            yield from map(int, self._read(pid, f"task/{tid}/children").split())
+
+    def _threads(self, pid: int) -> Iterator[tuple[int, float]]:
+        for tid in self._tids(pid):
+            counts = self._read(pid, f"task/{tid}/schedstat").split()
+            if len(counts) > 1:
+                yield tid, int(counts[1]) / NANOSECONDS
+
+    def _tids(self, pid: int) -> list[int]:
+        with suppress(OSError):
+            return [int(entry.name) for entry in os.scandir(f"{self._proc}/{pid}/task")]
+        return []
+
+    def _read(self, pid: int, name: str, most: int = 1 << 14) -> bytes:
+        """Empty where the process has ended, or is another user's. (pathlib would take three times as long.)"""
+        with suppress(OSError):
+            file = os.open(f"{self._proc}/{pid}/{name}", os.O_RDONLY)
+            try:
+                return os.read(file, most)
+            finally:
+                os.close(file)
+        return b""
+
+
+def _more_s(before_s: float | None, now_s: float) -> float:
+    """Where it is less than before, another thread has got the number."""
+    return now_s - before_s if before_s is not None and before_s <= now_s else now_s

@@ -1,0 +1,72 @@
+"""What a spec starts and is not there."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wedgehog.harness.agents.missing import what_is_missing
+from wedgehog.harness.agents.spec import load_spec
+
+SERVICE = {"url": "/", "body": {"message": "{message}"}}
+
+
+@pytest.fixture
+def missing(tmp_path: Path) -> Any:
+    """What is missing of a spec, without the spec's path; beside it lie `agent.py` and the module `mine`."""
+    (tmp_path / "agent.py").touch()
+    (tmp_path / "mine.py").touch()
+    path = tmp_path / "agent.yaml"
+
+    def found(**words: Any) -> str:
+        path.write_text(yaml.safe_dump({"name": "a", "wire": "anthropic", **words}))
+        says = what_is_missing(load_spec(path))
+        assert not says or says.startswith(f"{path}: ")
+        return says.removeprefix(f"{path}: ").replace(str(tmp_path), "HERE")
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"command": ["no-such-program", "{message}"]}, "command: there is no program 'no-such-program'"),
+        ({"command": ["/no/such/program", "{message}"]}, "command: there is no program '/no/such/program'"),
+        ({"command": ["{here}/gone", "{message}"]}, "command: there is no program 'HERE/gone'"),
+        ({"command": ["{here}/agent.py", "{message}"]}, "command: there is no program 'HERE/agent.py'"),
+        ({"command": ["{python}", "-S", "{here}/gone.py", "{message}"]}, "command: there is no file 'HERE/gone.py'"),
+        (
+            {"command": ["{python}", "{here}/agent.py", "{message}"], "resume": ["gone", "{message}"]},
+            "resume: there is no program 'gone'",
+        ),
+        ({"http": {"start": ["gone", "{port}"], **SERVICE}}, "http: start: there is no program 'gone'"),
+        ({"chat": {"start": ["gone"]}}, "chat: start: there is no program 'gone'"),
+        ({"callable": "{here}/gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
+        ({"callable": "no_such_module.sub:call"}, "callable: there is no module 'no_such_module.sub'"),
+    ],
+)
+def test_what_cannot_be_found_is_named_with_its_key(missing: Any, words: dict[str, Any], says: str):
+    """A program that may not be run is none."""
+    assert missing(**words) == says
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"command": ["{python}", "-S", "-E", "{here}/agent.py", "{message}"]},
+        {"command": ["sh", "-c", "exec gone.py", "{message}"]},
+        {"command": ["./gone", "{message}"]},
+        {"command": ["{cwd}/gone", "{message}"]},
+        {"command": ["{python}", "{session_dir}/gone.py", "{message}"]},
+        {"command": ["gone", "{message}"], "env": {"PATH": "{here}/bin"}},
+        {"http": {"base": "http://127.0.0.1:1", **SERVICE}},
+        {"callable": "{here}/agent.py:call"},
+        {"callable": "mine:call"},
+        {"callable": "json.decoder:call"},
+        {"callable": "elsewhere:call", "env": {"PYTHONPATH": "/lib"}},
+    ],
+)
+def test_what_is_there_or_only_the_run_can_tell_is_not_missing(missing: Any, words: dict[str, Any]):
+    """A file of the agent's own folder may be made by then."""
+    assert missing(**words) == ""

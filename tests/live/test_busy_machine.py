@@ -1,0 +1,101 @@
+"""An agent that gets no processor: what it is late for that reason alone is inconclusive, and nothing else is."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.commands.progress import LineProgress
+from wedgehog.harness.record.event import CpuWaitSeen
+from wedgehog.harness.record.history import read
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.sandbox import RunQueue
+from wedgehog.harness.scenario.model import load_scenario
+
+pytestmark = pytest.mark.skipif(not RunQueue("none").counts, reason="this system does not count waits")
+
+AGENT = '''\
+"""Asks, then works (or sleeps) before it tells the answer, on one processor that it shares with others."""
+import json, os, sys, time, urllib.request
+url, core, how, message = sys.argv[1:5]
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
+request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+answer = json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]
+if "Go on." in message:  # (in its control run it shows how fast it can be)
+    os.sched_setaffinity(0, {int(core)})
+    time.sleep(5 if how == "sleeps" else 0)
+    until = time.thread_time() + (1.2 if how == "works" else 0)
+    while time.thread_time() < until:
+        pass
+print(answer)
+'''
+SPINS = """\
+import os, time
+os.sched_setaffinity(0, {%d})
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    pass
+"""
+STORY = {
+    "name": "in-time",
+    "why": "w",
+    "turns": [{"user": "Go on.", "model": [{"text": "Done. {nonce}"}]}],
+    "invariants": {"turn_deadline": {"turn_s": 0.5}},
+}
+
+
+@pytest.fixture
+def core() -> Iterator[int]:
+    """A processor on which five others never stop."""
+    core = max(os.sched_getaffinity(0))
+    spinning = [subprocess.Popen([sys.executable, "-c", SPINS % core]) for _ in range(5)]
+    yield core
+    for process in spinning:
+        process.kill()
+        process.wait()
+
+
+async def judged(tmp_path: Path, core: int, how: str) -> tuple[Judgement, Path]:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "story.yaml").write_text(yaml.safe_dump(STORY))
+    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", str(core), how, "{message}"]
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump({"name": how, "wire": "anthropic", "command": command}))
+    entry = Entry(load_scenario(tmp_path / "story.yaml"), load_spec(tmp_path / "agent.yaml"))
+    campaign = Campaign([entry], Options(tmp_path / "runs", "embedded", 1), _Progress(), lambda line: None)
+    (judgement,) = await campaign.play()
+    return judgement, campaign.store.folder / "in-time" / how / "history.jsonl"
+
+
+async def test_an_agent_that_gets_no_processor_is_not_blamed_for_it(tmp_path: Path, core: int):
+    """It needs 1.2 s of a processor and gets a sixth of one."""
+    judgement, history = await judged(tmp_path, core, "works")
+    assert judgement.verdict == "inconclusive", judgement.says
+    assert "but the agent waited" in judgement.says
+    assert max(wait.agent_s for seen in read(history).of(CpuWaitSeen) for wait in seen.waits) > 0.05
+
+
+async def test_an_agent_that_sleeps_beside_them_is_blamed(tmp_path: Path, core: int):
+    """It is late by five seconds, and waited for a processor for much less."""
+    judgement, _ = await judged(tmp_path, core, "sleeps")
+    assert judgement.violated == ("turn_deadline",), judgement.says
+
+
+class _Progress(LineProgress):
+    """Says nothing."""
+
+    def __init__(self) -> None:
+        """Nothing to show."""
+
+    def begins(self, what: str) -> None:
+        """Not told."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Not told."""

@@ -1,0 +1,42 @@
+"""An agent that gives up before a slow link has delivered anything is as red as under silence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
+from wedgehog.harness.record.history import read
+
+HASTY = """\
+import json, os, sys, urllib.request
+url, session, message = sys.argv[1:4]
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
+headers = {"content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
+for attempt in range(12):
+    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
+    try:
+        print(json.load(urllib.request.urlopen(request, timeout=0.5))["content"][0]["text"])
+        break
+    except OSError as wrong:
+        said = wrong
+else:
+    sys.exit(f"Error: {said}")
+"""
+
+
+@pytest.mark.parametrize("do", [{"latency": 60}, {"stall": "forever"}], ids=["latency", "stall"])
+def test_twelve_attempts_of_which_nothing_arrives_are_too_many(
+    wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path, do: dict[str, Any]
+):
+    """Nothing is delivered, and every attempt ends in a hang-up."""
+    story = told("slow", faults=[{"do": do, "times": "always"}])
+    ran = wedgehog("run", story, "--agent", agent(code=HASTY), network)
+    assert ran.returncode == 1, ran.stderr + ran.stdout
+    assert "paid_call_bound" in ran.stdout
+    history = read(tmp_path / "runs" / "latest" / "slow" / "mine" / "history.jsonl")
+    struck = range(1, 13)
+    replies = [(it.tokens_delivered, it.bytes_delivered) for it in history.of(ReplyEnded) if it.call in struck]
+    assert replies == [(0, 0)] * 12
+    assert [it.call for it in history.of(HungUp)] == list(struck)
+    assert {it.call for it in history.of(FaultFired)} <= set(struck) and history.first(FaultFired)
