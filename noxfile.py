@@ -52,7 +52,10 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 def tests(session: nox.Session) -> None:
     """The test-suite, a process for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
-    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs)
+    # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
+    # written, as in many container images; uv compiles nothing when it installs.
+    environment = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs, env=environment)
 
 
 @nox.session
