@@ -51,7 +51,7 @@ def schema(kind: FileKind) -> Schema:
 def _scenario() -> Schema:
     made = Scenario.model_json_schema()
     _with_faults(made["$defs"]["FaultConfig"])
-    made["$defs"]["FailWords"]["properties"]["fail"]["items"] = {"enum": list(known())}
+    made["$defs"]["FailConfig"]["properties"]["fail"]["items"] = {"enum": list(known())}
     made["properties"]["invariants"] |= _closed({name: _invariant_schema(found) for name, found in known().items()})
     return made
 
@@ -68,7 +68,7 @@ def _script() -> Schema:
     made["$defs"]["FaultConfig"] = words
     _with_faults(words)
     line = made["$defs"]["ReplyLine"]["properties"]
-    line["fault"] = {"anyOf": [{"$ref": "#/$defs/FaultWords"}, {"type": "null"}], "default": None}
+    line["fault"] = {"anyOf": [{"$ref": "#/$defs/FaultConfig"}, {"type": "null"}], "default": None}
     return made
 
 

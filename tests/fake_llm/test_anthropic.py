@@ -179,7 +179,7 @@ async def test_broken_pairs_are_refused_in_the_providers_words(
 ) -> None:
     """Each refusal is a 400 of type invalid_request_error, told as a pairing refusal."""
     received = await ask(await open_llm(), anthropic, messages=messages)
-    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "Refused")
+    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     assert (received.status, received.json["error"]["type"]) == (400, "invalid_request_error")
     assert received.json["error"]["message"].startswith(words)
     assert (refused.pairing, refused.scripted, refused.enforced) == (True, False, True)
@@ -261,7 +261,7 @@ async def test_other_bad_requests_are_refused_too(
 ) -> None:
     """What has nothing to do with pairs is refused without blaming them."""
     received = await ask(await open_llm(), anthropic, document)
-    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "Refused")
+    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     assert received.status == 400
     assert received.json["error"]["message"].startswith(words)
     assert refused.pairing is False

@@ -205,7 +205,7 @@ async def test_broken_pairs_are_refused_in_the_providers_words(
 ) -> None:
     """Each refusal is a 400 of type invalid_request_error that names its place, told as a pairing refusal."""
     received = await ask(await open_llm(), openai, messages=messages)
-    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "Refused")
+    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     error = received.json["error"]
     assert (received.status, error["type"], error["param"]) == (400, "invalid_request_error", param)
     assert error["message"].startswith(words)
@@ -246,7 +246,7 @@ async def test_other_bad_requests_are_refused_too(
 ) -> None:
     """What has nothing to do with pairs is refused without blaming them."""
     received = await ask(await open_llm(), openai, document)
-    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "Refused")
+    (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     assert received.status == 400
     assert received.json["error"]["message"].startswith(words)
     assert refused.pairing is False

@@ -16,10 +16,10 @@ from wedgehog.harness.sandbox import WatchdogProcess, carrying
 PARENT = """
     import os, signal, subprocess, sys, time
     from pathlib import Path
-    from wedgehog.harness.sandbox.watchdog_process import Warden
+    from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
     mark, how, folder = sys.argv[1:]
-    warden = Warden(mark, Path(folder))
+    warden = WatchdogProcess(mark, Path(folder))
     if how == "swapped":
         os.rename(folder, folder + ".old")
         os.mkdir(folder)
