@@ -84,7 +84,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """What the fake provider costs, beside bare aiohttp and, where there is npm, aimock; kept in docs/benchmarks.md."""
+    """What `wedgehog serve` costs, beside aimock where there is npm; kept in docs/benchmarks.md."""
     session.install(*LOCK, ".")
     folder = session.cache_dir / "aimock"
     if shutil.which("npm"):
