@@ -52,7 +52,10 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 def tests(session: nox.Session) -> None:
     """The test-suite, a process for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
-    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs)
+    # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
+    # written, as in many container images; uv compiles nothing when it installs.
+    environment = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs, env=environment)
 
 
 @nox.session
@@ -81,7 +84,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """What the fake provider costs, beside bare aiohttp and, where there is npm, aimock; kept in docs/benchmarks.md."""
+    """What `wedgehog serve` costs, beside aimock where there is npm; kept in docs/benchmarks.md."""
     session.install(*LOCK, ".")
     folder = session.cache_dir / "aimock"
     if shutil.which("npm"):

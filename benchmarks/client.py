@@ -7,19 +7,24 @@ import json
 from typing import cast
 
 PATIENCE_S = 60
+CONNECTIONS = 32
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
-def request(word: str, *, stream: bool) -> bytes:
-    """Write a request for a chat completion whose last message is `word`."""
-    messages = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": word}]
-    body = json.dumps({"model": "gpt-4o", "messages": messages, "stream": stream}).encode()
+def request(word: str) -> bytes:
+    """Write a request for a chat completion whose last message is `word`; all but "plain" ask for a stream."""
+    data = body(word)
     head = (
         "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer sk-bench\r\n"
-        "User-Agent: bench/1\r\nAccept: application/json\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
     )
-    return head.encode() + body
+    return head.encode() + data
+
+
+def body(word: str) -> bytes:
+    """Write the JSON of that request."""
+    messages = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": word}]
+    return json.dumps({"model": "gpt-4o", "messages": messages, "stream": word != "plain"}).encode()
 
 
 class Connection(asyncio.Protocol):
@@ -27,11 +32,11 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, asked: bytes, times: int, *, stream: bool) -> None:
+    def __init__(self, asked: bytes, times: int) -> None:
         """`times` requests are sent, one after the other."""
         self.done = asyncio.get_running_loop().create_future()
         self.last = b""
-        self._asked, self._left, self._stream = asked, times, stream
+        self._asked, self._left = asked, times
         self._got = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -59,8 +64,6 @@ class Connection(asyncio.Protocol):
             self.done.set_exception(exc or ConnectionError(f"closed after {bytes(self._got[:300])!r}"))
 
     def _is_whole(self) -> bool:
-        if self._stream:
-            return self._got.endswith(LAST_CHUNK)
         head = self._got.find(b"\r\n\r\n")
         if head < 0:
             return False
@@ -70,13 +73,12 @@ class Connection(asyncio.Protocol):
         return len(self._got) >= head + 4 + int(length)
 
 
-async def ask(port: int, word: str, count: int, *, stream: bool, connections: int = 8) -> bytes:
+async def ask(port: int, word: str, count: int, connections: int = CONNECTIONS) -> bytes:
     """Send `count` requests over a few connections; return the last reply, head and all."""
     loop = asyncio.get_running_loop()
-    asked, times = request(word, stream=stream), count // connections
+    asked, times = request(word), count // connections
     opened = [
-        await loop.create_connection(lambda: Connection(asked, times, stream=stream), "127.0.0.1", port)
-        for _ in range(connections)
+        await loop.create_connection(lambda: Connection(asked, times), "127.0.0.1", port) for _ in range(connections)
     ]
     async with asyncio.timeout(PATIENCE_S):
         replies = await asyncio.gather(*(protocol.done for _, protocol in opened))
@@ -85,7 +87,7 @@ async def ask(port: int, word: str, count: int, *, stream: bool, connections: in
 
 async def hold(port: int, count: int) -> list[asyncio.StreamWriter]:
     """Open `count` streams that stall after their first event; each is there when this returns."""
-    asked = request("hold", stream=True)
+    asked = request("hold")
     held: list[asyncio.StreamWriter] = []
     for start in range(0, count, 200):
         held += await asyncio.gather(*(_held(port, asked) for _ in range(min(200, count - start))))

@@ -1,4 +1,4 @@
-"""The servers that are measured, each as a process of its own that says its port on its first line."""
+"""The servers that are measured, each started as people start it, as a process of its own."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Contestant:
         command = [word.format(port=port) for word in self.command]
         # What is installed has been compiled: the first round does that where nobody has.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment["PYTHONHASHSEED"] = "0"
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=HERE.parent, env=environment)
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=silent, stderr=silent, cwd=HERE.parent, env=environment)
         try:
             yield process
         finally:
@@ -43,13 +43,9 @@ class Contestant:
 
 
 def ours() -> Contestant:
-    """The fake provider."""
-    return Contestant("wedgehog", (sys.executable, str(HERE / "serve_ours.py"), "{port}"))
-
-
-def bare() -> Contestant:
-    """aiohttp with nothing but the finished bytes: what no server on it can be below."""
-    return Contestant("bare aiohttp", (sys.executable, str(HERE / "serve_bare.py"), "{port}"))
+    """The installed command, with a script of 13 lines."""
+    command = Path(sys.executable).with_name("wedgehog")
+    return Contestant("wedgehog", (str(command), "serve", "--script", str(HERE / "script.yaml"), "--port", "{port}"))
 
 
 def aimock(node_modules: Path, folder: Path) -> Contestant | None:

@@ -1,6 +1,6 @@
-"""The fake provider against bare aiohttp and aimock, all in one run: `nox -s bench`.
+"""`wedgehog serve` against aimock, as people start both, measured from outside in one run: `nox -s bench`.
 
-Each round starts every server anew and measures it; the table shows the medians of all rounds.
+Both are warm before anything counts, and take turns in each round, so that what else the machine does meets both.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.client import ask, hold
-from benchmarks.contestants import EVENTS, Contestant, aimock, bare, ours
+from benchmarks.client import CONNECTIONS, ask, hold
+from benchmarks.contestants import EVENTS, Contestant, aimock, ours
 from benchmarks.gauge import cpu_ms, machine, memory_kb
+from benchmarks.load import Load, choose
 
-ROUNDS: Final = 5
-WARM: Final = 400
-PLAIN: Final = 4000
-STREAMS: Final = 2000
+ROUNDS: Final = 9
+WARM: Final = 20_000
 HELD: Final = 1000
-MANY: Final = 5000
 PATIENCE_S: Final = 30
-GOALS: Final = {"plain_ms": ("≤ 0.67", 0.67), "stream_ms": ("≤ 0.28", 0.28)}
+GOALS: Final = {"plain": 0.67, "stream": 0.5}
+LABELS: Final = {
+    "startup": "start-up, ms of CPU",
+    "plain": "plain request, ms of CPU",
+    "stream": f"stream of {EVENTS} events, ms of CPU",
+    "held": "held stream, KB",
+}
 
 
 @dataclass
-class Score:
-    """What one server used, a number per round."""
+class Running:
+    """A server that runs, and what it used: numbers by what was measured."""
 
-    startup_ms: list[float] = field(default_factory=list)
-    plain_ms: list[float] = field(default_factory=list)
-    stream_ms: list[float] = field(default_factory=list)
-    held_kb: list[float] = field(default_factory=list)
-
-    def median(self, name: str) -> float:
-        """Return the middle of a measure's rounds."""
-        return statistics.median(getattr(self, name))
+    name: str
+    pid: int
+    port: int
+    used: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LABELS})
 
 
 def main() -> None:
@@ -56,108 +56,92 @@ def main() -> None:
     told.add_argument("--rounds", type=int, default=ROUNDS)
     options = told.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * MANY)), hard))
-    with tempfile.TemporaryDirectory() as folder:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * HELD)), hard))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        by, load = choose(Path(folder))
         other = aimock(options.node_modules.absolute(), Path(folder))
-        contestants = [ours(), bare(), *([other] if other else [])]
-        scores = {contestant.name: Score() for contestant in contestants}
-        for number in range(options.rounds):
-            print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
-            for contestant in contestants:
-                measure(contestant, scores[contestant.name])
-        held = many(contestants[0])
-    result = f"{table(scores)}\n{held}\n"
+        servers = [start(contestant, stack) for contestant in [ours(), *([other] if other else [])]]
+        for server in servers:
+            server.used["held"].append(asyncio.run(memory_of_held(server)))
+        for word in GOALS:
+            measure(servers, word, load, options.rounds)
+    today = datetime.datetime.now(datetime.UTC).date()
+    note = (
+        f"Measured on {today}: {machine()}; Python {platform.python_version()}. "
+        f"Load by {by}, {CONNECTIONS} connections; medians of {options.rounds} rounds, "
+        "ratios round by round with their range.\n"
+    )
+    result = f"{note}\n{table(servers)}"
     print(result)
     if options.into:
-        write(options.into, options.rounds, result)
+        write(options.into, result)
 
 
-def measure(contestant: Contestant, score: Score) -> None:
-    """Start a server, and see what starting, a plain request, a stream and a held stream cost."""
-    port = free_port()
-    with contestant.running(port) as process:
-        wait_for(port)
-        score.startup_ms.append(cpu_ms(process.pid))
-        for name, word, count in (("plain_ms", "plain", PLAIN), ("stream_ms", "stream", STREAMS)):
-            stream = word == "stream"
-            reply = asyncio.run(ask(port, word, WARM, stream=stream))
-            if stream and reply.count(b"data: ") != EVENTS:
-                raise SystemExit(f"{contestant.name} sent {reply.count(b'data: ')} events, not {EVENTS}")
-            before = cpu_ms(process.pid)
-            asyncio.run(ask(port, word, count, stream=stream))
-            getattr(score, name).append((cpu_ms(process.pid) - before) / count)
-        score.held_kb.append(asyncio.run(memory_of_held(process.pid, port)))
+def start(contestant: Contestant, stack: contextlib.ExitStack) -> Running:
+    """Start a server, and see what that took until it listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    process = stack.enter_context(contestant.running(port))
+    wait_for(port)
+    server = Running(contestant.name, process.pid, port)
+    server.used["startup"].append(cpu_ms(process.pid))
+    return server
 
 
-async def memory_of_held(pid: int, port: int) -> float:
-    """Return how many KB each stream takes that has stalled."""
-    before = memory_kb(pid)
-    writers = await hold(port, HELD)
-    used = memory_kb(pid) - before
+def measure(servers: list[Running], word: str, load: Load, rounds: int) -> None:
+    """Warm every server with one kind of request, then let them take turns."""
+    for server in servers:
+        events = asyncio.run(ask(server.port, word, 1, 1)).count(b"data: ")
+        if events != (EVENTS if word == "stream" else 0):
+            raise SystemExit(f"{server.name} sent {events} events to {word!r}")
+        answered = 0
+        while answered < WARM:
+            answered += load(server.port, word)
+    for number in range(rounds):
+        print(f"{word}: round {number + 1} of {rounds}", file=sys.stderr)
+        for server in servers:
+            before = cpu_ms(server.pid)
+            answered = load(server.port, word)
+            server.used[word].append((cpu_ms(server.pid) - before) / answered)
+
+
+async def memory_of_held(server: Running) -> float:
+    """Return how many KB each stream takes that has sent its first event and waits for the next."""
+    before = memory_kb(server.pid)
+    writers = await hold(server.port, HELD)
+    used = memory_kb(server.pid) - before
     for writer in writers:
         writer.transport.abort()
     return used / HELD
 
 
-def many(contestant: Contestant) -> str:
-    """Hold 5,000 stalled streams at once, and say what a request beside them takes."""
-    port = free_port()
-    with contestant.running(port) as process:
-        wait_for(port)
-        return asyncio.run(_many(contestant.name, process.pid, port))
-
-
-async def _many(name: str, pid: int, port: int) -> str:
-    before, started = memory_kb(pid), time.perf_counter()
-    writers = await hold(port, MANY)
-    took = time.perf_counter() - started
-    used, cpu = (memory_kb(pid) - before) / MANY, cpu_ms(pid)
-    await ask(port, "plain", 400, stream=False)
-    beside = (cpu_ms(pid) - cpu) / 400
-    for writer in writers:
-        writer.transport.abort()
-    return (
-        f"{MANY:,} stalled streams held at once by {name}: all open after {took:.1f} s, {used:.1f} KB each; "
-        f"a plain request beside them takes {beside:.3f} ms of CPU."
-    )
-
-
-def table(scores: dict[str, Score]) -> str:
+def table(servers: list[Running]) -> str:
     """Write the medians as Markdown, and where aimock was measured too, ratios to it."""
-    rows = {
-        "start-up, ms of CPU": "startup_ms",
-        "plain request, ms of CPU": "plain_ms",
-        f"unpaced stream of {EVENTS} events, ms of CPU": "stream_ms",
-        "held stream, KB": "held_kb",
-    }
-    other = next((name for name in scores if name.startswith("aimock")), None)
-    names = [*scores, *(["ratio to aimock", "goal"] if other else [])]
+    mine, *others = servers
+    names = [*(server.name for server in servers), *(["ratio to aimock", "goal"] if others else [])]
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
-    goals = {"startup_ms": "≤ 250 ms", "held_kb": "≤ 15 KB", **{name: text for name, (text, _) in GOALS.items()}}
-    for label, name in rows.items():
-        medians = [score.median(name) for score in scores.values()]
+    for name, label in LABELS.items():
+        medians = [statistics.median(server.used[name]) for server in servers]
         cells = [f"{median:.3f}" if median < 1 else f"{median:.1f}" for median in medians]
-        if other:
-            cells += [f"{medians[0] / scores[other].median(name):.2f}", goals[name]]
+        for other in others:
+            ratios = [one / two for one, two in zip(mine.used[name], other.used[name], strict=True)]
+            cells += [spread(ratios), f"≤ {GOALS[name]}" if name in GOALS else ""]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def write(file: Path, rounds: int, told: str) -> None:
-    """Put the table between the marks of a document, with machine and date."""
-    start, end = "<!-- fake_llm -->", "<!-- /fake_llm -->"
-    today = datetime.datetime.now(datetime.UTC).date()
-    note = f"Measured on {today}: {machine()}; Python {platform.python_version()}, medians of {rounds} rounds.\n"
-    text = file.read_text()
-    before, rest = text.split(start)
-    file.write_text(f"{before}{start}\n{note}\n{told}{end}{rest.split(end)[1]}")
+def spread(ratios: list[float]) -> str:
+    """Write the median, and the range where there are several."""
+    told = f"{statistics.median(ratios):.2f}"
+    return f"{told} ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else told
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def write(file: Path, result: str) -> None:
+    """Put the result between the marks of a document."""
+    before, rest = file.read_text().split("<!-- fake_llm -->")
+    after = rest.split("<!-- /fake_llm -->")[1]
+    file.write_text(f"{before}<!-- fake_llm -->\n{result}<!-- /fake_llm -->{after}")
 
 
 def wait_for(port: int) -> None:

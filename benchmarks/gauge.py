@@ -8,11 +8,16 @@ import psutil
 
 
 def cpu_ms(pid: int) -> float:
-    """Return the CPU time of all threads of a process."""
-    threads = Path(f"/proc/{pid}/task")
+    """Return the CPU time, user's and system's, of a process and all processes that it has started."""
+    root = psutil.Process(pid)
+    return sum(_cpu_ms(process) for process in [root, *root.children(recursive=True)])
+
+
+def _cpu_ms(process: psutil.Process) -> float:
+    threads = Path(f"/proc/{process.pid}/task")
     if threads.exists():
         return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e6
-    times = psutil.Process(pid).cpu_times()
+    times = process.cpu_times()
     return (times.user + times.system) * 1000
 
 

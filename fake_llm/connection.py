@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Final
+from typing import Final, cast
 
 from wedgehog.fake_llm.http_request import Incoming, RequestReader
 from wedgehog.fake_llm.observer import Conn
@@ -64,8 +64,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell that somebody connected."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # another event loop's need not be a subclass
         self.conn = self._opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:

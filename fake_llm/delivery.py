@@ -41,6 +41,10 @@ class Delivery:
 
     async def run(self, delay_s: float = 0) -> None:
         """Write all of it, after so long; an endless reply ends by cancellation alone."""
+        if self._ask is None and not delay_s and not self._image.paced:
+            self._at = self._image.size
+            self._flush()
+            return
         if delay_s:
             await self._gate(ARRIVED)
             await self._clock.sleep(delay_s)

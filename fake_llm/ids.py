@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -24,12 +24,35 @@ def made_up(*parts: object, length: int = 24, small: bool = False) -> str:
     >>> made_up("message", 1) == made_up("message", 1) != made_up("message", 2)
     True
     """
-    digest = hashlib.sha512("/".join(map(str, parts)).encode(errors="surrogatepass")).digest()
+    digest = hashlib.sha512(_joined(*parts)).digest()
     id_ = digest.translate(_SMALL if small else _LETTERS)[:length].decode()
     heard = _HEARD.get()
     if heard is not None:
         heard.append((parts, length, small, id_))
     return id_
+
+
+def for_other_calls(made: MadeUp) -> Callable[[int], bytes]:
+    """Return what makes an id up for another call, whose number is the second of its parts.
+
+    >>> made = (("tool", 7, 0), 24, False, made_up("tool", 7, 0))
+    >>> for_other_calls(made)(8).decode() == made_up("tool", 8, 0)
+    True
+    """
+    (first, _, *rest), length, small, _ = made
+    begun, after = hashlib.sha512(_joined(first, "")), _joined("", *rest) if rest else b""
+    letters = _SMALL if small else _LETTERS
+
+    def make_up(call: int) -> bytes:
+        whole = begun.copy()
+        whole.update(b"%d%b" % (call, after))
+        return whole.digest().translate(letters)[:length]
+
+    return make_up
+
+
+def _joined(*parts: object) -> bytes:
+    return "/".join(map(str, parts)).encode(errors="surrogatepass")
 
 
 @contextmanager

@@ -61,6 +61,22 @@ class RequestSeen:
     user_agent: str = ""
     session: str = ""
 
+    def without_words(self) -> RequestSeen:
+        """Return the same without `conversation` and `body`."""
+        return RequestSeen(
+            self.call,
+            self.conn,
+            self.wire,
+            self.path,
+            self.method,
+            self.key,
+            None,
+            b"",
+            self.size,
+            self.user_agent,
+            self.session,
+        )
+
 
 @value
 class RefusalSent:
@@ -162,7 +178,9 @@ class Observer(Protocol):
 
 
 class Holder(Observer, Protocol):
-    """Hears every fact, and holds replies."""
+    """Hears every fact, and holds replies. It may have a method `passes(call)` too: whether a reply that is neither
+    paced nor late can do without its gate, and so without a task.
+    """
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Return when the bytes after `point` may be written; the offsets returned are further stops.

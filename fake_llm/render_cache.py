@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wedgehog.fake_llm.dialects.base import Exchange
-from wedgehog.fake_llm.ids import MadeUp, made_up, overheard
+from wedgehog.fake_llm.ids import MadeUp, for_other_calls, overheard
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import Stencil, WireReply
@@ -37,16 +37,13 @@ class _Plate:
 
     reply: Reply
     compiled: CompiledReply
-    ids: tuple[MadeUp, ...]
+    ids: tuple[Callable[[int], bytes], ...]
     head: Stencil
     body: Stencil
 
     def printed(self, call: int) -> CompiledReply:
         """Return it with the ids of another call."""
-        ids = tuple(
-            made_up(parts[0], call, *parts[2:], length=length, small=small).encode()
-            for parts, length, small, _ in self.ids
-        )
+        ids = tuple([make_up(call) for make_up in self.ids])
         image = self.compiled.image
         return CompiledReply(
             WireReply(self.head.filled(ids), image.told, image.closes, self.body, ids), self.compiled.edited
@@ -95,7 +92,8 @@ def _plate(reply: Reply, compiled: CompiledReply, heard: list[MadeUp], call: int
     data = image.head + image.told.data
     if len(data) > _LARGEST_KEPT or any(len(id_) < _SHORTEST_ID or id_ not in data for id_ in ids):
         return None
-    return _Plate(reply, compiled, own, Stencil.of(image.head, ids), Stencil.of(image.told.data, ids))
+    makers = tuple(map(for_other_calls, own))
+    return _Plate(reply, compiled, makers, Stencil.of(image.head, ids), Stencil.of(image.told.data, ids))
 
 
 def _is_of_call(parts: tuple[object, ...], call: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -60,8 +60,12 @@ class FakeLLM:
         clock: ProviderClock | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        listens: bool = True,
     ) -> None:
-        """Port 0 takes a free one; read it from `port` once the server is open."""
+        """Port 0 takes a free one; read it from `port` once the server is open.
+
+        Without `listens` it has no port: somebody else accepts connections, and asks for a `connection` for each.
+        """
         self.script = script
         self.observer: Observer = observer or Silent()
         self.host = host
@@ -78,7 +82,9 @@ class FakeLLM:
         self._room = bytearray(ROOM)
         self._calls = 0
         self._connected = 0
-        self._connections: set[Connection] = set()
+        self._listens = listens
+        self.connections: set[Connection] = set()
+        """The open ones."""
         self._listener: asyncio.Server | None = None
 
     @property
@@ -88,9 +94,10 @@ class FakeLLM:
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self.connection, self.host, self.port, backlog=1024)
-        self.port = self._listener.sockets[0].getsockname()[1]
+        if self._listens:
+            loop = asyncio.get_running_loop()
+            self._listener = await loop.create_server(self.connection, self.host, self.port, backlog=1024)
+            self.port = self._listener.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(
@@ -100,9 +107,9 @@ class FakeLLM:
         trace: TracebackType | None,
     ) -> None:
         """Stop listening and drop every connection, held replies included; leaves no task."""
-        assert self._listener, "it was entered"  # noqa: S101
-        self._listener.close()
-        dropped = list(self._connections)
+        if self._listener:
+            self._listener.close()
+        dropped = list(self.connections)
         for connection in dropped:
             connection.transport.abort()
         with contextlib.suppress(TimeoutError):
@@ -118,12 +125,12 @@ class FakeLLM:
         self._connected += 1
         peer = connection.transport.get_extra_info("peername") or ("", 0)
         conn = Conn(self._connected, (peer[0], peer[1]))
-        self._connections.add(connection)
+        self.connections.add(connection)
         self.observer.saw(ConnectionOpened(conn))
         return conn
 
     def _closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        self.connections.discard(connection)
         self.observer.saw(ConnectionClosed(connection.conn, connection.by_us))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
@@ -188,11 +195,12 @@ class FakeLLM:
         for fact in settled.facts:
             self.observer.saw(fact)
         image = settled.image
-        gate: Gate | None = getattr(self.observer, "gate", None)
-        point = partial(_point, request.call, line.conn, line.carried, image)
-        delivery = Delivery(image, line.write, gate and (lambda at: gate(point(at))), self._clock)
+        takes_time = bool(settled.delay_s) or image.paced
+        gate = self._gate(request.call, takes_time=takes_time)
+        ask = partial(_asked, gate, request.call, line.conn, line.carried, image) if gate else None
+        delivery = Delivery(image, line.write, ask, self._clock)
         try:
-            if gate or settled.delay_s or image.paced:
+            if gate or takes_time:
                 await line.can_wait()
             await delivery.run(settled.delay_s)
         except BaseException:
@@ -201,11 +209,17 @@ class FakeLLM:
             raise
         self.observer.saw(_ended(request.call, delivery, image, settled.stop, "complete"))
 
+    def _gate(self, call: int, *, takes_time: bool) -> Gate | None:
+        """Return what has to be asked before bytes of a reply are written, None where nothing has."""
+        gate: Gate | None = getattr(self.observer, "gate", None)
+        passes: Callable[[int], bool] | None = getattr(self.observer, "passes", None)
+        return None if gate and passes and not takes_time and passes(call) else gate
 
-def _point(call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Point:
+
+def _asked(gate: Gate, call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Awaitable[Sequence[int]]:
     size = -1 if image.endless else image.size
     ends = image.ends if image.stream else ()
-    return Point(call, conn, carried, len(image.head), ends, size, at, image.stream)
+    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.stream))
 
 
 def _ended(

@@ -40,14 +40,14 @@ def input_tokens(conversation: Conversation) -> int:
     """Estimate what a request's messages and tools cost; at least 1."""
     messages = sum([_TOKENS_PER_MESSAGE + _tokens_for(_chars(message)) for message in conversation.messages])
     tools = sum(
-        tokens_in(tool.name + tool.description + json.dumps(dict(tool.schema or {}))) for tool in conversation.tools
+        [tokens_in(tool.name + tool.description + json.dumps(dict(tool.schema or {}))) for tool in conversation.tools]
     )
     return max(1, messages + tools)
 
 
 def output_tokens(items: Iterable[Item]) -> int:
     """Estimate what a reply costs; at least 1."""
-    return max(1, sum(tokens_in(words(item)) for item in items))
+    return max(1, sum([tokens_in(words(item)) for item in items]))
 
 
 def words(item: Item) -> str:

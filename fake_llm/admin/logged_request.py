@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RefusalSent, RequestSeen, WriteEnded, WriteStarted
 from wedgehog.fake_llm.script.position import MainShape, purpose_of
+from wedgehog.fake_llm.value import value
 
 DeliveryEnd: TypeAlias = Literal["complete", "hung_up", "cut"]
 
@@ -35,7 +37,7 @@ class LoggedFault:
         return {"name": self.fault, "byte": self.at, "proof": self.proof()}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequestSummary:
     """What is kept of a conversation: enough to say what it was, a fraction of its size."""
 
@@ -48,7 +50,7 @@ class RequestSummary:
     @classmethod
     def of(cls, talk: Conversation) -> Self:
         """Take it from a conversation."""
-        results = sum(len(message.tool_results) for message in talk.messages)
+        results = sum([len(message.tool_results) for message in talk.messages])
         last = bool(talk.messages and talk.messages[-1].tool_results)
         return cls(talk.model, results, MainShape.of(talk), purpose_of(talk), last)
 
@@ -84,8 +86,8 @@ class LoggedRequest:
     pending: Any = None
     """What the story still has to do to this reply."""
 
-    def saw(self, fact: Fact, now: datetime) -> None:
-        """Note what became of it."""
+    def saw(self, fact: Fact, clock: ProviderClock) -> None:
+        """Note what became of it, and when."""
         match fact:
             case RefusalSent():
                 self.refused, self.status = fact, fact.status if fact.enforced else self.status
@@ -93,9 +95,9 @@ class LoggedRequest:
                 self.accepted, self.stream, self.edited = True, fact.stream, fact.edited
                 self.input_tokens = fact.input_tokens
             case WriteEnded():
-                self.ended, self.ended_at = fact, now
+                self.ended, self.ended_at = fact, clock.wall()
             case ConnectionClosed(by_us=False):
-                self.gone_at = now
+                self.gone_at = clock.wall()
             case _:
                 pass
 

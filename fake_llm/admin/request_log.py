@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import deque
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,30 +19,30 @@ class RequestLog:
 
     def __init__(self) -> None:
         """Nothing was asked yet."""
-        self.attempts: dict[int, LoggedRequest] = {}
-        self._asked: dict[int, list[int]] = {}
+        self.attempts: deque[LoggedRequest] = deque(maxlen=_MOST_KEPT)
+        self._asked: dict[int, tuple[int, int | None]] = {}
+        """How often the same was asked, and by which call last."""
         self._main: MainShape | None = None
 
     def arrived(self, seen: RequestSeen, now: datetime) -> LoggedRequest:
         """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
-        attempt = self.attempts[seen.call] = LoggedRequest(replace(seen, body=b"", conversation=None), now)
+        attempt = LoggedRequest(seen.without_words(), now)
+        self.attempts.append(attempt)
         if seen.conversation is not None:
             attempt.gist = RequestSummary.of(seen.conversation)
             self._place(attempt, seen.conversation)
             self._look_at(attempt.gist.shape)
-        if len(self.attempts) > _MOST_KEPT:
-            del self.attempts[next(iter(self.attempts))]
         return attempt
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return all entries as plain data."""
-        return [attempt.as_json(self._main) for attempt in self.attempts.values()]
+        return [attempt.as_json(self._main) for attempt in self.attempts]
 
     def _place(self, attempt: LoggedRequest, talk: Conversation) -> None:
-        same = self._asked.setdefault(hash((talk.wire, talk.model, talk.messages)), [])
-        attempt.retry_of = same[-1] if same else None
-        same.append(attempt.seen.call)
-        attempt.attempt = len(same)
+        same = hash((talk.wire, talk.model, talk.messages))
+        times, attempt.retry_of = self._asked.get(same, (0, None))
+        attempt.attempt = times + 1
+        self._asked[same] = attempt.attempt, attempt.seen.call
         users = [index for index, message in enumerate(talk.messages) if message.role == "user"]
         since = talk.messages[users[-1] + 1 if users else 0 :]
         attempt.turn = max(1, len(users))

@@ -42,7 +42,10 @@ class Story(Protocol):
         """Say what a request gets, or raise Unscripted(why)."""
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Harm a reply, as an observer's gate does; what was done is noted in `attempt.struck`."""
+        """Harm a reply, as an observer's gate does; what was done is noted in `attempt.struck`.
+
+        Asked as long as there is something in `attempt.pending`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,30 +109,35 @@ class ProviderSessions:
 
     def saw(self, fact: Fact) -> None:
         """Enter it into the ledger of the session that it belongs to."""
-        now = self._clock.wall()
         match fact:
             case Seen():
                 session = self.session(fact.session)
-                attempt = self._last_on[fact.conn.id] = session.books.arrived(fact, now)
+                attempt = self._last_on[fact.conn.id] = session.books.arrived(fact, self._clock.wall())
                 self._open[fact.call] = session, attempt
             case ConnectionClosed(conn=conn):
                 last = self._last_on.pop(conn.id, None)
                 if last is not None:
-                    last.saw(fact, now)
+                    last.saw(fact, self._clock)
             case ConnectionOpened():
                 pass
             case _ if fact.call in self._open:
                 session, attempt = self._open[fact.call]
-                attempt.saw(fact, now)
-                _charge(session, attempt, fact)
+                attempt.saw(fact, self._clock)
+                if session.balance is not None:
+                    _charge(session.balance, attempt, fact)
                 if isinstance(fact, WriteEnded):
                     del self._open[fact.call]
+
+    def passes(self, call: int) -> bool:
+        """Tell if a reply meets no gate, and its story does nothing to it."""
+        session, attempt = self._open[call]
+        return attempt.pending is None and not self.gates.all(session.name)
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Hold a reply at the gates that it meets, then harm it as its story wants."""
         session, attempt = self._open[point.call]
         ahead = await self.gates.passed(session.name, point)
-        return (*ahead, *await session.story.gate(attempt, point))
+        return ahead if attempt.pending is None else (*ahead, *await session.story.gate(attempt, point))
 
     # ---- what tests and people ask
 
@@ -186,12 +194,12 @@ class ProviderSessions:
         return story.balance.balance(self._price) if story.balance else None
 
 
-def _charge(session: ProviderSession, attempt: LoggedRequest, fact: Fact) -> None:
+def _charge(balance: Balance, attempt: LoggedRequest, fact: Fact) -> None:
     """Draw what a fact bills: the input once a request is accepted, the output once it is generated."""
     gist = attempt.gist
-    if session.balance is None or gist is None or not attempt.accepted:
+    if gist is None or not attempt.accepted:
         return
     if isinstance(fact, WriteStarted):
-        session.balance.spend(gist.model, fact.input_tokens, 0)
+        balance.spend(gist.model, fact.input_tokens, 0)
     elif isinstance(fact, WriteEnded):
-        session.balance.spend(gist.model, 0, fact.output_tokens)
+        balance.spend(gist.model, 0, fact.output_tokens)

@@ -14,11 +14,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+from wedgehog.fake_llm.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MainShape:
     """What an agent's main calls look like, as its control run showed: their tools, else their system text.
 
@@ -37,7 +39,7 @@ class MainShape:
     def of(cls, conversation: Conversation) -> MainShape:
         """The shape of one request."""
         return cls(
-            frozenset(tool.name for tool in conversation.tools),
+            frozenset([tool.name for tool in conversation.tools]),
             _fingerprint(conversation),
             conversation.schema is not None,
         )
@@ -165,9 +167,13 @@ def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...
 
 
 def _fingerprint(conversation: Conversation) -> str:
-    system = "\n".join(message.text for message in conversation.messages if message.role == "system")
+    return _of_opening("\n".join([message.text for message in conversation.messages if message.role == "system"])[:200])
+
+
+@lru_cache(maxsize=256)  # an agent has few system texts
+def _of_opening(system: str) -> str:
     # A date, a time or an id in it is another one in the next call.
-    lasting = re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system[:200])
+    lasting = re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system)
     return hashlib.sha256(lasting[:100].encode()).hexdigest()[:12]
 
 
@@ -176,8 +182,8 @@ PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif",
 
 def purpose_of(conversation: Conversation) -> str:
     """Name what a call is for that is not a main one, by the words in it."""
-    text = " ".join(message.text.lower() for message in conversation.messages)
-    found = next((word for word in PURPOSES if word in text), None)
+    text = " ".join([message.text.lower() for message in conversation.messages])
+    found = next(filter(text.__contains__, PURPOSES), None)
     if found:
         return {"summar": "summary", "memor": "memory", "suggest": "suggestion", "classif": "classification"}.get(
             found, found

@@ -9,9 +9,10 @@ replies:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self
+from operator import attrgetter
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
@@ -36,6 +37,46 @@ def _readable(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_readable)]
 
 
+class _Searched:
+    """A text that many patterns are looked for in."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def folded(self) -> str:
+        return self.text.casefold()
+
+
+class Asked:
+    """What conditions look at in a conversation, found once for all of a script's lines."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """What only few conditions look at is found when one does."""
+        self._conversation = conversation
+        self.wire = conversation.wire
+        self.user = _Searched(last_user_text(conversation))
+
+    @cached_property
+    def system(self) -> _Searched:
+        """All system text."""
+        messages = self._conversation.messages
+        return _Searched("\n".join([message.text for message in messages if message.role == "system"]))
+
+    @cached_property
+    def model(self) -> _Searched:
+        """The model's name."""
+        return _Searched(self._conversation.model)
+
+    @cached_property
+    def tool_results(self) -> int:
+        """How many results came since that user message."""
+        return results_since_user(self._conversation)
+
+
+Test: TypeAlias = Callable[[Asked], bool]
+
+
 class When(ConfigModel):
     """What must hold of a conversation; a pattern is a substring in any case, or a /regular expression/.
 
@@ -49,16 +90,15 @@ class When(ConfigModel):
     wire: str | None = None
     tool_results: NonNegativeInt | None = None
 
-    def fits(self, conversation: Conversation) -> bool:
-        """Tell if all of it holds."""
-        system = "\n".join(message.text for message in conversation.messages if message.role == "system")
-        return (
-            (self.user is None or _finds(self.user, last_user_text(conversation)))
-            and (self.system is None or _finds(self.system, system))
-            and (self.model_name is None or _finds(self.model_name, conversation.model))
-            and self.wire in {None, conversation.wire}
-            and self.tool_results in {None, results_since_user(conversation)}
-        )
+    def tests(self) -> list[Test]:
+        """Return what must hold, each by itself."""
+        patterns = {"user": self.user, "system": self.system, "model": self.model_name}
+        tests = [_finder(pattern, name) for name, pattern in patterns.items() if pattern is not None]
+        if self.wire is not None:
+            tests.append(lambda asked: asked.wire == self.wire)
+        if self.tool_results is not None:
+            tests.append(lambda asked: asked.tool_results == self.tool_results)
+        return tests
 
 
 class ReplyLine(ConfigModel):
@@ -106,6 +146,7 @@ class WhenScript:
     def __init__(self, file: ScriptFile) -> None:
         """Answer as `file` says."""
         self.lines = tuple(file.replies)
+        self._tests = [(line, line.when.tests()) for line in self.lines]
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
@@ -114,8 +155,12 @@ class WhenScript:
 
     def line(self, conversation: Conversation) -> ReplyLine:
         """Return the first line that fits, or raise Unscripted."""
-        for line in self.lines:
-            if line.when.fits(conversation):
+        asked = Asked(conversation)
+        for line, tests in self._tests:
+            for holds in tests:
+                if not holds(asked):
+                    break
+            else:
                 return line
         said, results = last_user_text(conversation), results_since_user(conversation)
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
@@ -131,8 +176,10 @@ class WhenScript:
 
 def last_user_text(conversation: Conversation) -> str:
     """Return the text of the last user message, "" where there is none."""
-    users = (message.text for message in reversed(conversation.messages) if message.role == "user")
-    return next(users, "")
+    for message in reversed(conversation.messages):
+        if message.role == "user":
+            return message.text
+    return ""
 
 
 def results_since_user(conversation: Conversation) -> int:
@@ -149,7 +196,11 @@ def _is_regex(pattern: str) -> bool:
     return len(pattern) > 2 and pattern[0] == pattern[-1] == "/"
 
 
-def _finds(pattern: str, text: str) -> bool:
+def _finder(pattern: str, name: str) -> Test:
+    """Return what looks for a pattern in the text of this name."""
+    text = attrgetter(name)
     if _is_regex(pattern):
-        return re.search(pattern[1:-1], text) is not None
-    return pattern.casefold() in text.casefold()
+        search = re.compile(pattern[1:-1]).search
+        return lambda asked: search(text(asked).text) is not None
+    folded = pattern.casefold()
+    return lambda asked: folded in text(asked).folded

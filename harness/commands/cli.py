@@ -5,7 +5,7 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -96,7 +96,11 @@ def run(
     raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
 
 
-def _play(work: Coroutine[Any, Any, object], stopped: str = "interrupted; reporting what was finished") -> bool:
+def _play(
+    work: Coroutine[Any, Any, object],
+    stopped: str = "interrupted; reporting what was finished",
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> bool:
     """Run to the end, or until Ctrl-C or SIGTERM, cleaning up either way; whether it was interrupted."""
 
     async def guarded() -> bool:
@@ -111,7 +115,8 @@ def _play(work: Coroutine[Any, Any, object], stopped: str = "interrupted; report
             return True
         return False
 
-    return asyncio.run(guarded())
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(guarded())
 
 
 def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
@@ -230,14 +235,14 @@ def serve(
     balance_tokens: Annotated[int | None, typer.Option(min=0, help="Likewise, in tokens.")] = None,
 ) -> None:
     """The fake LLM provider on its own."""
-    from wedgehog.harness.commands.serve import prepaid
+    from wedgehog.harness.commands.serve import fast_loop, prepaid
     from wedgehog.harness.commands.serve import serve as serve_script
 
     with user_mistakes():
         balance = prepaid(balance_usd, balance_tokens)
         say = partial(err.print, markup=False)
         work = serve_script(script, host, port, strict=not lenient, say=say, admin_port=admin_port, balance=balance)
-        _play(work, "stopped")
+        _play(work, "stopped", fast_loop)
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """A script file as the fake provider's sessions play it: its lines, and the faults on them.
 
 A fault strikes every reply of its line; `at: {turn, step, attempt}` and `times`, where they are written, are read in
-each session for itself. Bytes are harmed by the relay before the fake, or by the fake holding them.
+each session for itself. Bytes are harmed in the connection's `Pipe`, or by the fake holding them.
 """
 
 import asyncio
@@ -19,8 +19,7 @@ from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.resolve_offset import resolve_offset
-from wedgehog.harness.network.base import Downstream
-from wedgehog.harness.network.relay import RelayLink, RelayStrike
+from wedgehog.harness.network.direct_link import DirectLink, DirectStrike
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.model import FaultConfig
@@ -36,7 +35,7 @@ class FaultyLink:
     def __init__(self, clock: Clock) -> None:
         """There is no link yet; whoever opens one puts it here."""
         self.clock = clock
-        self.link: RelayLink | None = None
+        self.link: DirectLink | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def strike(self, planned: PlannedFault, attempt: LoggedRequest, point: Point, at: int) -> None:
@@ -53,13 +52,12 @@ class FaultyLink:
         if self.link is None or not isinstance(fault, WireFault):
             return
         before = point.carried + point.head
-        where = Downstream(point.conn.peer, point.carried if at == BEFORE_HEAD else before + at)
-        strike = await self.link.strike(fault, where)
+        strike = await self.link.strike(fault, point.conn.peer, point.carried if at == BEFORE_HEAD else before + at)
         attempt.struck = LoggedFault(fault.name, max(0, at), lambda: _passed(strike, before), lambda: strike.proof)
         if planned.heals_in_s is not None:
             self._spawn(self._heal(strike, planned.heals_in_s))
 
-    async def _heal(self, strike: RelayStrike, after_s: float) -> None:
+    async def _heal(self, strike: DirectStrike, after_s: float) -> None:
         await self.clock.sleep(after_s)
         await strike.heal()
 
@@ -70,7 +68,7 @@ class FaultyLink:
         return task
 
 
-def _passed(strike: RelayStrike, before: int) -> int | None:
+def _passed(strike: DirectStrike, before: int) -> int | None:
     if strike.passed is None:
         return 0  # the whole link is down: what was held here has gone nowhere
     return max(0, strike.passed - before)

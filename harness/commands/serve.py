@@ -1,11 +1,12 @@
 """The fake provider on its own: `wedgehog serve`, and the same inside a test.
 
-agent ─▶ relay (wire faults) ─▶ fake provider ◀─ sessions ◀─ admin API ◀─ test
+agent ─▶ fake provider (a `Pipe` in each connection that is struck) ◀─ sessions ◀─ admin API ◀─ test
 """
 
 import asyncio
 import errno
 import json
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -20,8 +21,8 @@ from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.admin.sessions import ProviderSessions
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.commands.script_session import FaultyLink, ScriptSession
+from wedgehog.harness.network.direct_link import DirectLink
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.ledger import price
 from wedgehog.harness.scenario.document import BadFileError, Document, load, read
@@ -114,14 +115,13 @@ class Provider:
         """Listen, on the running event loop."""
         self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            stack.callback(self._harmed.close)
-            llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models)
+            llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models, listens=False)
             await stack.enter_async_context(llm)
-            network = await stack.enter_async_context(EmbeddedNetwork())
-            opening = network.open_link("llm", (llm.host, llm.port), True, listen=self._listen)
-            link = await _listening(opening, self._listen)
+            link = self._harmed.link = DirectLink("llm", llm, self._listen)
+            await _listening(link.listen(), self._listen)
+            stack.callback(link.close)
+            stack.callback(self._harmed.close)
             await _listening(stack.enter_async_context(self._admin), (HOST, self._admin.port))
-            self._harmed.link = link
             self.url = f"http://{link.address[0]}:{link.address[1]}"
             self._stack = stack.pop_all()
         return self
@@ -233,6 +233,15 @@ def prepaid(usd: float | None, tokens: int | None) -> BalanceConfig | None:
     if usd is not None and tokens is not None:
         raise ValueError("a balance is in dollars or in tokens, not in both")
     return None if usd is None and tokens is None else BalanceConfig(usd=usd, tokens=tokens)
+
+
+def fast_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of `wedgehog serve`: uvloop's, where there is one."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop
+
+    return uvloop.new_event_loop()
 
 
 async def serve(

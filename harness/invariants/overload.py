@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, StartMissed
+from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, GaveUp, StartMissed
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
@@ -88,12 +88,18 @@ def counted(history: History, found: Verdict, check: Callable[[History], Verdict
 def _unless_cut_short(history: History, found: Verdict) -> Verdict:
     """An agent that stood still until the clock stopped it may have had more calls in mind than anybody saw."""
     for turn in history.turns:
-        stop = turn.gave_up or turn.deadline
+        stop = _stop_by_the_clock(turn)
         waited = history.cpu_wait(turn.start_s, stop.at_s) if stop else None
         if stop and waited and _starved(waited, turn.start_s, stop.at_s):
             says = f"{turn} was stopped after {stop.at_s - turn.start_s:.1f} s, but {_why(waited)}"
             return replace(inconclusive(f"{says}: what more it would have asked is unknown", (stop,)), name=found.name)
     return found
+
+
+def _stop_by_the_clock(turn: Turn) -> GaveUp | DeadlineHit | None:
+    """A front end that leaves at an event, such as a tool's start, leaves at the same call on any machine."""
+    by_the_clock = turn.gave_up if turn.gave_up and turn.gave_up.after_s is not None else None
+    return by_the_clock or turn.deadline
 
 
 def _gave_up_starved(history: History, call: Call) -> bool:

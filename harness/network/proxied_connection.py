@@ -92,11 +92,12 @@ class Endpoint(asyncio.Protocol):
         other = self.other
         if other is None or other.transport is None:
             return
-        while not other.unwritten and (actions := self.pipe.ready(self.passage.now())):
+        now = self.passage.now()
+        while not other.unwritten and (actions := self.pipe.ready(now)):
             self.act(actions)
         if not other.unwritten:
             self.passage.settled(self.pipe)
-        self._ask_again()
+        self._ask_again(now)
         self._read_on(not other.unwritten and self.pipe.reading and self.pipe.waiting < HIGH_WATER)
 
     def act(self, actions: list[Action]) -> None:
@@ -133,11 +134,12 @@ class Endpoint(asyncio.Protocol):
         if self.transport:
             self.transport.abort()
 
-    def _ask_again(self) -> None:
+    def _ask_again(self, now: float) -> None:
+        """Pump when the next byte is due; what is due at `now` already waits for `resume_writing`."""
         if self._alarm:
             self._alarm.cancel()
-        at = None if self.other is None or self.other.unwritten else self.pipe.next_at()
-        self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self.pump)
+        at = self.pipe.next_at()
+        self._alarm = asyncio.get_running_loop().call_later(at - now, self.pump) if at and at > now else None
 
     def _read_on(self, wanted: bool) -> None:
         if self.transport is None or self.transport.is_closing() or self.ended:

@@ -7,7 +7,6 @@ pressure passes, and a close passes in order. As through Toxiproxy, a close of e
 import asyncio
 import contextlib
 import functools
-import socket
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -16,7 +15,6 @@ from wedgehog.harness.network.base import (
     Address,
     Downstream,
     LinkBusyError,
-    NetworkError,
     Proof,
     Target,
     Upstream,
@@ -24,8 +22,8 @@ from wedgehog.harness.network.base import (
 )
 from wedgehog.harness.network.connection_gate import AGAIN_S, ConnectionGate, ExpectedRequest, let_through
 from wedgehog.harness.network.pipe import Pipe
+from wedgehog.harness.network.port import Port
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.network.probe import refused
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
@@ -59,16 +57,6 @@ class RelayStrike:
             self.healed = True
             await self.link.heal(self)
 
-    @property
-    def proof(self) -> str:
-        """How we know that it has hit; empty as long as it has not."""
-        return self.hit.result().how if self.hit.done() else ""
-
-    @property
-    def passed(self) -> int | None:
-        """Bytes that its connection has carried towards the agent by now, None where it is about no connection."""
-        return self.passage.down.carried if self.passage else None
-
     def prove(self, count: int | None, how: str) -> None:
         """The fault has hit."""
         if not self.hit.done():
@@ -80,13 +68,11 @@ class RelayLink:
 
     tells_resets = False
 
-    def __init__(self, name: str, upstream: Address, address: Address = (HOST, 0)) -> None:
-        """Closed; `listen` opens it at `address` (port 0: a free one)."""
-        self.name, self.upstream = name, upstream
-        self.address = address
+    def __init__(self, name: str, upstream: Address) -> None:
+        """Closed; `listen` opens it at a free port."""
+        self.name, self.upstream, self.address = name, upstream, (HOST, 0)
         self._door = ConnectionGate(self, everybody=False)
-        self._server: asyncio.Server | None = None
-        self._reserved: socket.socket | None = None
+        self._port = Port(name, self.address, self._accept)
         self._strikes: list[RelayStrike] = []
 
     @property
@@ -96,11 +82,8 @@ class RelayLink:
 
     async def listen(self) -> Self:
         """Open the port, a free one the first time and the same ever after."""
-        sock = self._reserved or _bound(self.address)
-        self._reserved = None
-        self.address = sock.getsockname()[:2]
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accept, sock=sock)
+        await self._port.listen()
+        self.address = self._port.address
         return self
 
     async def admit(self, conn: Address, carried: int) -> None:
@@ -148,9 +131,7 @@ class RelayLink:
 
     async def close(self) -> None:
         """Close the port and every connection."""
-        self._stop_listening()
-        if self._reserved:
-            self._reserved.close()
+        self._port.close()
         self._door.shut()
         await asyncio.sleep(0)
 
@@ -200,19 +181,10 @@ class RelayLink:
             await asyncio.sleep(LOOK_S)
 
     async def _shut(self, strike: RelayStrike) -> None:
-        """Close the port for real, keep its number, end what is open, and knock."""
-        self._stop_listening()
-        if self._reserved is None:
-            self._reserved = _bound(self.address)
+        """Close the port for real, end what is open, and knock."""
+        self._port.refuse()
         self._door.shut()
-        if not await asyncio.to_thread(refused, self.address):
-            raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
-        strike.prove(None, f"our own connect to {HOST}:{self.address[1]} was refused")
-
-    def _stop_listening(self) -> None:
-        if self._server:
-            self._server.close()
-            self._server = None
+        strike.prove(None, await self._port.prove_refusal())
 
 
 def _touches(strike: RelayStrike, passage: ProxiedConnection, pipe: Pipe) -> bool:
@@ -229,19 +201,6 @@ def _from(strike: RelayStrike) -> int:
             return 0
 
 
-def _bound(address: Address) -> socket.socket:
-    """A socket that holds the port without listening: connects to it are refused, and nobody else can take it."""
-    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(address)
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
 class EmbeddedNetwork:
     """Links made of our own relay."""
 
@@ -251,11 +210,9 @@ class EmbeddedNetwork:
         """No link yet."""
         self._links: list[RelayLink] = []
 
-    async def open_link(
-        self, name: str, upstream: Address, resets: bool, requests: bool = False, listen: Address = (HOST, 0)
-    ) -> RelayLink:
+    async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
         """A new link; the relay needs no warning of what may be struck."""
-        link = await RelayLink(name, upstream, listen).listen()
+        link = await RelayLink(name, upstream).listen()
         self._links.append(link)
         return link
 

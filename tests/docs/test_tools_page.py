@@ -3,36 +3,54 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-pytest.importorskip("mcp")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP package is not installed")
+
+
+STORIES = {"http": ("lost-result", "server-dies"), "stdio": ("lost-result", "server-dies", "pipe-is-cut")}
+"""What is played in each way to reach a tool."""
+Rows = dict[str, dict[str, Any]]
+_PLAYED: dict[str, tuple[Path, Rows]] = {}
 
 
 def played(docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The one row of the run's summary, and its events."""
-    folder = docs / "examples" / "tools"
+    """The story's row of the summary, and its events; all stories of a way are one campaign, and played once."""
+    if way not in _PLAYED:
+        _PLAYED[way] = (out, campaign(docs / "examples" / "tools", way, out))
+    folder, rows = _PLAYED[way]
+    lines = (folder / "latest" / rows[story]["run_dir"] / "history.jsonl").read_text().splitlines()
+    return rows[story], [json.loads(line) for line in lines]
+
+
+def campaign(folder: Path, way: str, out: Path) -> Rows:
+    """Play all stories of a way."""
+    files = [str(folder / "scenarios" / f"{story}.yaml") for story in STORIES[way]]
     command = [
         sys.executable,
         "-m",
         "wedgehog.harness.commands.cli",
         "run",
-        str(folder / "scenarios" / f"{story}.yaml"),
+        *files,
+        "--agent",
+        str(folder / f"{way}.yaml"),
     ]
     done = subprocess.run(
-        [*command, "--agent", str(folder / f"{way}.yaml"), "--network", "embedded", "--out", str(out)],
+        [*command, "--network", "embedded", "--jobs", "2", "--out", str(out)],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=300,
         check=False,
     )
-    (row,) = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
+    rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (out / "latest" / row["run_dir"] / "history.jsonl").read_text().splitlines()
-    return row, [json.loads(line) for line in lines]
+    assert sorted(row["scenario"] for row in rows) == sorted(STORIES[way])
+    return {row["scenario"]: row for row in rows}
 
 
 def told(events: list[dict[str, Any]], kind: str, *keys: str) -> list[tuple[Any, ...]]:

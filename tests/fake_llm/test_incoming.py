@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wedgehog.fake_llm.http_request import LARGEST_BODY, Incoming, RequestReader
+from wedgehog.fake_llm.request import json_object
 
 LENGTH = b"POST /v1/a%20b?x=1&y= HTTP/1.1\r\nHost: h\r\nX-Key: one\r\nx-key:two \r\nContent-Length: 5\r\n\r\nhello"
 CHUNKS = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n02\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
@@ -90,3 +92,25 @@ def test_a_client_that_waits_is_told_to_go_on() -> None:
     assert told == ["go on"]
     (request,) = reader.feed(b"{}")
     assert (request.body, told) == (b"{}", ["go on"])
+
+
+BODIES = [
+    b'{"a": [1, 1.50, 1e400, NaN, 123456789012345678901234567890], "d": 1, "d": "\\ud800"}',
+    *('{"ü": "🦔"}'.encode(coding) for coding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32")),
+    b'{"a": "\xed\xa0\x80"}',
+    b' {"a": 1}\r\n',
+    b'{"a": 1}x',
+    b"[{}]",
+    b'{"a":' * 100_000,
+]
+
+
+@given(st.sampled_from(BODIES), st.integers(0, 40), st.binary(max_size=2), st.integers(0, 2))
+def test_a_body_is_read_as_json_loads_reads_it(body: bytes, at: int, noise: bytes, gone: int) -> None:
+    """Whatever its encoding, and whatever is broken in it."""
+    damaged = body[:at] + noise + body[at + gone :]
+    try:
+        expected = json.loads(damaged)
+    except (ValueError, RecursionError):
+        expected = None
+    assert repr(json_object(damaged)) == repr(expected if isinstance(expected, dict) else None)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import uvloop
 
 from wedgehog.harness.network.base import Address, NetworkError, Proof
 
@@ -146,3 +147,9 @@ def fake_link() -> Callable[..., FakeLink]:
 def settled() -> Callable[..., Any]:
     """Lets every task go on until it waits."""
     return settle
+
+
+def pytest_asyncio_loop_factories(config: Any, item: Any) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Bytes are harmed alike on the event loop of `wedgehog serve` and on asyncio's, which `Provider` runs on."""
+    both = item.path.name in ("test_serve_exact.py", "test_direct_link.py")
+    return {"asyncio": asyncio.new_event_loop} | ({"uvloop": uvloop.new_event_loop} if both else {})

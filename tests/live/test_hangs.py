@@ -43,27 +43,56 @@ fetch(url + '/v1/messages', {method: 'POST', headers, body}).then(reply => reply
 needs_py_spy = pytest.mark.skipif(py_spy() is None, reason="py-spy is not installed (the extra `forensics`)")
 
 
-@pytest.fixture
-def hang(wedgehog: Any, told: Any, agent: Any, tmp_path: Path) -> Callable[..., tuple[HangSeen, dict[str, Any], str]]:
-    """Plays one story until its deadline: what was seen, the file, and what the terminal said."""
+STALLS = [{"at": {"byte": 10}, "do": {"stall": "forever"}}]
+STORIES: dict[str, dict[str, Any]] = {
+    "stalls": {"user": "Go on", "faults": STALLS},
+    "lost": {"user": "lost"},
+    "child": {"user": "child"},
+}
+Seen = tuple[HangSeen, dict[str, Any], str]
 
-    def played(
-        user: str, network: str = "--network=embedded", faults: Any = (), code: str = WAITS, **words: Any
-    ) -> tuple[HangSeen, dict[str, Any], str]:
-        turns = [{"user": user, "model": [{"text": "Done {nonce}"}]}]
-        story = told("hangs", turns=turns, faults=list(faults))
-        ran = wedgehog("run", story, "--agent", agent(code=code, limits={"turn_s": 2}, **words), network)
+
+@pytest.fixture
+def hang(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[str, Seen]]:
+    """Plays stories until their deadline, side by side: what was seen, the file, and what the terminal said."""
+
+    def played(stories: dict[str, Any], specs: dict[str, str], network: str = "--network=embedded") -> dict[str, Seen]:
+        names = [told(name, **words) for name, words in stories.items()]
+        ran = wedgehog("run", *names, *(word for spec in specs.values() for word in ("--agent", spec)), network)
         assert ran.returncode == 1, ran.stderr + ran.stdout
-        folder = tmp_path / "runs" / "latest" / "hangs" / "mine"
-        seen = next(read(folder / "history.jsonl").of(HangSeen))
-        return seen, json.loads((folder / seen.file).read_text()), " ".join(ran.stdout.split())
+        stdout, found = " ".join(ran.stdout.split()), {}
+        for story, name in ((story, name) for story in stories for name in specs):
+            folder = tmp_path / "runs" / "latest" / story / name
+            assert json.loads((folder / "verdicts.json").read_text())["verdict"] == "fail"
+            seen = next(read(folder / "history.jsonl").of(HangSeen))
+            found[story if len(specs) == 1 else name] = seen, json.loads((folder / seen.file).read_text()), stdout
+        return found
 
     return played
 
 
-def test_a_stalled_reply_is_named_with_its_call_and_its_link(hang: Any, network: str):
+_PLAYED: dict[str, dict[str, Seen]] = {}
+
+
+@pytest.fixture
+def hung(hang: Any, agent: Any) -> dict[str, Seen]:
+    """What came of all stories through the embedded network; played once."""
+    if "python" not in _PLAYED:
+        _PLAYED["python"] = hang(STORIES, {"mine": agent(code=WAITS, limits={"turn_s": 2})})
+    return _PLAYED["python"]
+
+
+@pytest.mark.parametrize("name", ["embedded", "toxiproxy"])
+def test_a_stalled_reply_is_named_with_its_call_and_its_link(
+    hang: Any, agent: Any, request: pytest.FixtureRequest, name: str
+):
     """Through either network; the sentence stands in the verdict, and so in the terminal."""
-    seen, kept, stdout = hang("Go on", network, faults=[{"at": {"byte": 10}, "do": {"stall": "forever"}}])
+    if name == "embedded":
+        seen, kept, stdout = request.getfixturevalue("hung")["stalls"]
+    else:
+        spec = agent(code=WAITS, limits={"turn_s": 2})
+        story = {"stalls": STORIES["stalls"]}
+        seen, kept, stdout = hang(story, {"mine": spec}, request.getfixturevalue("toxiproxy"))["stalls"]
     assert seen.says.startswith("it waited for the reply to call 1 on llm, open since ")
     assert f"turn_deadline: turn 1 gave no answer and no error within 2.0 s: {seen.says}" in stdout
     (process,) = kept["processes"]
@@ -73,9 +102,9 @@ def test_a_stalled_reply_is_named_with_its_call_and_its_link(hang: Any, network:
 
 
 @needs_py_spy
-def test_a_thread_that_waits_for_what_will_never_come_is_found(hang: Any):
+def test_a_thread_that_waits_for_what_will_never_come_is_found(hung: dict[str, Seen]):
     """No call, no tool and no connection is open: only its stack can say it."""
-    seen, kept, _ = hang("lost")
+    seen, kept, _ = hung["lost"]
     if kept["stacks"][0]["why_not"]:
         pytest.skip(f"another's memory may not be read here: {kept['stacks'][0]['why_not']}")
     assert seen.says in (
@@ -89,26 +118,35 @@ def test_a_thread_that_waits_for_what_will_never_come_is_found(hang: Any):
     ]
 
 
-def test_a_child_that_still_runs_is_named(hang: Any):
+def test_a_child_that_still_runs_is_named(hung: dict[str, Seen]):
     """With both processes in the file."""
-    seen, kept, _ = hang("child")
+    seen, kept, _ = hung["child"]
     assert seen.says.startswith("no call was open; its process `sleep 600` still ran")
     leader, child = kept["processes"]
     assert child["parent"] == leader["pid"] and child["argv"] == ["sleep", "600"]
 
 
+@pytest.fixture
+def hung_nodes(hang: Any, agent: Any, tmp_path: Path) -> dict[str, Seen]:
+    """Two programs of Node, one started to give reports; played once."""
+    if "node" not in _PLAYED:
+        (tmp_path / "agent.js").write_text(NODE)
+        command = [shutil.which("node"), "{here}/agent.js", "{llm_url}", "{session_dir}", "{message}"]
+        specs = {
+            name: agent(name, command=command, env={"KEY": "{key}", **options}, limits={"turn_s": 2})
+            for name, options in {"silent": {}, "reports": {"NODE_OPTIONS": "--report-on-signal"}}.items()
+        }
+        _PLAYED["node"] = hang({"stalls": STORIES["stalls"]}, specs)
+    return _PLAYED["node"]
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 @pytest.mark.parametrize("reports", [True, False])
-def test_a_node_is_asked_for_its_report_only_where_it_was_started_to_give_one(hang: Any, tmp_path: Path, reports: bool):
+def test_a_node_is_asked_for_its_report_only_where_it_was_started_to_give_one(
+    hung_nodes: dict[str, Seen], reports: bool
+):
     """Any other would be killed by the signal, and the harness would have done it."""
-    (tmp_path / "agent.js").write_text(NODE)
-    env = {"KEY": "{key}", **({"NODE_OPTIONS": "--report-on-signal"} if reports else {})}
-    seen, kept, _ = hang(
-        "Go on",
-        faults=[{"at": {"byte": 10}, "do": {"stall": "forever"}}],
-        command=[shutil.which("node"), "{here}/agent.js", "{llm_url}", "{session_dir}", "{message}"],
-        env=env,
-    )
+    seen, kept, _ = hung_nodes["reports" if reports else "silent"]
     assert seen.says.startswith("it waited for the reply to call 1 on llm")
     assert bool(kept["node_reports"]) is reports
     if reports:

@@ -9,7 +9,9 @@ from typing import Any
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.history import read
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 
@@ -27,7 +29,7 @@ READY = {"while-frozen": '"frozen"', "on-a-full-disk": "fault_fired", "in-mid-re
 
 @pytest.mark.parametrize("name", STORIES)
 def test_nothing_is_left_of_a_harness_that_is_killed(
-    begin: Any, told: Any, wedgehog: Any, ways: Any, sound_spec: Any, patience: Any, tmp_path: Path, name: str
+    begin: Any, told: Any, ways: Any, sound_spec: Any, patience: Any, tmp_path: Path, name: str
 ):
     """Within five seconds: no process, not even one that stands still or ran away, and no folder."""
     if name == "on-a-full-disk" and disk_unavailable_reason():
@@ -44,7 +46,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed(
     running.until(lambda: READY.get(name, "beacon_seen") in running.history(name, "sound"))
     assert running.marked("/") and list(scratch.iterdir())
     os.kill(running.process.pid, signal.SIGKILL)
-    assert nothing_is_left(running, scratch, patience) and readable(running.folder, wedgehog)
+    assert nothing_is_left(running, scratch, patience) and readable(running.folder)
     assert read(running.folder / name / "sound" / "history.jsonl").events
 
 
@@ -82,7 +84,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills
         running.until(lambda running=running, until=until: lines_of(running.out) >= until, 120)
         os.kill(running.process.pid, signal.SIGKILL)
         assert nothing_is_left(running, scratch, patience), f"after {until} events"
-        assert readable(running.folder, wedgehog), f"after {until} events"
+        assert readable(running.folder), f"after {until} events"
 
 
 def lines_of(runs: Path) -> int:
@@ -99,15 +101,16 @@ def nothing_is_left(running: Any, scratch: Path, patience: Any) -> bool:
     return True
 
 
-def readable(folder: Path, wedgehog: Any) -> bool:
+def readable(folder: Path) -> bool:
     """No event is missing from what it had written, and it can be judged and reported as it stands."""
     for history in folder.glob("**/history.jsonl"):
         kept = read(history)
         assert [event.id for event in kept.events] == list(range(len(kept.events))), history
-    ran = wedgehog("check", str(folder))
+    ran = CliRunner().invoke(app, ["check", str(folder)])
+    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.exception
     assert "Traceback" not in ran.stderr, ran.stderr
     if list(folder.glob("*/*/verdicts.json")):
-        assert ran.returncode in (0, 3) and (folder / "report.html").is_file(), (ran.returncode, ran.stderr)
+        assert ran.exit_code in (0, 3) and (folder / "report.html").is_file(), (ran.exit_code, ran.stderr)
     else:
         assert "no finished run" in ran.stderr
     return True

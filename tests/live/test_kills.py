@@ -18,6 +18,14 @@ from wedgehog.harness.record.event import (
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 
 
+ENDS_TOOL = ("killed", "tool", "sigterm", "torn", "linger")
+"""Stories whose kill ends the tool: it takes so long that it is at work when the kill comes, also on a busy machine."""
+
+
+def _works(tool_s: float) -> list[dict[str, Any]]:
+    return [{"tool": "shell", "args": {"command": f"sleep {tool_s}"}}, {"text": "It went well. {nonce}"}]
+
+
 @pytest.fixture
 def play(sound: Any) -> Callable[..., dict[str, Any]]:
     """Plays three messages against the sound agent, once with each fault, all in one campaign."""
@@ -27,13 +35,14 @@ def play(sound: Any) -> Callable[..., dict[str, Any]]:
         way: str = "command",
         network: str = "--network=embedded",
         invariants: Any = None,
-        tool_s: float = 0.6,
         **faults: Any,
     ) -> Any:
-        work = [{"tool": "shell", "args": {"command": f"sleep {tool_s}"}}, {"text": "It went well. {nonce}"}]
-        turns = [{"user": "Run it.", "model": work}, AND, AND]
         stories = {
-            name: {"turns": turns, "faults": [{"link": "agent", "at": at, "do": do}], "invariants": invariants or {}}
+            name: {
+                "turns": [{"user": "Run it.", "model": _works(30 if name in ENDS_TOOL else 0.6)}, AND, AND],
+                "faults": [{"link": "agent", "at": at, "do": do}],
+                "invariants": invariants or {},
+            }
             for name, (at, do) in faults.items()
         }
         return sound(way, network, **stories)
@@ -41,10 +50,35 @@ def play(sound: Any) -> Callable[..., dict[str, Any]]:
     return played
 
 
+IN_MID_TOOL = {"tool": 1, "when": "started"}
+STRUCK: dict[str, tuple[Any, Any]] = {
+    "killed": (IN_MID_TOOL, "kill"),
+    "leader": (IN_MID_TOOL, {"kill": {"whom": "leader"}}),
+    "tool": (IN_MID_TOOL, {"kill": {"whom": "tool"}}),
+    "sigterm": (IN_MID_TOOL, {"kill": "SIGTERM"}),
+    "torn": (IN_MID_TOOL, {"kill": {"tear": True}}),
+    "behind_result": ({"step": 2}, "kill"),
+    "late": ({"after_s": 30}, "kill"),
+    "nobody": ({"tool": 2}, {"kill": {"whom": "tool"}}),
+}
+_PLAYED: dict[str, Any] = {}
+
+
+@pytest.fixture
+def struck(play: Any) -> dict[str, Any]:
+    """What came of the kills of `STRUCK`, where the agent is a command; played once."""
+    if not _PLAYED:
+        _PLAYED.update(play(**STRUCK))
+    return _PLAYED
+
+
 @pytest.mark.parametrize("way", ["command", "http", "callable"])
-def test_a_killed_turn_is_over_and_the_next_message_goes_to_the_same_session(play: Any, way: str):
+def test_a_killed_turn_is_over_and_the_next_message_goes_to_the_same_session(
+    request: pytest.FixtureRequest, play: Any, way: str
+):
     """SIGKILL in mid tool: what came before is judged, nothing is owed, and the repaired history is answered."""
-    played = play(way=way, killed=({"tool": 1, "when": "started"}, "kill"))["killed"]
+    runs = request.getfixturevalue("struck") if way == "command" else play(way=way, killed=STRUCK["killed"])
+    played = runs["killed"]
     assert played.verdict == "pass", played.row
     assert played.kinds == ["killed", "answered", "answered", "answered"]
     (kill,) = played.history.of(AgentKilled)
@@ -71,9 +105,8 @@ def test_a_kill_strikes_at_the_wire_event_the_beacon_or_the_file_that_its_trigge
         written=({"session": "written"}, "kill"),
         second_step=({"step": 2}, "kill"),
         timer=({"after_s": 0.6}, "kill"),
+        linger=({"phase": "linger", "after_s": 0.1}, "kill"),
     )
-    # Whatever else this machine does, the tool is at work when this one comes.
-    runs |= play(network=network, tool_s=5, linger=({"phase": "linger", "after_s": 0.1}, "kill"))
     for name, it in runs.items():
         assert it.kinds[0] == "killed" or name == "tool_done", (name, it.kinds, it.says)
         assert it.verdict == "pass", (name, it.row)
@@ -100,13 +133,9 @@ def test_a_kill_does_not_wait_for_a_model_that_takes_its_time(sound: Any):
     assert len(list(it.history.of(FaultFired))) == 1
 
 
-def test_a_kill_hits_whom_it_means(play: Any):
+def test_a_kill_hits_whom_it_means(struck: dict[str, Any]):
     """The agent's own process, the shell that runs the command, or one that may handle the signal."""
-    runs = play(
-        leader=({"tool": 1, "when": "started"}, {"kill": {"whom": "leader"}}),
-        tool=({"tool": 1, "when": "started"}, {"kill": {"whom": "tool"}}),
-        sigterm=({"tool": 1, "when": "started"}, {"kill": "SIGTERM"}),
-    )
+    runs = {name: struck[name] for name in ("leader", "tool", "sigterm")}
     assert {name: it.verdict for name, it in runs.items()} == dict.fromkeys(runs, "pass")
     assert {name: it.kinds[0] for name, it in runs.items()} == {
         "leader": "killed",
@@ -122,9 +151,9 @@ def test_a_kill_hits_whom_it_means(play: Any):
     assert "SIGTERM was delivered" in next(runs["sigterm"].history.of(FaultFired)).proof
 
 
-def test_a_crash_can_tear_the_last_line_and_what_is_left_is_kept(play: Any):
+def test_a_crash_can_tear_the_last_line_and_what_is_left_is_kept(struck: dict[str, Any]):
     """Half of a line: the copy is of what the next message finds."""
-    played = play(torn=({"tool": 1, "when": "started"}, {"kill": {"tear": True}}))["torn"]
+    played = struck["torn"]
     (saved,) = played.history.of(SessionSaved)
     assert saved.torn and saved.results == ()
     lines = (played.folder / saved.path).read_bytes().split(b"\n")
@@ -132,16 +161,16 @@ def test_a_crash_can_tear_the_last_line_and_what_is_left_is_kept(play: Any):
     assert played.kinds == ["killed", "answered", "answered", "answered"]
 
 
-def test_a_result_that_was_written_before_the_kill_is_known(play: Any):
+def test_a_result_that_was_written_before_the_kill_is_known(struck: dict[str, Any]):
     """After the second request has arrived the tool's result stands in the file, and the event says so."""
-    played = play(late=({"step": 2}, "kill"))["late"]
+    played = struck["behind_result"]
     (saved,) = played.history.of(SessionSaved)
     assert saved.results == ("1.1.1",) and not saved.torn
 
 
-def test_a_kill_that_hits_nobody_is_no_pass(play: Any):
+def test_a_kill_that_hits_nobody_is_no_pass(struck: dict[str, Any]):
     """The turn was over: inconclusive, never green."""
-    played = play(late=({"after_s": 30}, "kill"), nobody=({"tool": 2}, {"kill": {"whom": "tool"}}))
+    played = {name: struck[name] for name in ("late", "nobody")}
     assert {name: it.verdict for name, it in played.items()} == dict.fromkeys(played, "inconclusive")
     assert "the fault never fired: kill on agent at 1.1" in played["late"].says
     assert set(played["late"].kinds) == {"answered"}

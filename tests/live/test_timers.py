@@ -66,7 +66,7 @@ async def measured(tmp_path: Path, code: str, look_out_s: float, *words: str) ->
     (tmp_path / "agent.py").write_text(HEAD + code)
     command = 'command: ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]'
     (tmp_path / "a.yaml").write_text("\n".join(("name: a", "wire: openai-chat", command, *words)))
-    return await take(load_spec(tmp_path / "a.yaml"), ProbeOptions(look_out_s, jobs=4), lambda line: None)
+    return await take(load_spec(tmp_path / "a.yaml"), ProbeOptions(look_out_s, jobs=8), lambda line: None)
 
 
 def near(found: float | None, s: float) -> bool:

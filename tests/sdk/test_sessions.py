@@ -12,11 +12,6 @@ import pytest
 
 from wedgehog.harness.commands.serve import Provider
 
-anthropic = pytest.importorskip("anthropic")
-genai = pytest.importorskip("google.genai")
-ollama = pytest.importorskip("ollama")
-openai = pytest.importorskip("openai")
-
 pytestmark = pytest.mark.sdk
 SESSIONS = 20
 ROUNDS = 3
@@ -25,23 +20,31 @@ SAID = [{"role": "user", "content": "go"}]
 
 
 def openai_chat(url: str, key: str) -> str:
+    import openai
+
     with openai.OpenAI(base_url=f"{url}/v1", api_key=key) as client:
         stream = client.chat.completions.create(model="m", messages=SAID, stream=True)
         return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
 
 
 def openai_responses(url: str, key: str) -> str:
+    import openai
+
     with openai.OpenAI(base_url=f"{url}/v1", api_key=key) as client:
         return str(client.responses.create(model="m", input="go").output_text)
 
 
 def messages(url: str, key: str) -> str:
+    import anthropic
+
     asked = {"model": "m", "max_tokens": 999, "messages": SAID}
     with anthropic.Anthropic(base_url=url, api_key=key) as client, client.messages.stream(**asked) as stream:
         return str(stream.get_final_text())
 
 
 def gemini(url: str, key: str) -> str:
+    from google import genai
+
     options = genai.types.HttpOptions(base_url=url, retry_options=genai.types.HttpRetryOptions(attempts=3))
     with closing(genai.Client(api_key=key, http_options=options)) as client:
         return str(client.models.generate_content(model="m", contents="go").text)
@@ -49,12 +52,21 @@ def gemini(url: str, key: str) -> str:
 
 def ollama_chat(url: str, key: str) -> str:
     """Its SDK never tries again, so the caller does."""
+    import ollama
+
     client = ollama.Client(host=url, headers={"Authorization": f"Bearer {key}"})
     with closing(client._client):
         try:
             return str(client.chat(model="m", messages=SAID).message.content)
         except ollama.ResponseError:
             return str(client.chat(model="m", messages=SAID).message.content)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdks() -> None:
+    """Imported here and not when tests are collected: it takes seconds, and each worker collects all tests."""
+    for name in ("anthropic", "google.genai", "ollama", "openai"):
+        pytest.importorskip(name)
 
 
 CLIENTS = (openai_chat, openai_responses, messages, gemini, ollama_chat)
@@ -101,6 +113,8 @@ async def test_twenty_parallel_sessions_never_cross(llm: Provider) -> None:
 
 async def test_twenty_keys_are_twenty_sessions(llm: Provider) -> None:
     """Without a prefix: one held session keeps nobody else waiting, and an empty purse is only its own."""
+    import openai
+
     llm.put({"balance": {"tokens": 1}, "replies": [{"reply": {"text": "Hi"}}]})
     said = await asyncio.gather(*(ask(number, llm.url, f"key-{number}") for number in range(SESSIONS)))
     assert said == ["Hi"] * SESSIONS

@@ -209,6 +209,18 @@ def test_few_calls_until_the_clock_stopped_a_starved_agent_prove_nothing(stop: s
     assert check("paid_call_bound", history).status == status
 
 
+def test_a_front_end_that_leaves_at_an_event_stops_no_starved_agent():
+    """It would have left at the same call on any machine."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], took_s=2)
+    tell.starts(token)
+    tell.waited(2.0, for_s=2)
+    tell.give_up(after_s=None)
+    history = tell.end("", ended="gave up").seal()
+    assert check("tool_round_bound", history, tool_rounds=5).status == "pass"
+
+
 def test_a_hang_up_in_a_stall_is_the_stalls():
     """However long the agent waited for a processor meanwhile."""
     tell = HistoryBuilder()

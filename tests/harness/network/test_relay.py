@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import socket
 
 import pytest
@@ -11,6 +12,7 @@ from wedgehog.harness.faults.wire.down import Down
 from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, LinkBusyError, WholeLink
+from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.relay import EmbeddedNetwork
 
 
@@ -136,3 +138,14 @@ async def test_a_reader_that_sleeps_holds_the_writer_back(link):
         await asyncio.get_running_loop().sock_connect(sock, link.address)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.get_running_loop().sock_sendall(sock, bytes(64 << 20)), 0.5)
+
+
+async def test_a_pace_goes_on_however_fast_time_passes(link, monkeypatch):
+    """Its next byte becomes due between two looks at the clock, and passes all the same."""
+    reader, writer = await asyncio.open_connection(*link.address)
+    assert await ask(reader, writer) == b"ping"
+    await link.strike(Drip(0.01), WholeLink())
+    looks = itertools.count()
+    monkeypatch.setattr(ProxiedConnection, "now", lambda passage: float(next(looks)))
+    assert await ask(reader, writer) == b"ping"
+    writer.close()

@@ -1,0 +1,64 @@
+"""A listening port that can refuse connections for real, and listens again at the same number."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from wedgehog.harness.network.base import Address, NetworkError
+from wedgehog.harness.network.probe import refused
+
+BACKLOG = 1024
+
+
+class Port:
+    """One port of one address; `accept` makes the protocol of each new connection."""
+
+    def __init__(self, name: str, address: Address, accept: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Closed; `listen` opens it (port 0: a free one, the same ever after). `name` is for error messages."""
+        self.address = address
+        self._name, self._accept = name, accept
+        self._server: asyncio.Server | None = None
+        self._reserved: socket.socket | None = None
+
+    async def listen(self) -> None:
+        """Accept connections."""
+        sock = self._reserved or _bound(self.address)
+        self._reserved = None
+        self.address = sock.getsockname()[:2]
+        self._server = await asyncio.get_running_loop().create_server(self._accept, sock=sock, backlog=BACKLOG)
+
+    def refuse(self) -> None:
+        """Accept nothing, and keep the number."""
+        self._stop()
+        if self._reserved is None:
+            self._reserved = _bound(self.address)
+
+    async def prove_refusal(self) -> str:
+        """Connect, and say that it was refused; NetworkError if it was not."""
+        if not await asyncio.to_thread(refused, self.address):
+            raise NetworkError(f"link {self._name}: something still answers at port {self.address[1]}")
+        return f"our own connect to {self.address[0]}:{self.address[1]} was refused"
+
+    def close(self) -> None:
+        """Give the number back."""
+        self._stop()
+        if self._reserved:
+            self._reserved.close()
+
+    def _stop(self) -> None:
+        if self._server:
+            self._server.close()
+            self._server = None
+
+
+def _bound(address: Address) -> socket.socket:
+    """A socket that holds the port without listening: connects to it are refused, and nobody else can take it."""
+    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
