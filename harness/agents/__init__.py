@@ -1,1 +1,1 @@
-"""How Wedgehog talks to the agent under test: a command line per message, a service, or a Python callable."""
+"""Agents under test: a command line per message, a service, a chat client, or a Python callable."""

@@ -1,8 +1,8 @@
-"""What every kind of agent offers the runner: open it, say something, stop it, close it with all its processes."""
+"""What every kind of agent offers the runner: open it, send a message, stop it, and end all its processes."""
 
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -19,33 +19,29 @@ TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 
 class AgentError(Exception):
-    """The agent cannot be run as its spec says; one line for a person. It is nobody's verdict."""
+    """The agent cannot be run as its spec says; one line. It is no verdict on the agent."""
 
 
 class Enclosure(Protocol):
-    """A network of the agent's own, in which it is started."""
+    """A private network in which the agent runs."""
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What its environment must hold for that."""
-        ...
+        """The environment that the agent needs there."""
 
     async def open(self, mark: str, enter: Enter) -> None:
-        """Make it, where `enter` leads to. Errors: NoNetwork."""
-        ...
+        """Create it, inside of what `enter` enters. Errors: NoNetworkError."""
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """What to start, so that it becomes `command` in it."""
-        ...
+        """The command line that runs `command` in it."""
 
     async def close(self) -> None:
-        """Take it away."""
-        ...
+        """Remove it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """What one run gives its agent. Below `folder` it gets home/, cwd/, tmp/ and session/ of its own."""
+    """What one run gives its agent. Below `folder`, the agent has its own home/, cwd/, tmp/ and session/."""
 
     folder: Path
     llm_url: str
@@ -54,28 +50,28 @@ class AgentContext:
     run_id: str
     """The mark of this run's processes: `campaign/run`."""
     log: Path
-    """Everything it prints ends here."""
+    """The file that receives everything it prints."""
     clock: Clock
     time_scale: float = 1.0
     tool_url: str | None = None
-    """MCP over streamable HTTP, whole: `http://127.0.0.1:4711/mcp`."""
+    """The full URL of MCP over streamable HTTP: `http://127.0.0.1:4711/mcp`."""
     tool_command: str | None = None
-    """An executable that serves MCP over stdio."""
+    """An executable: an MCP server over stdio."""
     store_url: str | None = None
     """`tcp://127.0.0.1:4711`"""
     web_url: str | None = None
     disk: SmallDisk | None = None
-    """On which its HOME and its session folder lie, where that is to be filled."""
+    """Holds its HOME and its session folder, if the run fills the disk."""
     hosts: Enclosure | None = None
-    """Where the agent believes to talk to hosts that it has hard-coded."""
+    """The private network for an agent with hard-coded hosts."""
     chat: ChatService | None = None
-    """From which it gets its messages."""
+    """The service from which it gets its messages."""
     chat_url: str | None = None
     pipe: str = ""
-    """`host:port:secret` of the pipe server, which `wedgehog-pipe` calls; empty where there is none."""
+    """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
 
     def outside(self, path: Path) -> Path:
-        """Where a file of the agent's is for us."""
+        """The path at which this process finds the agent's file `path`."""
         return self.disk.outside(path) if self.disk is not None else path
 
     @property
@@ -95,21 +91,21 @@ class AgentContext:
 
     @property
     def session_dir(self) -> Path:
-        """Where it may keep sessions."""
+        """Folder for its sessions."""
         return self.folder.absolute() / "session"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one turn ended, as the agent's user saw it; answer and error apart."""
+    """How one turn ended, as the agent's user saw it; answer and error are separate."""
 
     answer: str = ""
     error: str = ""
     exit_code: int | None = None
     status: int | None = None
-    """The HTTP status, of a service."""
+    """The HTTP status of a service."""
     raised: str | None = None
-    """`Type: message` of an exception, or why a service could not be talked to."""
+    """`Type: message` of an exception, or why the service did not answer."""
     stdout: str = ""
     stderr: str = ""
     ended: TurnEnding = "by itself"
@@ -117,73 +113,59 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredSignal:
-    """A signal that was delivered to the agent's own process, and until when its end is put down to it."""
+    """A signal that was delivered to the agent's own process; an end until `until_s` counts as its effect."""
 
     number: signal.Signals
     until_s: float
 
     def ended(self, exit_code: int, now_s: float) -> bool:
-        """Whether a process that ended so, at this time, ended by it."""
+        """Whether it ended the process that exited with `exit_code` at `now_s`."""
         return exit_code == -signal.SIGKILL if self.number == signal.SIGKILL else now_s <= self.until_s
 
 
 class Session(Protocol):
-    """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the `say` under way return."""
+    """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the running `say` return."""
 
     @property
     def started(self) -> Started:
-        """What really runs, latest."""
-        ...
+        """What really runs; for a command, the latest process."""
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Give a stimulus; return when the agent has finished with it. Cancelled, it leaves no half-owned process."""
-        ...
+        """Send a stimulus and return when the agent has finished. If cancelled, it ends the processes it started."""
 
     async def abort(self) -> None:
-        """Stop the turn as its user would."""
-        ...
+        """Stop the turn as the agent's user would."""
 
     async def give_up(self) -> None:
-        """The front end stops waiting: a service's connection is closed and the service stays; a process is stopped."""
-        ...
+        """Stop waiting: for a service, close the connection and let the service run; for a process, stop it."""
 
     async def end_turn(self, grace_s: float = 5.0) -> None:
-        """The deadline: SIGINT, `grace_s`, SIGKILL of the tree; or a service's connection is closed, and it stays."""
-        ...
+        """At the deadline: SIGINT, after `grace_s` SIGKILL to the tree; for a service, close the connection."""
 
     @property
     def leader(self) -> Owned | None:
-        """The agent's own process as it runs now; None between the messages of a command, or where it is not ours."""
-        ...
+        """The agent's own running process; None between two messages of a command, or if we did not start it."""
 
     def beside(self) -> "Session | None":
-        """The same agent and session, for a message while another is under way; None where it takes one at a time."""
-        ...
+        """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
-    def struck(self, blow: DeliveredSignal) -> None:
-        """A signal to end it was delivered to that process: if it ends by it, the turn under way was killed."""
-        ...
+    def signalled(self, delivered: DeliveredSignal) -> None:
+        """A signal to end that process was delivered: if the process ends by it, the turn counts as killed."""
 
 
 class OpenableSession(Session, Protocol):
-    """What `open_agent` needs besides, and keeps to itself."""
+    """A session as `open_agent` sees it."""
 
     async def open(self) -> None:
-        """Whatever must be there before the first message."""
-        ...
+        """Prepare for the first message."""
 
     async def close(self) -> None:
-        """Let go of what is not a process."""
-        ...
-
-
-def open_agent(spec: AgentSpec, place: AgentContext) -> AbstractAsyncContextManager[Session]:
-    """Open `spec`'s agent in `place`; leaving the context ends every process of it. Errors: AgentError."""
-    return _open(spec, place)
+        """Release everything that is not a process."""
 
 
 @asynccontextmanager
-async def _open(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+    """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
     from wedgehog.harness.agents.callable import CallableSession
     from wedgehog.harness.agents.chat import ChatSession
     from wedgehog.harness.agents.http import HttpSession

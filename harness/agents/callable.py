@@ -1,4 +1,4 @@
-"""An agent that is a Python function, in a process of its own.
+"""An agent that is a Python function and runs in a process of its own.
 
 Its signature is `(message, *, session_dir, llm_url, key) -> str`, sync or async.
 """
@@ -18,10 +18,10 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_imports
 
-HOST = Path(__file__).with_name("host.py")
+HOST = Path(__file__).with_name("callable_host.py")
 LONGEST_LINE_BYTES = 64_000_000
-BURIAL_S = 0.5
-"""For the end of a process that was killed to be known, at least."""
+END_WITHIN_S = 0.5
+"""A killed process gets at least this long to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Host:
     writer: asyncio.StreamWriter
 
     async def replied(self, asked: dict[str, str]) -> dict[str, str]:
-        """What the call came to; empty when the process ended instead of answering."""
+        """The reply to one call; empty if the process ended first."""
         self.writer.write(json.dumps(asked).encode() + b"\n")
         line = asyncio.create_task(self.reader.readline())
         ended = asyncio.create_task(self.owned.ended())
@@ -49,14 +49,14 @@ class _CallableTurn:
     host: _Host
     over: asyncio.Event
     ended: TurnEnding = "by itself"
-    blow: DeliveredSignal | None = None
+    delivered: DeliveredSignal | None = None
 
 
 class CallableSession:
-    """One host process per run; it is started anew only where a deadline, or the function itself, ended it."""
+    """One host process per run; it is started again only after a deadline, a kill, or its own end."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns the host process; who made it ends it."""
+        """`tree` owns and ends the host process."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self._target = surroundings.fill(spec.callable or "")
         self._host: _Host | None = None
@@ -65,15 +65,15 @@ class CallableSession:
 
     @property
     def started(self) -> Started:
-        """The function's file, and the host process that calls it."""
+        """The function's file, and the host process."""
         return self._started
 
     async def open(self) -> None:
-        """Start the host. The function's module is imported by the first message, so its errors are that turn's."""
+        """Start the host. The first message imports the function's module, so an import error belongs to that turn."""
         await self._alive()
 
     async def close(self) -> None:
-        """Let go of the host's socket."""
+        """Close the host's socket."""
         self._drop()
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
@@ -86,8 +86,8 @@ class CallableSession:
         try:
             reply = await turn.host.replied({"message": text, **asked})
             code = None if reply else await owned.finished()
-            if code is not None and turn.blow and turn.ended == "by itself":
-                turn.ended = "killed" if turn.blow.ended(code, self._place.clock.now()) else turn.ended
+            if code is not None and turn.delivered and turn.ended == "by itself":
+                turn.ended = "killed" if turn.delivered.ended(code, self._place.clock.now()) else turn.ended
         except BaseException:
             owned.kill()
             self._drop()
@@ -97,12 +97,12 @@ class CallableSession:
         return self._outcome(turn, reply, code)
 
     async def abort(self) -> None:
-        """The spec's signal to the process group: SIGINT is a KeyboardInterrupt in the call."""
+        """Send the spec's signal to the process group; SIGINT raises KeyboardInterrupt in the call."""
         if turn := self._running("aborted"):
-            turn.host.owned.tell(signal.Signals[self._spec.abort])
+            turn.host.owned.send_signal(signal.Signals[self._spec.abort])
 
     async def give_up(self) -> None:
-        """Whoever waits for a call and stops waiting ends it."""
+        """End the call, as a user who stops waiting does."""
         await self._stop("gave up", 5.0)
 
     async def end_turn(self, grace_s: float = 5.0) -> None:
@@ -111,23 +111,23 @@ class CallableSession:
 
     @property
     def leader(self) -> Owned | None:
-        """The host process; it lives between messages too."""
+        """The host process; it also runs between messages."""
         return self._host.owned if self._host is not None and self._host.owned.exit_code is None else None
 
     def beside(self) -> None:
-        """The host makes one call at a time."""
+        """None: the host makes one call at a time."""
 
-    def struck(self, blow: DeliveredSignal) -> None:
-        """If the host ends by it instead of answering, the turn was killed; the next message starts another."""
+    def signalled(self, delivered: DeliveredSignal) -> None:
+        """If the host ends by it before it answers, the turn counts as killed; the next message starts a new host."""
         if self._turn is not None:
-            self._turn.blow = blow
+            self._turn.delivered = delivered
 
     async def _stop(self, ended: TurnEnding, grace_s: float) -> None:
         turn = self._running(ended)
         if turn is None:
             return
         known = turn.host.owned.below()
-        turn.host.owned.tell(signal.SIGINT)
+        turn.host.owned.send_signal(signal.SIGINT)
         try:
             await asyncio.wait_for(turn.over.wait(), grace_s)
         except TimeoutError:
@@ -141,17 +141,16 @@ class CallableSession:
         return self._turn
 
     async def _alive(self) -> _Host:
-        """The host, with what it printed before forgotten."""
-        if self._host is not None and self._turn is not None and self._turn.blow is not None:
-            left_s = max(BURIAL_S, self._turn.blow.until_s - self._place.clock.now())
+        """A running host; its earlier output is dropped."""
+        if self._host is not None and self._turn is not None and self._turn.delivered is not None:
+            left_s = max(END_WITHIN_S, self._turn.delivered.until_s - self._place.clock.now())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._host.owned.ended(), left_s)
         if self._host is not None and self._host.owned.exit_code is not None:
             self._drop()
         if self._host is None:
             self._host = await self._start()
-        self._host.owned.stdout.forget()
-        self._host.owned.stderr.forget()
+        self._host.owned.forget_output()
         return self._host
 
     async def _start(self) -> _Host:
@@ -171,9 +170,7 @@ class CallableSession:
 
     def _outcome(self, turn: _CallableTurn, reply: dict[str, str], code: int | None) -> Outcome:
         owned = turn.host.owned
-        owned.stdout.read_now()
-        owned.stderr.read_now()
-        out, err = owned.stdout.text(), owned.stderr.text()
+        out, err = owned.output()
         raised = reply.get("raised") if reply else f"the process ended with exit code {code}"
         error = raised or ""
         if "error" in self._spec.model_fields_set and not raised:

@@ -1,6 +1,6 @@
-"""The process in which a callable runs: `python -P host.py FD TARGET FOLDER`. Standard library only.
+"""The process in which a callable runs: `python -P callable_host.py FD TARGET FOLDER`. Standard library only.
 
-One JSON line per call comes on the socket FD and one goes back, so that whatever the callable prints disturbs nothing.
+Calls and replies are JSON lines on the socket FD, so that the callable may print whatever it likes.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from operator import attrgetter
 from typing import Any
 
 
-def found(target: str) -> Callable[..., Any]:
-    """The function that `package.module:function` or `/path/file.py:function` names."""
+def load(target: str) -> Callable[..., Any]:
+    """The function named by `package.module:function` or `/path/file.py:function`."""
     name, _, attribute = target.rpartition(":")
     if not name.endswith(".py"):
         return attrgetter(attribute)(importlib.import_module(name))  # type: ignore[no-any-return]
@@ -31,25 +31,25 @@ def found(target: str) -> Callable[..., Any]:
     return attrgetter(attribute)(module)  # type: ignore[no-any-return]
 
 
-async def settled(result: Awaitable[Any]) -> Any:
-    """What an async callable returns."""
+async def awaited(result: Awaitable[Any]) -> Any:
+    """The result of an async callable."""
     return await result
 
 
 def text_of(result: Any) -> str:
-    """The answer; nothing is the empty one."""
+    """The answer; None becomes an empty answer."""
     if not isinstance(result, str | None):
         raise TypeError(f"the callable returned {type(result).__name__}, expected str")
     return result or ""
 
 
 def replied(call: Callable[[], Any], runner: asyncio.Runner) -> dict[str, str]:
-    """What came of one call. Ctrl-C reaches the call, and nothing beside it."""
+    """The reply to one call. SIGINT interrupts only the call."""
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         result = call()
         if inspect.isawaitable(result):
-            result = runner.run(settled(result))
+            result = runner.run(awaited(result))
         return {"answer": text_of(result)}
     except BaseException as bad:
         traceback.print_exc()
@@ -59,7 +59,7 @@ def replied(call: Callable[[], Any], runner: asyncio.Runner) -> dict[str, str]:
 
 
 def main(descriptor: int, target: str, folder: str) -> None:
-    """Answer calls until the other side is gone."""
+    """Answer calls until the socket is closed."""
     signal.signal(signal.SIGINT, lambda *_: None)
     os.set_inheritable(descriptor, False)
     sys.path.insert(0, folder)
@@ -67,7 +67,7 @@ def main(descriptor: int, target: str, folder: str) -> None:
 
     def call(message: str, **given: str) -> Any:
         if not function:
-            function.append(found(target))
+            function.append(load(target))
         return function[0](message, **given)
 
     with (

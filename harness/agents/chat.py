@@ -1,6 +1,6 @@
-"""An agent that polls a chat service for its messages: one is put there, and the answer is what it sends back.
+"""An agent that polls a chat service: the message is put there, and what the agent sends there is its answer.
 
-Nobody says when such an agent has finished: a turn is over when something was sent and nothing more for `quiet_s`.
+Such an agent does not report that it has finished. A turn ends `quiet_s` after the last message that it sent.
 """
 
 import aiohttp
@@ -13,17 +13,17 @@ from wedgehog.harness.sandbox import Tree
 
 
 class ChatSession(HttpSession):
-    """A service like any other that we start, only that its messages and answers go through the chat service."""
+    """A service that we start; messages and answers go through the chat service."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns the agent; who made it ends it."""
+        """`tree` owns and ends the agent."""
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat = spec.chat.quiet_s, place.chat
         self._base = "the agent (no poll of the chat service came)"
 
     def beside(self) -> None:
-        """One message at a time: of two, nobody could tell which one an answer is to."""
+        """None: of two parallel messages, the answers could not be told apart."""
 
     async def _start(self, argv: list[str]) -> None:
         self._chat.polled.clear()
@@ -34,15 +34,15 @@ class ChatSession(HttpSession):
 
     def _request(self, kind: Stimulus) -> Http:
         if kind == "wake_up":
-            raise AgentError(f"{self._spec.path}: nobody can make its own timer fire")
+            raise AgentError(f"{self._spec.path}: a chat agent has no wake_up")
         return self._http
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
-        """Put the message there, and wait. Errors: ConnectionError when the agent has ended."""
+        """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
         chat, clock = self._chat, self._place.clock
         number = chat.put(text)
         while chat.handed < number or not chat.sent or clock.now() < chat.sent_s + self._quiet_s:
             if self._service is not None and self._service.exit_code is not None:
-                raise ConnectionError("the agent is gone")
+                raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
         return HttpReply(200, "\n".join(chat.sent))

@@ -1,7 +1,7 @@
-"""Installs one version of a known runtime into a folder of its own in the cache; offline afterwards.
+"""Install one version of a known runtime into its own folder in the cache. The runtime needs no network afterwards.
 
-npm packages go into a prefix of their own, Python packages into a virtual environment of their own. What npm and pip
-print is kept in install.log.
+npm packages go into a prefix of their own, Python packages into a virtual environment of their own. The output of npm
+and pip is kept in install.log.
 """
 
 import json
@@ -16,44 +16,44 @@ from pathlib import Path
 from wedgehog.harness.agents.runtime_install import MARK, Runtime, node_package, place_of
 from wedgehog.harness.agents.spec import AgentSpec
 
-PATIENCE_S = 1200
+INSTALL_TIMEOUT_S = 1200
 MOST_LINES = 5
 REASON = re.compile(r"npm (error|ERR!) [^\s{}]|ERROR: |error: ")
-"""How npm and pip begin a line that says why; npm's traces are indented behind it."""
+"""Beginning of the lines in which npm and pip give the reason; the rest of npm's trace is indented."""
 ADVICE = re.compile(r"A complete log of this run|If you are behind a proxy")
 
 
 class InstallError(Exception):
-    """It could not be installed; one line, and where the rest is."""
+    """The runtime could not be installed; one line, with the path of the log."""
 
 
-def install(spec: AgentSpec, say: Callable[[str], None], *, again: bool = False) -> Path:
-    """Install `spec`'s runtime at its version; its folder. Nothing is done where it lies there already.
+def install(spec: AgentSpec, report: Callable[[str], None], *, again: bool = False) -> Path:
+    """Install `spec`'s runtime at its version and return its folder; does nothing if it is installed and not `again`.
 
     Raises:
-        InstallError: npm or pip failed, or is missing; what they said last.
+        InstallError: npm or pip is missing or failed; the message has its last lines.
     """
     runtime, place = spec.runtime, spec.install
     if runtime is None or place is None:
-        raise InstallError(f"{spec.path}: the spec does not say where {spec.name} comes from (runtime: …)")
+        raise InstallError(f"{spec.path}: the spec does not say how to install {spec.name} (runtime: …)")
     if (place / MARK).is_file() and not again:
-        say(f"{spec.name} is installed: {place}")
+        report(f"{spec.name} is installed: {place}")
         return place
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     try:
-        _npm(runtime, spec.version, place, say) if runtime.npm else _pip(runtime, spec.version, place, say)
+        _npm(runtime, spec.version, place, report) if runtime.npm else _pip(runtime, spec.version, place, report)
     except BaseException:
         (place / MARK).unlink(missing_ok=True)
         raise
     facts = {"name": spec.installed_as, "version": spec.version, "packages": _packages(runtime, spec.version)}
     (place / MARK).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    say(f"installed {spec.name}: {place}")
+    report(f"installed {spec.name}: {place}")
     return place
 
 
 def remove(name: str, version: str) -> bool:
-    """Delete one installed version; whether there was one."""
+    """Delete one installed version; return whether it existed."""
     place = place_of(name, version)
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
@@ -64,7 +64,7 @@ def _packages(runtime: Runtime, version: str) -> list[str]:
     return [package.replace("{version}", version) for package in (*runtime.npm, *runtime.pip)]
 
 
-def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+def _npm(runtime: Runtime, version: str, place: Path, report: Callable[[str], None]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise InstallError("npm is not on PATH: install Node.js first")
@@ -74,14 +74,14 @@ def _npm(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]
     overrides = {name: f"file:{_stub(place, name, content)}" for name, content in runtime.stubs.items()}
     manifest = {"name": "wedgehog-agent", "private": True, "overrides": overrides}
     (place / "package.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    say(f"npm install {' '.join(packages)}")
+    report(f"npm install {' '.join(packages)}")
     quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
     scripts = [] if runtime.npm_scripts else ["--ignore-scripts"]
     _run([npm, "install", "--prefix", str(place), *quiet, *scripts, *packages], place)
 
 
 def _stub(place: Path, name: str, content: dict[str, str]) -> Path:
-    """A package of the same name with nothing behind it, for one that can't be had and is not needed."""
+    """Write an empty package of that name, in place of one that is unavailable and not needed."""
     folder = place / "stubs" / name
     for file, text in {"package.json": json.dumps({"name": name, "version": "99.0.0"}), **content}.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -89,10 +89,10 @@ def _stub(place: Path, name: str, content: dict[str, str]) -> Path:
     return folder
 
 
-def _pip(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]) -> None:
+def _pip(runtime: Runtime, version: str, place: Path, report: Callable[[str], None]) -> None:
     venv.create(place / "venv", with_pip=True, symlinks=sys.platform != "win32")
     packages = _packages(runtime, version)
-    say(f"pip install {' '.join(packages)}")
+    report(f"pip install {' '.join(packages)}")
     python = place / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     _run([str(python), "-m", "pip", "install", *quiet, *packages], place)
@@ -100,24 +100,29 @@ def _pip(runtime: Runtime, version: str, place: Path, say: Callable[[str], None]
 
 def _run(argv: Sequence[str], place: Path) -> None:
     log = place / "install.log"
-    with log.open("wb") as output:
+    with log.open("wb") as log_file:
         try:
             done = subprocess.run(
-                argv, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False
+                argv,
+                stdout=log_file,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=INSTALL_TIMEOUT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise InstallError(f"{argv[0]} took more than {PATIENCE_S} s; see {log}") from None
+            raise InstallError(f"{argv[0]} took more than {INSTALL_TIMEOUT_S} s; see {log}") from None
     if done.returncode:
-        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(said))} (all of it: {log})")
+        output = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        raise InstallError(f"{Path(argv[0]).name} failed: {' | '.join(_why(output))} (full output: {log})")
 
 
-def _why(said: Sequence[str]) -> list[str]:
-    """Of what npm or pip printed the lines that say why it failed; where none can be told, the last ones."""
-    told = [line for line in said if not ADVICE.search(line)]
-    reasons = [line for line in told if REASON.match(line)][:MOST_LINES]
+def _why(output: Sequence[str]) -> list[str]:
+    """The lines of npm's or pip's output that give the reason; without any, the last lines."""
+    lines = [line for line in output if not ADVICE.search(line)]
+    reasons = [line for line in lines if REASON.match(line)][:MOST_LINES]
     if not reasons:
-        return list(said[-MOST_LINES:])
-    lost = [line for line in told if line.startswith("WARNING: Retrying")][-1:]
-    last = [line for line in told[-1:] if not line.startswith("npm ")]
+        return list(output[-MOST_LINES:])
+    lost = [line for line in lines if line.startswith("WARNING: Retrying")][-1:]
+    last = [line for line in lines[-1:] if not line.startswith("npm ")]
     return [re.sub(r"^npm (error|ERR!) ", "", line) for line in dict.fromkeys([*lost, *reasons, *last])]

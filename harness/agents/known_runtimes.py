@@ -11,34 +11,30 @@ from wedgehog.harness.scenario.document import BadValueError
 
 
 class UnknownRuntimeError(ValueError):
-    """No runtime of that name, or one that is not installed; one line."""
-
-
-def folder() -> Path:
-    """The specs that ship with Wedgehog."""
-    return Path(str(files("wedgehog.harness.agents"))) / "runtimes"
+    """The runtime is unknown or not installed; one line."""
 
 
 @cache
 def known() -> dict[str, AgentSpec]:
     """Every known runtime at its default version, by name."""
-    return {path.stem: load_spec(path) for path in sorted(folder().glob("*.yaml"))}
+    folder = Path(str(files("wedgehog.harness.agents"))) / "runtimes"
+    return {path.stem: load_spec(path) for path in sorted(folder.glob("*.yaml"))}
 
 
 def named(name: str) -> AgentSpec:
-    """The runtime called `NAME` or `NAME@VERSION`: installed or not, any version that its registry may have.
+    """The runtime `NAME` or `NAME@VERSION`, installed or not.
 
-    Without a version: the file's own, or where only others are installed the newest of those.
+    The default version is the file's own; if only others are installed, the newest of them.
 
     Raises:
-        UnknownRuntimeError: nothing of that name is known, or what is behind the @ is no version.
+        UnknownRuntimeError: the name is unknown, or the text after the @ is no version.
     """
     family, at, version = name.partition("@")
     specs = known()
     if family not in specs:
         near = get_close_matches(family, specs, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known runtimes: {', '.join(specs)}"
-        raise UnknownRuntimeError(f"no runtime is called {family!r}{hint}")
+        raise UnknownRuntimeError(f"unknown runtime {family!r}{hint}")
     try:
         return at_version(specs[family], as_version(version) if at else _usual(specs[family]))
     except BadValueError as wrong:
@@ -46,10 +42,10 @@ def named(name: str) -> AgentSpec:
 
 
 def ready(name: str) -> AgentSpec:
-    """The same, where it is installed.
+    """The runtime `NAME` or `NAME@VERSION`, which must be installed.
 
     Raises:
-        UnknownRuntimeError: unknown, not installed, or not whole any more; the line says how to install it.
+        UnknownRuntimeError: unknown, not installed, or incomplete; the message says how to install it.
     """
     spec = named(name)
     if spec.install is None or not (spec.install / MARK).is_file():
@@ -57,12 +53,12 @@ def ready(name: str) -> AgentSpec:
     lost = next((file for file in programs(spec) if not file.exists()), None)
     if lost is not None:
         again = f"wedgehog agents install {spec.name} --again"
-        raise UnknownRuntimeError(f"{spec.name} is not whole, {lost} is missing: {again}")
+        raise UnknownRuntimeError(f"{spec.name} is incomplete, {lost} is missing: {again}")
     return spec
 
 
 def programs(spec: AgentSpec) -> list[Path]:
-    """The files of its installation without which a runtime cannot start: what its command line names, its own Node."""
+    """Files that a runtime needs to start: those in its command line, and its own Node."""
     runtime, place = spec.runtime, spec.install
     if runtime is None or place is None:
         return []
@@ -77,7 +73,7 @@ def programs(spec: AgentSpec) -> list[Path]:
 
 
 def _usual(spec: AgentSpec) -> str:
-    assert spec.runtime is not None  # noqa: S101  a test holds every file to it
+    assert spec.runtime is not None  # noqa: S101  a test checks every file
     have = installed(spec.installed_as)
     if spec.runtime.version in have or not have:
         return spec.runtime.version

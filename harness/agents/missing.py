@@ -1,4 +1,4 @@
-"""What a spec starts and is not there, known before anything is started."""
+"""Find programs, scripts and modules of a spec that do not exist, before anything is started."""
 
 import os
 import shutil
@@ -13,9 +13,9 @@ from wedgehog.harness.sandbox.started import INTERPRETERS
 
 
 def what_is_missing(spec: AgentSpec) -> str:
-    """Name the spec's program, script or module that cannot be found; empty where none is known to be missing.
+    """Name the spec's program, script or module that does not exist; empty if none is known to be missing.
 
-    What only the run can tell is not looked for: a path in the agent's own folders, a PATH that the spec sets.
+    Not checked: paths in the agent's own folders, and a PATH that the spec sets. Only the run can show these.
     """
     return next((f"{spec.path}: {says}" for says in _missing(spec)), "")
 

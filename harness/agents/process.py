@@ -1,4 +1,4 @@
-"""An agent that is a command line: one process per message, over when its leader has exited and its output is read."""
+"""An agent that is a command line: one process per message; the turn ends when it has exited and its output is read."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 
 Signature = tuple[int, int, int] | None
-"""What tells a file that was written in this turn from one that lay there before."""
+"""Inode, time and size of a file; None if there is no file."""
 
 
 @dataclass(slots=True)
@@ -20,38 +20,38 @@ class _CommandTurn:
     owned: Owned
     before: dict[str, Signature]
     ended: TurnEnding = field(default="by itself")
-    blow: DeliveredSignal | None = None
+    delivered: DeliveredSignal | None = None
 
 
 class CommandSession:
-    """Runs `command` for the first message, `resume` for the next ones, `wake_up` for wake-ups."""
+    """Runs `command` for the first message, `resume` for later ones, `wake_up` for wake-ups."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns whatever is started here; who made it ends it."""
+        """`tree` owns and ends the processes."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self._turn: _CommandTurn | None = None
         self._started = self._what(self._argv("", "user", first=True))
 
     @property
     def started(self) -> Started:
-        """What was started last; before the first message, what will be."""
+        """The last process; before the first message, the command line that will run."""
         return self._started
 
     async def open(self) -> None:
-        """A command needs nothing before its first message."""
+        """Does nothing: a command starts with its message."""
 
     async def close(self) -> None:
-        """Its processes are the tree's to end."""
+        """Does nothing: the tree ends the processes."""
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Run the command line for this message. Errors: AgentError where it cannot be started."""
+        """Run the command line for this message. Errors: AgentError if it cannot be started."""
         argv = self._argv(text, kind, first=first)
         before = {name: _signature(self._file(name)) for name in self._files()}
         turn = self._turn = _CommandTurn(await self._start(argv), before)
         self._started = self._what(argv, turn.owned.pid)
         try:
             code = await turn.owned.ended()
-            if turn.blow and turn.ended == "by itself" and turn.blow.ended(code, self._place.clock.now()):
+            if turn.delivered and turn.ended == "by itself" and turn.delivered.ended(code, self._place.clock.now()):
                 turn.ended = "killed"
             await turn.owned.finished()
         except BaseException:
@@ -60,37 +60,37 @@ class CommandSession:
         return self._outcome(turn, code)
 
     async def abort(self) -> None:
-        """The spec's signal to the process group, as from a terminal."""
+        """Send the spec's signal to the process group, as a terminal does."""
         if turn := self._running("aborted"):
-            turn.owned.tell(signal.Signals[self._spec.abort])
+            turn.owned.send_signal(signal.Signals[self._spec.abort])
 
     async def give_up(self) -> None:
-        """Whoever waits for a command and stops waiting ends it."""
+        """End the process, as a user who stops waiting does."""
         if turn := self._running("gave up"):
             await turn.owned.stop(signal.SIGINT, 5.0)
 
     async def end_turn(self, grace_s: float = 5.0) -> None:
-        """SIGINT, `grace_s`, SIGKILL of the tree."""
+        """SIGINT, after `grace_s` SIGKILL to the tree."""
         if turn := self._running("deadline"):
             await turn.owned.stop(signal.SIGINT, grace_s)
 
     @property
     def leader(self) -> Owned | None:
-        """The process of the message under way."""
+        """The process of the running message."""
         turn = self._turn
         return turn.owned if turn is not None and turn.owned.exit_code is None else None
 
     def beside(self) -> "CommandSession":
-        """A second process on the same session."""
+        """A second process for the same session."""
         return CommandSession(self._spec, self._place, self._around, self._tree)
 
-    def struck(self, blow: DeliveredSignal) -> None:
-        """If the process under way ends by it, the turn was killed."""
+    def signalled(self, delivered: DeliveredSignal) -> None:
+        """If the running process ends by it, the turn counts as killed."""
         if self._turn is not None:
-            self._turn.blow = blow
+            self._turn.delivered = delivered
 
     def _running(self, ended: TurnEnding) -> _CommandTurn | None:
-        """The turn under way, which from here on ends as `ended`."""
+        """The running turn, marked to end as `ended`."""
         if self._turn is None or self._turn.owned.exit_code is not None:
             return None
         self._turn.ended = ended
@@ -115,7 +115,7 @@ class CommandSession:
         return what_runs(argv, self._place.cwd, self._around.env.get("PATH"), pid)
 
     def _outcome(self, turn: _CommandTurn, code: int) -> Outcome:
-        out, err = turn.owned.stdout.text(), turn.owned.stderr.text()
+        out, err = turn.owned.output()
         return Outcome(
             answer=self._read(self._spec.answer, turn, out, err),
             error=self._read(self._spec.error, turn, out, err),
@@ -141,7 +141,7 @@ class CommandSession:
         return self._place.cwd / self._around.fill(name)
 
     def _fresh(self, name: str, before: Signature) -> str:
-        """The file's text, unless it is the one that lay there before this turn: an old answer is no answer."""
+        """The file's text, or nothing if the file is unchanged since before this turn."""
         file = self._file(name)
         now = _signature(file)
         return "" if now is None or now == before else file.read_text(encoding="utf-8", errors="replace")
@@ -149,7 +149,7 @@ class CommandSession:
 
 def _signature(file: Path) -> Signature:
     try:
-        seen = os.stat(file)  # noqa: PTH116  one call, and no second look that could see another file
+        seen = os.stat(file)  # noqa: PTH116  a single call, so that all values are of the same file
     except OSError:
         return None
     return seen.st_ino, seen.st_mtime_ns, seen.st_size

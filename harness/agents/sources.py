@@ -1,6 +1,6 @@
-"""Where a user would read the answer, or the error.
+"""Where to read an agent's answer or error: `stdout`, `json:payloads[*].text`, `jsonl:message`, `file:{cwd}/out.txt`.
 
-Written `stdout`, `json:payloads[*].text`, `jsonl:message`, `file:{cwd}/out.txt`, for http `text`.
+For http agents also `text`.
 """
 
 import json
@@ -13,7 +13,7 @@ from wedgehog.harness.scenario.document import BadValueError
 
 Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "file"]
 PathStep = str | int | None
-"""A key, a list position, or None for every entry of a list."""
+"""A key, a list index, or None for all entries of a list."""
 
 _PATH = re.compile(r"(?:[^.\[\]]+|\[(?:\d+|\*)\])(?:\.[^.\[\]]+|\[(?:\d+|\*)\])*")
 _STEP = re.compile(r"\[(\d+|\*)\]|([^.\[\]]+)")
@@ -21,14 +21,14 @@ _STEP = re.compile(r"\[(\d+|\*)\]|([^.\[\]]+)")
 
 @dataclass(frozen=True, slots=True)
 class OutputSource:
-    """One such place; `where` is a PATH of dotted keys with [i] or [*], or a file's name."""
+    """A place in the output; `where` is a path of dotted keys with [i] or [*], or a file's name."""
 
     kind: Kind
     where: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the short form. Errors: BadValueError."""
+        """Parse the short form. Errors: BadValueError."""
         kind, colon, where = text.partition(":")
         if kind not in get_args(Kind) or bool(colon) != (kind in ("json", "jsonl", "file")):
             raise BadValueError(
@@ -43,13 +43,13 @@ class OutputSource:
         return cls(kind, where)  # type: ignore[arg-type]
 
     def within(self, text: str) -> str:
-        """What stands at this place in `text`, which is what was said; nothing there is the empty string."""
+        """The text at this place in the output `text`; empty if there is none."""
         match self.kind:
             case "json":
                 return _said(_at(_json(text), steps(self.where)))
             case "jsonl":
                 found = (_said(_at(line, steps(self.where))) for line in _json_lines(text))
-                return next((said for said in reversed(list(found)) if said), "")
+                return next((text for text in reversed(list(found)) if text), "")
             case _:
                 return text
 
@@ -60,7 +60,7 @@ def steps(path: str) -> list[PathStep]:
 
 
 def _at(data: Any, path: Sequence[PathStep]) -> list[Any]:
-    """Every value that `path` leads to."""
+    """All values at `path`."""
     values = [data]
     for step in path:
         values = [inner for value in values for inner in _below(value, step)]
@@ -76,7 +76,7 @@ def _below(value: Any, step: PathStep) -> list[Any]:
 
 
 def _said(values: Sequence[Any]) -> str:
-    """Values as the words a reader would see; null, false, "" and empty lists say nothing."""
+    """The values as text, one per line; null, false, "" and empty lists are left out."""
     words = (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for value in values
@@ -86,7 +86,7 @@ def _said(values: Sequence[Any]) -> str:
 
 
 def _json(text: str) -> Any:
-    """`text` as JSON; where a log stands before it, the last JSON value that begins a line and ends the text."""
+    """`text` as JSON; if a log precedes it, the JSON value that starts at a line start and ends with the text."""
     try:
         return json.loads(text)
     except ValueError:

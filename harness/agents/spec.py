@@ -1,10 +1,10 @@
-"""The agent spec: how to talk to an agent that we did not write. One YAML file, the same for every scenario.
+"""The agent spec: how to use an agent that we did not write. One YAML file, the same for every scenario.
 
     spec = load_spec(Path("my-agent.yaml"))
-    for agent in variants(spec):                  # one, or the specimen's several
+    for agent in variants(spec):                  # one agent, or the variants of a specimen
         async with open_agent(agent, place) as session: ...
 
-A spec never says what should happen under a fault.
+A spec does not say what should happen under a fault.
 """
 
 import re
@@ -21,7 +21,7 @@ from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadValueError
 
 HostLink = Literal["llm", "chat"]
-"""The links that may stand behind a host."""
+"""The links that can be behind a host."""
 Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SecondsOrNone = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -42,18 +42,24 @@ def _source(text: str) -> str:
     return text
 
 
+def _function(text: str) -> str:
+    if not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", text):
+        raise BadValueError(f"expected 'package.module:function' or '{{here}}/file.py:function', found {text!r}")
+    return text
+
+
 class _Part(BaseModel):
-    """A part of a spec: unknown keys are errors, values do not change."""
+    """A part of a spec; immutable, and unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class HttpCall(_Part):
-    """An HTTP request that means something to the service: a stop, a wake-up."""
+    """A request that stops a turn or wakes the service up."""
 
     url: str
     method: Literal["POST", "DELETE"] = "POST"
-    """Others are repeated by the HTTP client when a connection is lost, and a wake-up must come once."""
+    """The HTTP client repeats other methods when a connection is lost; a wake-up must be sent once."""
     body: Any = None
     headers: dict[str, str] = {}
 
@@ -75,14 +81,12 @@ class Http(_Part):
     @model_validator(mode="after")
     def _is_started_or_runs(self) -> Self:
         if (self.start is None) == (self.base is None):
-            raise BadValueError(
-                "expected either `start` (we start the service) or `base` (it already runs), one of the two"
-            )
+            raise BadValueError("expected either `start` (we start the service) or `base` (it is already running)")
         if self.base and not re.match(r"https?://[^/]+", self.base):
             raise BadValueError(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
         for key in ("answer", "error"):
             if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json"):
-                raise BadValueError("expected `text` or `json:PATH`, as it is read from the HTTP reply", key)
+                raise BadValueError("expected `text` or `json:PATH`, which are read from the HTTP reply", key)
         return self
 
 
@@ -91,11 +95,11 @@ class Chat(_Part):
 
     start: Argv
     quiet_s: PositiveSeconds = 1
-    """It has finished when it has sent something, and then nothing for so long; real seconds."""
+    """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
 
 
 class Timeout(_Part):
-    """A timer that the agent claims to have, in its own unscaled seconds."""
+    """A timer that the agent claims to have, in its own, unscaled seconds."""
 
     name: str
     s: PositiveSeconds
@@ -104,13 +108,13 @@ class Timeout(_Part):
 
     @property
     def templates(self) -> dict[str, str]:
-        """`{idle_s}` and `{idle_ms}` for a timer called `idle`: by them a spec sets what it claims."""
+        """`{idle_s}` and `{idle_ms}` for a timer called `idle`; with them, a spec sets the agent's timer."""
         word = re.sub(r"[^a-z]+", "_", self.name.lower()).strip("_")
         return {f"{word}_s": f"{self.s:g}", f"{word}_ms": f"{self.s * 1000:g}"}
 
 
 class Limits(_Part):
-    """What the agent promises; each tightens the stock bound of the same name."""
+    """What the agent promises; each value tightens the stock bound of that name."""
 
     turn_s: PositiveSeconds | None = None
     calls_per_turn: WholeNumber | None = None
@@ -122,12 +126,12 @@ class Limits(_Part):
 
 
 class AgentSpec(_Part):
-    """Everything a spec may say. Seconds are real seconds, except under `timeouts`."""
+    """All keys of a spec. Seconds are real seconds, except under `timeouts`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
     wire: Wire
     command: Argv | None = None
-    callable: str | None = None
+    callable: Annotated[str, AfterValidator(_function)] | None = None
     http: Http | None = None
     chat: Chat | None = None
     resume: Argv | None = None
@@ -149,7 +153,7 @@ class AgentSpec(_Part):
     price_as: str = "claude-sonnet-4-6"
     known: dict[str, str] = {}
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
-    """Hard-coded https hosts, and the link behind each; the agent then has a network of its own, with no others."""
+    """Hard-coded https hosts and the link behind each; the agent then runs in a private network with only these."""
     tools: Literal["http", "stdio"] | None = None
     runtime: Runtime | None = None
     fixes: dict[str, str] = {}
@@ -179,73 +183,76 @@ class AgentSpec(_Part):
 
     @property
     def kind(self) -> Literal["command", "callable", "http", "chat"]:
-        """Which of the four ways it is talked to."""
+        """Which of the four kinds of agent it is."""
         return "command" if self.command else "callable" if self.callable else "http" if self.http else "chat"
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The fixes that this variant of a specimen runs with."""
+        """The fixes of this variant of a specimen."""
         return self._chosen
 
     @property
     def family(self) -> str:
-        """The name in the file, which a specimen's variants share."""
+        """The name in the file, shared by a specimen's variants."""
         return self._family or self.name
 
     @property
     def version(self) -> str:
-        """Of a known runtime: the one that is meant; else empty."""
+        """The version of a known runtime; empty for other agents."""
         return self._version or (self.runtime.version if self.runtime else "")
 
     @property
     def install(self) -> Path | None:
-        """Of a known runtime: where this version is, or would be, installed."""
+        """The folder in which this version of a known runtime is, or would be, installed."""
         return place_of(self.installed_as, self.version) if self.runtime else None
 
     @property
     def installed_as(self) -> str:
-        """The name under which a known runtime is installed: its own, or that of the one whose releases it shares."""
+        """The name under which a known runtime is installed: its own, or that of the runtime in `same_as`."""
         return (self.runtime.same_as if self.runtime else None) or self.family
 
     @property
     def error_at_path(self) -> bool:
-        """Whether something at the place that `error` names is an error by itself, whatever it says."""
-        said = (self.http.error or "text") if self.http else self.error
-        return OutputSource.parse(said).kind in ("json", "jsonl")
+        """Whether any text at the place that `error` names counts as an error."""
+        place = (self.http.error or "text") if self.http else self.error
+        return OutputSource.parse(place).kind in ("json", "jsonl")
 
     @property
     def wakes_up(self) -> bool:
-        """Whether it says how its own timer is made to fire."""
+        """Whether it says how to make its own timer fire."""
         return bool(self.http.wake_up if self.http else self.wake_up)
 
     @property
     def uses_store(self) -> bool:
-        """Whether it takes `{store_url}`."""
-        return any(name == "store_url" for _, name in _templates(self))
+        """Whether it uses `{store_url}`."""
+        return "store_url" in self._template_names
 
     @property
     def settable(self) -> frozenset[str]:
-        """The timers whose seconds reach it by a template of theirs, `{NAME_s}` or `{NAME_ms}`."""
-        used = {name for _, name in _templates(self)}
-        return frozenset(timer.name for timer in self.timeouts if used & timer.templates.keys())
+        """The timers that the spec sets by a template, `{NAME_s}` or `{NAME_ms}`."""
+        return frozenset(timer.name for timer in self.timeouts if self._template_names & timer.templates.keys())
 
     @property
     def scales_time(self) -> bool:
-        """Whether it takes `{time_scale}`; its own timers are then expected to fire that much earlier."""
-        return any(name == "time_scale" for _, name in _templates(self))
+        """Whether it uses `{time_scale}`; its timers are then expected to fire that much earlier."""
+        return "time_scale" in self._template_names
+
+    @property
+    def _template_names(self) -> set[str]:
+        return {name for _, name in _templates(self)}
 
 
 def load_spec(path: Path) -> AgentSpec:
-    """Read and check the spec at `path`. Errors: BadFile, one line with file, line and what was expected."""
+    """Read and check the spec at `path`. Errors: BadFileError, one line with file, line and what was expected."""
     spec = document.load(path).into(AgentSpec)
     spec._path = path.absolute()
     return spec
 
 
 def variants(spec: AgentSpec) -> list[AgentSpec]:
-    """The agents that `spec` stands for: itself, or for a specimen every row of its fix matrix.
+    """The agents of `spec`: itself, or for a specimen one per row of its fix matrix.
 
-    `buggy` has none of the fixes, `fixed` the default set; `only-FIX` for each fix, `without-FIX` for each of the set.
+    `buggy` has no fixes, `fixed` the default set; `only-FIX` exists for each fix, `without-FIX` for each of the set.
     """
     if not spec.fixes:
         return [spec]
@@ -256,24 +263,19 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
 
 
 def at_version(spec: AgentSpec, version: str) -> AgentSpec:
-    """A known runtime at one version: `codex@0.169.0`; with an empty one as its file has it. Errors: BadValueError."""
+    """A known runtime at `version` (`codex@0.169.0`); unchanged if that is empty. Errors: BadValueError."""
     if not version:
         return spec
-    meant = _variant(spec, f"{spec.family}@{as_version(version)}", ())
-    meant._version = version
-    return meant
+    chosen = _variant(spec, f"{spec.family}@{as_version(version)}", ())
+    chosen._version = version
+    return chosen
 
 
 def renamed(spec: AgentSpec, name: str) -> AgentSpec:
-    """The same agent under another name; its version and its fixes stay."""
+    """The same agent under another name, with the same version and fixes."""
     other = _variant(spec, name, spec.chosen)
     other._version = spec._version
     return other
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of a spec, for editors."""
-    return AgentSpec.model_json_schema()
 
 
 def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...]) -> AgentSpec:
@@ -282,11 +284,11 @@ def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...]) -> AgentSpec:
     return variant
 
 
-# What no single key can tell: what contradicts what, and where.
+# Checks across several keys: each yields the key's path and the message.
 
 _Problem = tuple[tuple[str | int, ...], str]
-_SPOKEN = ("command", "resume", "wake_up", "http")
-"""The keys under which `{message}` has a value."""
+_WITH_MESSAGE = ("command", "resume", "wake_up", "http")
+"""The keys in which `{message}` has a value."""
 
 
 def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
@@ -295,7 +297,6 @@ def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
         found = " and ".join(ways) or "none"
         yield tuple(ways[1:2]), f"expected exactly one of command, callable, http and chat, found {found}"
     yield from _misplaced(spec)
-    yield from _callables(spec)
     yield from _timeouts(spec)
     yield from _fixes(spec)
     yield from _tool_host(spec)
@@ -304,37 +305,27 @@ def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
 
 
 def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
-    """Keys that say nothing for this way of talking."""
+    """Keys that have no meaning for this kind of agent."""
     given = spec.model_fields_set
-    if spec.http:
-        for key in sorted(given & {"answer", "error", "abort", "wake_up"}):
-            yield (key,), f"for a service, '{key}' stands inside 'http'"
-    if spec.chat:
-        for key in sorted(given & {"answer", "error", "abort"}):
-            yield (key,), f"what a chat agent sends is its answer; '{key}' goes with 'command'"
-    for key in sorted(given & {"resume", "wake_up"}):
-        if not spec.command:
-            yield (key,), f"'{key}' goes with 'command'"
-    if spec.callable and "answer" in given:
-        yield ("answer",), "a callable's answer is what it returns; 'answer' goes with 'command'"
+    for applies, keys, reason in (
+        (spec.http, ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
+        (spec.chat, ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
+        (not spec.command, ("resume", "wake_up"), "'{}' goes with 'command'"),
+        (spec.callable, ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
+    ):
+        for key in keys if applies else ():
+            if key in given:
+                yield (key,), reason.format(key)
     for key in ("answer", "error"):
         if OutputSource.parse(getattr(spec, key)).kind == "text":
             yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
-
-
-def _callables(spec: AgentSpec) -> Iterator[_Problem]:
-    if spec.callable is not None and not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", spec.callable):
-        yield (
-            ("callable",),
-            f"expected 'package.module:function' or '{{here}}/file.py:function', found {spec.callable!r}",
-        )
 
 
 def _timeouts(spec: AgentSpec) -> Iterator[_Problem]:
     names = {timeout.name for timeout in spec.timeouts}
     for index, timeout in enumerate(spec.timeouts):
         if timeout.inside is not None and timeout.inside not in names - {timeout.name}:
-            yield ("timeouts", index, "inside"), f"'{timeout.inside}' is no other timeout of this spec"
+            yield ("timeouts", index, "inside"), f"'{timeout.inside}' is not another timeout of this spec"
 
 
 def _fixes(spec: AgentSpec) -> Iterator[_Problem]:
@@ -346,36 +337,36 @@ def _fixes(spec: AgentSpec) -> Iterator[_Problem]:
     for fix in spec.fixes:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", fix):
             yield ("fixes", fix), f"a fix is one word, found {fix!r}"
-    if spec.fixes and not any(name == "fixes" for _, name in _templates(spec)):
-        yield ("fixes",), "no key holds {fixes}, so the switches reach nobody"
+    if spec.fixes and "fixes" not in spec._template_names:
+        yield ("fixes",), "no key contains {fixes}, so the switches have no effect"
 
 
 _TOOL_TEMPLATES = {"http": "tool_url", "stdio": "tool_command"}
-"""Where each way of talking to our tool host finds it."""
+"""The template that carries the tool host's address, for each value of `tools`."""
 
 
 def _tool_host(spec: AgentSpec) -> Iterator[_Problem]:
-    """`tools:` says which way, and the template of that way must reach the agent; the other one has no value."""
+    """The template for `tools` must be used; the other one has no value."""
     used = {name: place for place, name in _templates(spec)}
     for way, template in _TOOL_TEMPLATES.items():
         if spec.tools == way and template not in used:
-            yield ("tools",), f"no key holds {{{template}}}, so the agent cannot find the tool host"
+            yield ("tools",), f"no key contains {{{template}}}, so the agent cannot find the tool host"
         elif spec.tools != way and template in used:
             yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
 
 
 def _hosts(spec: AgentSpec) -> Iterator[_Problem]:
-    """What does not reach into a network of the agent's own."""
+    """What does not work in a private network."""
     if not spec.hosts:
         return
     for host, link in spec.hosts.items():
         if link == "chat" and not spec.chat:
-            yield ("hosts", host), "there is a chat service only for agents with `chat: {start: …}`"
+            yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
     if spec.http:
-        yield ("hosts",), "an agent with hosts of its own has a network of its own: nobody could call its `http` port"
-    if spec.tools == "stdio" or any(name == "pipe" for _, name in _templates(spec)):
+        yield ("hosts",), "an agent with `hosts` runs in a private network, where its `http` port cannot be reached"
+    if spec.tools == "stdio" or "pipe" in spec._template_names:
         key = "tools" if spec.tools == "stdio" else "hosts"
-        yield (key,), "a pipe does not reach into the network of an agent with `hosts`; tools: http does"
+        yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
 
 
 def _templates(spec: AgentSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -391,14 +382,14 @@ def _bad_templates(spec: AgentSpec) -> Iterator[_Problem]:
             continue
         if name not in NAMES:
             yield place, str(UnknownTemplateError(name))
-        elif name == "message" and (place[0] not in _SPOKEN or place[:2] == ("http", "start")):
-            yield place, "{message} has no value here: it goes into command, resume, wake_up and http requests"
+        elif name == "message" and (place[0] not in _WITH_MESSAGE or place[:2] == ("http", "start")):
+            yield place, "{message} has no value here, only in command, resume, wake_up and http requests"
         elif name == "port" and not (spec.http and spec.http.start):
-            yield place, "{port} is for a service that we start (http: {start: …})"
+            yield place, "{port} is only for a service that we start (http: {start: …})"
     if spec.workdir is not None and set(names_in(spec.workdir)) - {"here"}:
-        yield ("workdir",), "expected a folder named by {here} or by its own path"
+        yield ("workdir",), "expected a path, absolute or with {here}"
 
 
 def folder_of(spec: AgentSpec) -> Path | None:
-    """The folder that is copied to the run's own working folder."""
+    """The folder that is copied into the run's working folder."""
     return None if spec.workdir is None else spec.here / expand(spec.workdir, {"here": str(spec.here)})

@@ -1,4 +1,4 @@
-"""The world that an agent wakes up in: folders of its own, files that its spec asks for, and a clean environment."""
+"""Prepare an agent's environment: its own folders, the files of its spec, and clean environment variables."""
 
 import os
 import shutil
@@ -16,31 +16,31 @@ from wedgehog.harness.stdio_proxy import ADDRESS_FILE, ADDRESS_VARIABLE
 from wedgehog.harness.stdio_proxy.launch import write_launcher
 
 GIVEN = ("PATH", "LANG", "TERM")
-"""What it gets of our own environment. Keys, proxies and everything else stay with us."""
+"""What the agent inherits of our environment; not keys, not proxies, nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is fixed for the whole run."""
+    """What stays the same for the whole run."""
 
     values: Mapping[str, str]
-    """For the templates; `message` comes with each turn."""
+    """Template values; `message` is added in each turn."""
     env: Mapping[str, str]
     mark: str
-    """What its processes carry as WEDGEHOG_RUN. Below the run's own: closing the agent leaves the run's servers."""
+    """WEDGEHOG_RUN of its processes, below the run's own mark: closing the agent does not end the run's servers."""
 
     def fill(self, text: str, message: str | None = None) -> str:
-        """`text` with its templates filled in."""
+        """`text` with its templates replaced."""
         return expand(text, self.values if message is None else {**self.values, "message": message})
 
 
 def prepare(spec: AgentSpec, place: AgentContext) -> Surroundings:
-    """Make the folders, copy the template folder, write the files. Errors: AgentError."""
+    """Create the folders, copy the workdir, write the files. Errors: AgentError."""
     for folder in (place.home, place.cwd, place.tmp, place.session_dir):
         folder.mkdir(parents=True, exist_ok=True)
     values = _values(spec, place)
     surroundings = Surroundings(values, _environment(spec, place, values), f"{place.run_id}/agent")
-    _tell_of_pipes(place, surroundings.mark)
+    _prepare_pipes(place, surroundings.mark)
     _copy_workdir(spec, place)
     for name, content in spec.files.items():
         _write(place, surroundings.fill(name), surroundings.fill(content))
@@ -48,7 +48,7 @@ def prepare(spec: AgentSpec, place: AgentContext) -> Surroundings:
 
 
 def plant(spec: AgentSpec, place: AgentContext, lines: bytes) -> Path:
-    """Append lines to the file in which the session lies, which may be new; that file. Errors: AgentError."""
+    """Append `lines` to the session's file, creating it if needed; return the file. Errors: AgentError."""
     file = _inside(place, expand(spec.session_file or "", _values(spec, place)), "session_file")
     real = place.outside(file)
     real.parent.mkdir(parents=True, exist_ok=True)
@@ -59,18 +59,18 @@ def plant(spec: AgentSpec, place: AgentContext, lines: bytes) -> Path:
 
 
 def session_files(spec: AgentSpec, place: AgentContext) -> list[Path]:
-    """The files that the spec calls its sessions, as they are now."""
+    """The existing files that match the spec's `session_files`."""
     return files_like(session_patterns(spec, place), place)
 
 
 def session_patterns(spec: AgentSpec, place: AgentContext) -> list[Path]:
-    """Where its sessions are, wildcards and all."""
+    """The spec's `session_files` as paths with wildcards."""
     values = _values(spec, place)
     return [place.cwd / expand(pattern, values) for pattern in spec.session_files]
 
 
 def files_like(patterns: Iterable[Path], place: AgentContext) -> list[Path]:
-    """The files that fit, where they are for us."""
+    """The files that match, as paths for this process."""
     found = [file for pattern in patterns for file in _glob(place.outside(pattern))]
     return list(dict.fromkeys(file for file in found if file.is_file()))
 
@@ -123,8 +123,8 @@ def _ours(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _tell_of_pipes(place: AgentContext, mark: str) -> None:
-    """Make `{pipe}`, and leave word in HOME for it: an MCP client passes HOME on to its servers, and little else."""
+def _prepare_pipes(place: AgentContext, mark: str) -> None:
+    """Write the `{pipe}` executable, and the address file in HOME, which MCP clients pass on to their servers."""
     write_launcher(place.folder.absolute())
     if place.pipe:
         file = place.home / ADDRESS_FILE
@@ -144,7 +144,7 @@ def _copy_workdir(spec: AgentSpec, place: AgentContext) -> None:
 def _inside(place: AgentContext, name: str, key: str) -> Path:
     file = Path(os.path.normpath(place.cwd / name))
     if not file.is_relative_to(place.folder.absolute()):
-        raise AgentError(f"{key}: {name!r} lies outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
+        raise AgentError(f"{key}: {name!r} is outside the run's own folder; use {{home}}, {{cwd}} or {{session_dir}}")
     return file
 
 

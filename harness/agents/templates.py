@@ -1,4 +1,4 @@
-"""The `{names}` that a spec may write wherever a value of the run belongs, filled in once, as text."""
+"""The `{names}` that a spec may use; each is replaced once by a value of the run, as text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,17 +12,17 @@ NAMES: Mapping[str, str] = {
     "cwd": "the agent's own working folder",
     "session_dir": "an empty folder for its sessions",
     "session": "the session's name",
-    "message": "what the user says",
+    "message": "the user's message",
     "llm_url": "the model's address, without a path",
     "tool_url": "the tool host's address, for MCP over HTTP",
     "tool_command": "an executable that serves the tool host's tools, for MCP over stdio",
     "store_url": "our database's address",
-    "chat_url": "the chat service's address, for an agent that has none by heart",
+    "chat_url": "the chat service's address, for an agent without a hard-coded one",
     "pipe": "the `wedgehog-pipe` executable",
     "web_url": "the page server's address",
-    "key": "the API key that the fake model knows",
+    "key": "the API key that the fake model accepts",
     "port": "a free port for a service to listen on",
-    "time_scale": "how many times faster than written its own timers shall run",
+    "time_scale": "the factor by which its own timers shall run faster",
     "bin": "the folder of a known runtime's programs",
     "install": "the folder that a known runtime is installed in",
     "version": "the version of a known runtime",
@@ -30,14 +30,14 @@ NAMES: Mapping[str, str] = {
 }
 
 _WRITTEN = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
-"""`{name}`, or `{{name}}` for the text `{name}`; every other brace is just a brace, so JSON can be written as it is."""
+"""`{name}`, or `{{name}}` for the text `{name}`; all other braces are plain text, so that JSON needs no escapes."""
 
 
 class UnknownTemplateError(ValueError):
-    """A `{name}` that stands for nothing."""
+    """A `{name}` that is not known."""
 
     def __init__(self, name: str) -> None:
-        """Say which, what it may have meant, and how to write it as text."""
+        """The message has the closest known name, and how to write the braces as text."""
         near = get_close_matches(name, NAMES, n=1)
         hint = f" (did you mean '{{{near[0]}}}'?)" if near else f" (known: {', '.join(NAMES)})"
         super().__init__(f"unknown template '{{{name}}}'{hint}; as text it is written '{{{{{name}}}}}'")
@@ -45,7 +45,7 @@ class UnknownTemplateError(ValueError):
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """`text` with its templates filled in from `values`; a value that holds braces is not looked at again."""
+    """`text` with each template replaced from `values`; a replaced value is not expanded again."""
 
     def fill(found: re.Match[str]) -> str:
         literal, name = found.groups()
@@ -59,7 +59,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 
 def expand_all(data: Any, values: Mapping[str, str]) -> Any:
-    """`data` (mappings, lists, scalars) with the templates of every text in it filled in; keys stay as they are."""
+    """`data` (mappings, lists, scalars) with templates expanded in every value; keys stay as they are."""
     if isinstance(data, str):
         return expand(data, values)
     if isinstance(data, Mapping):
@@ -70,14 +70,14 @@ def expand_all(data: Any, values: Mapping[str, str]) -> Any:
 
 
 def names_in(text: str) -> Iterator[str]:
-    """The template names written in `text`."""
+    """The template names used in `text`."""
     for found in _WRITTEN.finditer(text):
         if found.group(2):
             yield found.group(2)
 
 
 def written_in(data: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Each template name in `data`, keys of mappings included, with the place where it stands."""
+    """Each template name in `data`, also in keys of mappings, with its position."""
     if isinstance(data, str):
         yield from ((place, name) for name in names_in(data))
     elif isinstance(data, Mapping):

@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.server import cache_path, locate
-from wedgehog.harness.sandbox.disk import why_no_disk
-from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
-from wedgehog.harness.sandbox.stacks import why_no_stacks
-from wedgehog.harness.services.mcp.host import why_no_tools
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
+from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
+from wedgehog.harness.sandbox.stacks import stacks_unavailable_reason
+from wedgehog.harness.services.mcp.host import tools_unavailable_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ def findings() -> Iterator[DoctorFinding]:
     )
     yield DoctorFinding("proof", kernel, says, optional=True)
     for what, why, says in (
-        ("disk full", why_no_disk(), "a small disk can be made full, without root"),
-        ("private hosts", why_no_hosts(), "an agent can have https hosts of its own, without root"),
-        ("tool host", why_no_tools(), "tools of our own can be served over MCP, and harmed"),
-        ("stacks", why_no_stacks(), "where a Python agent hangs can be seen, by py-spy"),
+        ("disk full", disk_unavailable_reason(), "a small disk can be made full, without root"),
+        ("private hosts", hosts_unavailable_reason(), "an agent can have https hosts of its own, without root"),
+        ("tool host", tools_unavailable_reason(), "tools of our own can be served over MCP, and harmed"),
+        ("stacks", stacks_unavailable_reason(), "where a Python agent hangs can be seen, by py-spy"),
     ):
         yield DoctorFinding(what, not why, why or says, optional=True)
     linux = sys.platform == "linux"

@@ -78,7 +78,7 @@ class Killer:
             return f"{number.name} was delivered to {names}"
         since_s = self._board.clock.now()
         left = await gone(processes, self._board.clock.sleep, GONE_WITHIN_S)
-        reap(processes, but=leaders)
+        reap(processes, exclude=leaders)
         took_s = self._board.clock.now() - since_s
         return "" if left else f"SIGKILL was delivered to {names}; all were gone after {took_s * 1000:.0f} ms"
 

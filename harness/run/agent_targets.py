@@ -48,7 +48,7 @@ class AgentAim:
     def struck(self, number: signal.Signals, grace_s: float) -> None:
         """Tell every session whose process it was."""
         for session in self.sessions:
-            session.struck(DeliveredSignal(number, self.clock.now() + grace_s))
+            session.signalled(DeliveredSignal(number, self.clock.now() + grace_s))
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
         """The youngest shell that was given the scripted command, wherever it ran away to, and all below it."""

@@ -15,8 +15,8 @@ from wedgehog.harness.faults.base import Need, WireFault
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, outcome_of
-from wedgehog.harness.sandbox.disk import why_no_disk
-from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
+from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.links import HOST, PIPE
 from wedgehog.harness.scenario.model import Scenario
@@ -228,7 +228,7 @@ def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
 
 def why_not_here(spec: AgentSpec) -> str:
     """Why this agent cannot be run on this system at all; empty where it can."""
-    return why_no_hosts() if spec.hosts else ""
+    return (hosts_unavailable_reason() if spec.hosts else None) or ""
 
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
@@ -256,6 +256,6 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent makes no background calls": scenario.needs_background and not control.background,
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
-    if needs("disk") and (why := why_no_disk()):
+    if needs("disk") and (why := disk_unavailable_reason()):
         return why
     return next((reason for reason, applies in reasons.items() if applies), "")

@@ -364,7 +364,7 @@ class _Run:
             self.history,
             self.store.folder,
             self.clock,
-            self.hosts.doors if self.hosts is not None else {},
+            self.hosts.links_by_address if self.hosts is not None else {},
         )
 
     def _with_beacon(self, command: str, token: str) -> str:

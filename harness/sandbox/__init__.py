@@ -1,9 +1,9 @@
-"""Other people's processes: started in a group of their own, known by a mark, all ended at the end.
+"""Start agent processes in a process group of their own, mark them, and end all of them with the run.
 
 tree = Tree("campaign/run")
 owned = await tree.start(["agent", "hello"], env=env, cwd=folder, log=folder / "agent.log")
 exit_code = await owned.finished()
-await tree.end()                       # tools that ran away from it too
+await tree.end()                       # also the tools that left the process group
 """
 
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all, lies_below

@@ -1,4 +1,4 @@
-"""What a process prints: the last megabyte in memory, everything in a log."""
+"""Capture the output of a process: the last megabyte in memory, all of it in a log."""
 
 import asyncio
 import os
@@ -10,10 +10,10 @@ CHUNK_BYTES = 65_536
 
 
 class Capture:
-    """One pipe's read end, read as it fills. `write_end` goes to the process and is closed here once it has it."""
+    """The read end of one pipe. `write_end` goes to the process; `started` closes our copy of it."""
 
     def __init__(self, log: Path) -> None:
-        """Open the pipe and, to append to it, the log; must be called with an event loop running."""
+        """Open the pipe, and the log for appending. Needs a running event loop."""
         self._log = log.open("ab", buffering=0)
         self._read_end, self.write_end = os.pipe()
         os.set_blocking(self._read_end, False)
@@ -24,36 +24,36 @@ class Capture:
         self._loop.add_reader(self._read_end, self._read)
 
     def started(self) -> None:
-        """The process has the write end: let go of ours, so that its end is seen."""
+        """Close our copy of the write end; without that, end of file never arrives."""
         if self.write_end >= 0:
             os.close(self.write_end)
             self.write_end = -1
 
     async def drained(self, within_s: float) -> None:
-        """Return when every holder of the write end has closed it, or after `within_s`; `text` is up to date."""
+        """Return when every process has closed the write end, or after `within_s`; `text` is then up to date."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), within_s)
         self.read_now()
 
     def read_now(self) -> None:
-        """Take what is in the pipe, without waiting; bounded, so that an endless talker cannot keep us."""
+        """Read what is in the pipe, without waiting; bounded, because a process may write without end."""
         for _ in range(1 + KEPT_BYTES // CHUNK_BYTES):
             if not self._read():
                 return
 
     def text(self) -> str:
-        """The last megabyte of it, as text."""
-        said = self._kept.decode("utf-8", "replace")
-        return f"[… the beginning is in the log]\n{said}" if self._lost else said
+        """The last megabyte as text."""
+        text = self._kept.decode("utf-8", "replace")
+        return f"[… the beginning is in the log]\n{text}" if self._lost else text
 
     def forget(self) -> None:
-        """A new turn begins: what was said before belongs to the last one."""
+        """Drop the text of the previous turn."""
         self.read_now()
         self._kept.clear()
         self._lost = False
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop reading and close the log."""
         self.started()
         if self._read_end >= 0:
             self._loop.remove_reader(self._read_end)
@@ -63,7 +63,7 @@ class Capture:
         self._ended.set()
 
     def _read(self) -> bool:
-        """Take one chunk; whether there may be more."""
+        """Read one chunk; return whether there may be more."""
         if self._ended.is_set():
             return False
         try:

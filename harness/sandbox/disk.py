@@ -1,9 +1,9 @@
-"""A small disk for one agent, which can be made full and be given room again, without root: see `mounting`.
+"""A small disk for one agent, which can be filled and freed again without root: see `mounting`.
 
 disk = SmallDisk(run_folder, [home, session_dir])
 await disk.open("campaign/run/agent")
-argv = disk.argv(["agent", "hello"], cwd)         # the agent, on it
-proof = await disk.fill(free_bytes=0)             # from here on writing there fails: ENOSPC
+argv = disk.argv(["agent", "hello"], cwd)         # runs the agent on the disk
+proof = await disk.fill(free_bytes=0)             # from now on, writes fail with ENOSPC
 await disk.relieve()
 """
 
@@ -26,19 +26,19 @@ WITHIN_S = 10.0
 
 
 class NoDiskError(Exception):
-    """A small disk cannot be had; one line."""
+    """The small disk cannot be created."""
 
 
 class SmallDisk:
-    """One tmpfs over several folders of one agent; nobody else sees it."""
+    """One tmpfs over several folders of one agent; other processes do not see it."""
 
     def __init__(self, place: Path, folders: Sequence[Path]) -> None:
-        """It will be mounted below `place`, and lies over `folders` for whoever is started on it."""
+        """The disk is mounted below `place` and covers `folders` for processes that are started on it."""
         self._disk, self._folders = place.absolute() / "disk", [folder.absolute() for folder in folders]
         self._process: asyncio.subprocess.Process | None = None
 
     async def open(self, mark: str) -> None:
-        """Make it; what lies in the folders is copied. Its keeper carries `mark`. Errors: NoDiskError."""
+        """Create the disk and copy the folders' content to it. Its keeper process has `mark`. Errors: NoDiskError."""
         self._process = await asyncio.create_subprocess_exec(
             *PROGRAM,
             "hold",
@@ -50,31 +50,31 @@ class SmallDisk:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
-        if await self._heard() != READY:
-            raise NoDiskError(f"no small disk can be made here: {why_no_disk() or 'it did not say why'}")
+        if await self._reply() != READY:
+            raise NoDiskError(f"cannot create a small disk: {disk_unavailable_reason() or 'no reason given'}")
 
     def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """What to start, so that it becomes `command` on the disk; its pid, signals and exit code are the command's."""
+        """The command line that runs `command` on the disk; pid, signals and exit code are those of `command`."""
         return [*PROGRAM, "enter", str(self._pid), str(cwd), *command]
 
     def outside(self, path: Path) -> Path:
-        """Where a file of the agent's is for us."""
+        """The path at which this process finds the agent's file `path`."""
         below = any(path.is_relative_to(folder) for folder in self._folders)
         return Path(f"/proc/{self._pid}/root{path}") if below and self._process is not None else path
 
     async def fill(self, free_bytes: int) -> str:
-        """Leave room for `free_bytes` (in whole pages) and no more; how that is known, empty where it is not."""
-        if await self._asked(free_bytes) != DONE:
+        """Leave `free_bytes` (in whole pages) free; return the proof, or an empty string if there is none."""
+        if await self._request(free_bytes) != DONE:
             return ""
         size = free_bytes // PAGE * PAGE + 1
         return f"a file of {size} bytes could not be written: ENOSPC" if self._refuses(size) else ""
 
     async def relieve(self) -> None:
-        """Give it room again."""
-        await self._asked(LARGE)
+        """Free space again."""
+        await self._request(LARGE)
 
     async def close(self) -> None:
-        """Its keeper ends, and with the last process on it the disk."""
+        """End the keeper process; the disk disappears with the last process on it."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
@@ -84,12 +84,12 @@ class SmallDisk:
     def _pid(self) -> int:
         return self._process.pid if self._process is not None else 0
 
-    async def _asked(self, free_bytes: int) -> str:
+    async def _request(self, free_bytes: int) -> str:
         assert self._process is not None and self._process.stdin is not None  # noqa: S101  it is open
         self._process.stdin.write(b"%d\n" % free_bytes)
-        return await self._heard()
+        return await self._reply()
 
-    async def _heard(self) -> str:
+    async def _reply(self) -> str:
         assert self._process is not None and self._process.stdout is not None  # noqa: S101  it was started
         with suppress(TimeoutError):
             return (await asyncio.wait_for(self._process.stdout.readline(), WITHIN_S)).decode().strip()
@@ -98,24 +98,20 @@ class SmallDisk:
     def _refuses(self, size: int) -> bool:
         probe = self.outside(self._folders[0]) / f".wedgehog-probe-{self._pid}"
         try:
-            handle = os.open(probe, os.O_WRONLY | os.O_CREAT)
-        except OSError as wrong:
-            return wrong.errno == errno.ENOSPC
-        try:
-            os.posix_fallocate(handle, 0, size)
+            with probe.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
         except OSError as wrong:
             return wrong.errno == errno.ENOSPC
         finally:
-            os.close(handle)
             probe.unlink(missing_ok=True)
         return False
 
 
 @cache
-def why_no_disk() -> str:
-    """Why no small disk can be made on this system; empty where one can. Tried once."""
+def disk_unavailable_reason() -> str | None:
+    """Why this system cannot create a small disk; None if it can. Tried once."""
     if sys.platform != "linux":
-        return "a small disk needs the user namespaces of Linux"
+        return "a small disk needs Linux user namespaces"
     with tempfile.TemporaryDirectory(prefix="wedgehog-disk-") as folder:
         Path(folder, "home").mkdir()
         words = [*PROGRAM, "hold", f"{folder}/disk", f"{folder}/home"]
@@ -124,6 +120,6 @@ def why_no_disk() -> str:
         except (OSError, subprocess.TimeoutExpired) as wrong:
             return f"user namespaces: {wrong}"
     if tried.stdout.split() == [READY, DONE]:
-        return ""
-    said = tried.stderr.strip().splitlines()
-    return f"user namespaces do not work here: {said[-1] if said else f'exit code {tried.returncode}'}"
+        return None
+    errors = tried.stderr.strip().splitlines()
+    return f"user namespaces do not work here: {errors[-1] if errors else f'exit code {tried.returncode}'}"

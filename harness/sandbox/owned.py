@@ -1,9 +1,9 @@
-"""Owning whole process trees: what a leader starts is ours too, also with a session of its own or as a daemon.
+"""Own the whole process tree of a run, including daemons and processes in sessions of their own.
 
          Tree "campaign/run"
   ┌─────────┴──────────────┐
-leader ── tool             daemon            found by: the leader's group and session · being below it ·
-  └── shell ── setsid tool                             the mark in the environment · having been given to us
+leader ── tool             daemon            found by: the leader's group and session · being its descendant ·
+  └── shell ── setsid tool                             the mark in the environment · reparented to us
 """
 
 import asyncio
@@ -21,16 +21,17 @@ import psutil
 
 from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, end_all, lies_below, mark_of, ours_to_end
+from wedgehog.harness.sandbox.signals import reap
 
 DRAIN_S = 0.5
-"""How long output is waited for after the leader's end: a grandchild may hold the pipe for hours."""
+"""How long to wait for output after the leader's end: a grandchild may keep the pipe open for hours."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _open_trees: set["Tree"] = set()
 
 
 class Owned:
-    """One process that we started, the leader of a group and session of its own. Made by `Tree.start`."""
+    """One process that we started, the leader of its own process group and session. Made by `Tree.start`."""
 
     def __init__(self, process: asyncio.subprocess.Process, stdout: Capture, stderr: Capture) -> None:
         """`process` has the write ends of both captures."""
@@ -39,33 +40,33 @@ class Owned:
 
     @property
     def pid(self) -> int:
-        """Its pid, which is also its group's and its session's."""
+        """Its pid, which is also the id of its group and of its session."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number where one ended it."""
+        """None while it runs; the negative signal number if a signal ended it."""
         return self._process.returncode
 
     async def ended(self) -> int:
-        """Its exit code, as soon as it has one, whoever still holds its output."""
+        """Wait for its end and return its exit code; its output may still be open."""
         return await self._process.wait()
 
     async def finished(self, drain_s: float = DRAIN_S) -> int:
-        """Its exit code, once its output has been read too, for which `drain_s` must do."""
+        """Wait for its end, then up to `drain_s` for its output, and return its exit code."""
         code = await self.ended()
         await asyncio.gather(self.stdout.drained(drain_s), self.stderr.drained(drain_s))
         return code
 
-    def tell(self, number: signal.Signals) -> None:
-        """To its whole group, as a terminal does it."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group, as a terminal does."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     async def stop(self, number: signal.Signals, grace_s: float) -> None:
-        """`number` to the group, and if the leader is still there after `grace_s`, SIGKILL to all below it."""
+        """Send `number` to the group; if the leader still runs after `grace_s`, SIGKILL the whole tree."""
         known = self.below()
-        self.tell(number)
+        self.send_signal(number)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.ended(), grace_s)
             return
@@ -79,37 +80,48 @@ class Owned:
         return []
 
     def kill(self, also: Sequence[psutil.Process] = ()) -> None:
-        """SIGKILL to its descendants, `also`, and its group; at once."""
+        """SIGKILL its descendants, `also`, and its group."""
         for process in {*self.below(), *also}:
             with suppress(psutil.Error):
                 process.kill()
-        self.tell(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
+
+    def output(self) -> tuple[str, str]:
+        """Its stdout and stderr until now, as text."""
+        self.stdout.read_now()
+        self.stderr.read_now()
+        return self.stdout.text(), self.stderr.text()
+
+    def forget_output(self) -> None:
+        """Drop its output until now."""
+        self.stdout.forget()
+        self.stderr.forget()
 
     def close(self) -> None:
-        """Stop listening to it."""
+        """Close both captures."""
         self.stdout.close()
         self.stderr.close()
 
 
 class Tree:
-    """Every process of one run: those that we started and all that came of them."""
+    """Every process of one run: those that we started and their descendants."""
 
     def __init__(self, mark: str) -> None:
-        """`mark` goes into each one's environment, by which also the warden knows them."""
+        """`mark` goes into the environment of each process; the watchdog process finds them by it."""
         self.mark = mark
         self._owned: list[Owned] = []
         self._before = {child.pid for child in psutil.Process().children()}
-        self._seen: set[int] = set()
+        self._seen: set[psutil.Process] = set()
         self.enter: Callable[[Sequence[str], Path], Sequence[str]] = lambda argv, cwd: argv
-        """What to start so that it becomes a command line in a folder: where there is a disk to be started on."""
+        """Wraps a command line so that it runs in the agent's namespaces, if there are any."""
         _open_trees.add(self)
         _adopt_orphans()
-        _let_children_hear(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        _pass_on_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     async def start(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path, pass_fds: Sequence[int] = ()
     ) -> Owned:
-        """Start `argv` with exactly `env` and our mark, stdin closed, its output kept and logged.
+        """Start `argv` with exactly `env` and our mark; stdin is closed, output is captured and logged.
 
         Errors: OSError, ValueError (an argument that no process can take).
         """
@@ -135,17 +147,17 @@ class Tree:
         return self._owned[-1]
 
     def members(self) -> list[psutil.Process]:
-        """Every process of this run that can be found now."""
+        """Every living process of this run."""
         below = [process for owned in self._owned for process in owned.below()]
         around = [process for process in psutil.process_iter() if self._has(process)]
         found = [process for process in {*below, *around} if ours_to_end(process)]
-        self._seen |= {process.pid for process in found}
+        self._seen.update(found)
         return found
 
     async def end(self, within_s: float = 5.0) -> list[int]:
-        """End them all, at once; the pids that could not be ended. Nothing is listened to afterwards.
+        """End every process and close the captures; return the pids that could not be ended.
 
-        A cancellation waits until it is done: it is when a run is stopped that its processes must not be left.
+        A cancellation takes effect after that, because a stopped run must not leave processes behind.
         """
         ending = asyncio.create_task(self._end(within_s))
         cancelled: asyncio.CancelledError | None = None
@@ -160,7 +172,7 @@ class Tree:
 
     async def _end(self, within_s: float) -> list[int]:
         try:
-            left = await _in_a_thread_of_its_own(lambda: end_all(self.members, threading.Event().wait, within_s))
+            left = await _in_own_thread(lambda: end_all(self.members, threading.Event().wait, within_s))
             for owned in self._owned:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(owned.ended(), 1.0)
@@ -168,7 +180,7 @@ class Tree:
             _open_trees.discard(self)
             for owned in self._owned:
                 owned.close()
-        self._bury()
+        reap(self._seen, exclude=self._leaders)
         return left
 
     @property
@@ -180,13 +192,13 @@ class Tree:
         if mark is not None:
             return lies_below(mark, self.mark)
         with suppress(OSError):
-            return bool({os.getsid(process.pid), os.getpgid(process.pid)} & self._leaders) or self._was_given(process)
+            return bool({os.getsid(process.pid), os.getpgid(process.pid)} & self._leaders) or self._adopted(process)
         return False
 
-    def _was_given(self, process: psutil.Process) -> bool:
-        """Whether it is an orphan with a washed environment and a session of its own: no child of ours is that.
+    def _adopted(self, process: psutil.Process) -> bool:
+        """Whether it is an orphan that was reparented to us, with a session of its own and without a mark.
 
-        Such a one could be any open run's; with several in this process it is left to the last of them.
+        Such a process can belong to any open run, so it is only claimed when no other run is open.
         """
         with suppress(psutil.Error):
             return (
@@ -197,29 +209,23 @@ class Tree:
             )
         return False
 
-    def _bury(self) -> None:
-        """Orphans that were given to us are ours to wait for, else they stay zombies until we end."""
-        for pid in self._seen - self._leaders:
-            with suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
 
-
-async def _in_a_thread_of_its_own(work: Callable[[], list[int]]) -> list[int]:
-    """The shared pool may be full of work that waits for what we are about to end."""
+async def _in_own_thread(work: Callable[[], list[int]]) -> list[int]:
+    """Run `work` outside the shared thread pool, which may be full of work that waits for these processes."""
     with ThreadPoolExecutor(1, "wedgehog-end") as pool:
         return await asyncio.get_running_loop().run_in_executor(pool, work)
 
 
 def _adopt_orphans() -> None:
-    """On Linux, what loses its parent becomes our child instead of init's, so that no daemon gets out of sight."""
+    """On Linux, make orphans our children instead of init's, so that daemons can be found."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _let_children_hear(*numbers: signal.Signals) -> None:
-    """Where we were started to ignore a signal (in the background, under nohup), children would ignore it too.
+def _pass_on_signals(*numbers: signal.Signals) -> None:
+    """Make children receive signals that this process ignores (it runs in the background, or under nohup).
 
-    A handler that does nothing ignores it just as well, but is not inherited.
+    SIG_IGN is inherited by children. A handler that does nothing has the same effect here and is not inherited.
     """
     if threading.current_thread() is threading.main_thread():
         for number in numbers:

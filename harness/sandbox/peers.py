@@ -1,4 +1,4 @@
-"""With whom processes talk: their open TCP connections, by the name of the link that each one crosses."""
+"""List the open TCP connections of processes, with the link that each one crosses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -19,15 +19,15 @@ class Peer:
 
     pid: int
     link: str
-    """Its link's name; `channel` for one that came to the process; empty for one to somebody else."""
+    """The link's name; `channel` for a connection that the process accepted; empty for any other."""
     local: str
     remote: str
     state: str
     sent: int | None = None
-    """Bytes, as the kernel counts them, where it tells."""
+    """Bytes as counted by the kernel, if available."""
     received: int | None = None
     unread: int | None = None
-    """Bytes that have arrived and that it has not read."""
+    """Bytes that have arrived and that the process has not read."""
 
     @property
     def name(self) -> str:
@@ -38,9 +38,9 @@ class Peer:
 def peers_of(
     processes: Iterable[psutil.Process], links: Mapping[str, Address], hosts: Mapping[Address, str] | None = None
 ) -> list[Peer]:
-    """Every connection of these processes that is still open at one end at least.
+    """Every connection of these processes that is open on at least one side.
 
-    `hosts`: the links by the addresses at which an agent with a network of its own finds them.
+    `hosts`: link by address, for the addresses of an agent's private network.
     """
     by_address = {address: name for name, address in links.items()} | dict(hosts or {})
     view = TcpDiag.open()

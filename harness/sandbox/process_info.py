@@ -1,4 +1,4 @@
-"""What a process looks like from outside, without touching it: what runs, since when, and what it is doing."""
+"""Describe processes from outside: what runs, since when, and what it is doing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -10,12 +10,12 @@ import psutil
 from wedgehog.harness.sandbox.cleanup import carrying
 
 WORD_CHARS = 300
-"""Of each word of a command line as much is kept: an agent's prompt may be one of them."""
+"""Longer words of a command line are cut: one of them may be an agent's prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """One process, as it was in one moment."""
+    """One process at one moment."""
 
     pid: int
     parent: int
@@ -24,7 +24,7 @@ class ProcessInfo:
     state: str
     """psutil's word: sleeping, running, disk-sleep, stopped, zombie …"""
     waits_in: str
-    """The kernel's function in which it sleeps (Linux), where it may be read."""
+    """The kernel function in which it sleeps (Linux); empty if it cannot be read."""
     cpu_s: float
     age_s: float
     threads: int
@@ -37,7 +37,7 @@ class ProcessInfo:
 
 
 def tree_of(mark: str, leaders: Iterable[int]) -> list[psutil.Process]:
-    """The leaders, what is below them, and whatever carries the mark; the leaders first."""
+    """The leaders, their descendants, and every process with the mark; the leaders come first."""
     found: dict[int, psutil.Process] = {}
     for pid in leaders:
         with suppress(psutil.Error):
@@ -48,11 +48,11 @@ def tree_of(mark: str, leaders: Iterable[int]) -> list[psutil.Process]:
 
 
 def process_infos(processes: Iterable[psutil.Process], now_s: float) -> list[ProcessInfo]:
-    """Those that can still be looked at; `now_s` is the time since the epoch."""
-    return list(_portraits(processes, now_s))
+    """Describe the processes that can still be read; `now_s` is the time since the epoch."""
+    return list(_readable(processes, now_s))
 
 
-def _portraits(processes: Iterable[psutil.Process], now_s: float) -> Iterator[ProcessInfo]:
+def _readable(processes: Iterable[psutil.Process], now_s: float) -> Iterator[ProcessInfo]:
     for process in processes:
         with suppress(psutil.Error, OSError), process.oneshot():
             cpu = process.cpu_times()
@@ -71,7 +71,7 @@ def _portraits(processes: Iterable[psutil.Process], now_s: float) -> Iterator[Pr
 
 
 def environment(process: psutil.Process) -> Mapping[str, str]:
-    """What it was started with; empty where that may not be read."""
+    """The environment that it was started with; empty if it cannot be read."""
     with suppress(psutil.Error, OSError):
         return process.environ()
     return {}

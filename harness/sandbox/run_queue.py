@@ -1,8 +1,7 @@
-"""How long threads wait for a processor although they could run, as Linux counts it (`schedstat`, its second number).
+"""How long runnable threads wait for a processor, as Linux counts it (`schedstat`, its second number).
 
-The kernel counts by thread, and forgets a thread's count with the thread. So a caller looks often, and what a thread
-had waited by the last look is kept: the part after it is lost, and so is a process that begins and ends between two
-looks.
+The kernel counts by thread and drops the count when the thread ends. So the caller looks often: a thread's wait after
+the last look is lost, and so is a process that starts and ends between two looks.
 """
 
 import os
@@ -17,11 +16,10 @@ NANOSECONDS = 1e9
 
 
 def held_up_s(waits: Sequence[float], elapsed_s: float) -> float:
-    """How long work that these threads hand to each other can have stood still, between two looks.
+    """The longest time that work shared by these threads can have been delayed between two looks.
 
-    At any time one of them has the work, so that it stood still no longer than all of them waited together, and no
-    longer than the time between the looks. A single longer wait began before the last look: the kernel counts a wait
-    when it is over.
+    One thread has the work at any time. So the delay is at most the sum of all waits, and at most the time between the
+    looks. A single longer wait began before the last look, because the kernel counts a wait when it ends.
 
     >>> held_up_s([0.02, 0.02], elapsed_s=0.05), held_up_s([0.04, 0.04], elapsed_s=0.05), held_up_s([0.3], 0.05)
     (0.04, 0.05, 0.3)
@@ -37,25 +35,25 @@ def processors() -> int:
 
 
 class RunQueue:
-    """Looks at all processes below us that carry a mark below `mark`, and at what is below those."""
+    """Finds all processes below us with a mark below `mark`, and their descendants."""
 
     def __init__(self, mark: str, proc: Path = PROC) -> None:
-        """Nothing is looked at yet."""
+        """`proc` is the /proc file system to read."""
         self._mark, self._proc = mark, proc
         self._ours: dict[int, str] = {}
         self._before: dict[tuple[int, int], float] = {}
 
     @property
     def counts(self) -> bool:
-        """Whether this system tells how long threads wait, and which processes are whose."""
+        """Whether this system counts the waits of threads and lists the children of processes."""
         with suppress(OSError):
             own = self._proc / f"{os.getpid()}/task/{os.getpid()}"
-            # (Without the kernel's option the first file is there and holds zeros; we have run, at least.)
+            # (Without the kernel option, schedstat exists but contains zeros; our own run time is never zero.)
             return (own / "schedstat").read_bytes().split()[:1] not in ([], [b"0"]) and (own / "children").exists()
         return False
 
     def look(self) -> dict[str, list[float]]:
-        """By mark, what each thread has waited since the last look."""
+        """By mark, how long each thread has waited since the last look."""
         self._find()
         now = {(pid, tid): wait_s for pid in self._ours for tid, wait_s in self._threads(pid)}
         found: dict[str, list[float]] = {}
@@ -67,17 +65,17 @@ class RunQueue:
         return found
 
     def pressure_s(self) -> float | None:
-        """For how long, since the system started, some thread of the machine waited for a processor (Linux's PSI)."""
+        """For how long, since the system started, any thread of the machine waited for a processor (Linux's PSI)."""
         with suppress(OSError, ValueError, IndexError):
             some = (self._proc / "pressure/cpu").read_text(encoding="utf-8").splitlines()[0]
             return int(some.rpartition("total=")[2]) / 1e6
         return None
 
     def _find(self) -> None:
-        """Learn about new ones, by the mark in their environment, else by their parent's.
+        """Add new processes, by the mark in their environment or else by their parent's mark.
 
-        Not by a list of all processes: on a big machine that takes longer than all the rest. A known one is kept
-        until it ends, whoever is its parent by then.
+        Listing all processes would take too long on a big machine. A known process is kept until it ends, also if
+        its parent changes.
         """
         parents = [os.getpid(), *self._ours]
         while parents:
@@ -109,7 +107,7 @@ class RunQueue:
         return []
 
     def _read(self, pid: int, name: str, most: int = 1 << 14) -> bytes:
-        """Empty where the process has ended, or is another user's. (pathlib would take three times as long.)"""
+        """The file's content; empty if the process has ended or belongs to another user. (pathlib is slower.)"""
         with suppress(OSError):
             file = os.open(f"{self._proc}/{pid}/{name}", os.O_RDONLY)
             try:
@@ -120,5 +118,5 @@ class RunQueue:
 
 
 def _more_s(before_s: float | None, now_s: float) -> float:
-    """Where it is less than before, another thread has got the number."""
+    """The increase; a number below the earlier one belongs to a new thread with the same id."""
     return now_s - before_s if before_s is not None and before_s <= now_s else now_s

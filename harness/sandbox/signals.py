@@ -1,6 +1,6 @@
-"""One blow at several processes: a signal to each, with the proof that it was delivered and, for SIGKILL, of the end.
+"""Send one signal to several processes, and prove that it was delivered and, for SIGKILL, that they ended.
 
-hit = deliver(lambda: tree(leader), signal.SIGKILL)          # those that lived when it reached them
+hit = deliver(lambda: tree(leader), signal.SIGKILL)          # the processes that were alive when it was sent
 left = await gone(hit, clock.sleep, within_s=5)
 """
 
@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.005
 
 
 def tree(leader: int) -> Iterator[psutil.Process]:
-    """The process `leader`, and only then all that live below it or in its process group; none where it has ended."""
+    """The process `leader`, then its descendants and its process group; nothing if it has ended."""
     with suppress(psutil.Error):
         top = psutil.Process(leader)
         if alive(top):
@@ -34,10 +34,9 @@ def _group(leader: int) -> Iterable[psutil.Process]:
 
 
 def deliver(find: Callable[[], Iterable[psutil.Process]], number: signal.Signals) -> list[psutil.Process]:
-    """Send `number` to each that is found; those that lived when it was sent.
+    """Send `number` to each process found; return those that were alive when it was sent.
 
-    SIGKILL and SIGSTOP stand them all still first, whoever they were forking included, so that it is one blow and
-    nobody sees another one end.
+    SIGKILL and SIGSTOP stop all of them first, new forks included, so that no process sees another one end.
     """
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         return [process for process in dict.fromkeys(find()) if alive(process) and _sent(process, number)]
@@ -45,7 +44,7 @@ def deliver(find: Callable[[], Iterable[psutil.Process]], number: signal.Signals
     found = True
     while found:
         found = False
-        for process in find():  # the next one is looked for when this one stands
+        for process in find():  # the generator looks for the next process after this one has stopped
             if process not in still and alive(process) and _sent(process, signal.SIGSTOP):
                 still[process] = None
                 found = True
@@ -62,36 +61,39 @@ def _sent(process: psutil.Process, number: signal.Signals) -> bool:
 async def gone(
     processes: Iterable[psutil.Process], sleep: Callable[[float], Awaitable[None]], within_s: float
 ) -> list[int]:
-    """Wait until all have ended; the pids of those that have not after `within_s`."""
-    everybody, waited_s = list(processes), 0.0
-    while (left := [process for process in everybody if alive(process)]) and waited_s < within_s:
-        await sleep(LOOK_EVERY_S)
-        waited_s += LOOK_EVERY_S
-    return [process.pid for process in left]
+    """Wait until all have ended; return the pids of those that have not after `within_s`."""
+    return await _remaining(processes, alive, sleep, within_s)
 
 
 async def stopped(
     processes: Iterable[psutil.Process], sleep: Callable[[float], Awaitable[None]], within_s: float
 ) -> list[int]:
-    """Wait until all stand still (or have ended); the pids of those that do not after `within_s`."""
-    everybody, waited_s = list(processes), 0.0
-    while (left := [process for process in everybody if alive(process) and not _stands(process)]) and (
-        waited_s < within_s
-    ):
+    """Wait until all are stopped or have ended; return the pids of those that still run after `within_s`."""
+    return await _remaining(processes, lambda process: alive(process) and not _is_stopped(process), sleep, within_s)
+
+
+async def _remaining(
+    processes: Iterable[psutil.Process],
+    remains: Callable[[psutil.Process], bool],
+    sleep: Callable[[float], Awaitable[None]],
+    within_s: float,
+) -> list[int]:
+    left, waited_s = list(processes), 0.0
+    while (left := list(filter(remains, left))) and waited_s < within_s:
         await sleep(LOOK_EVERY_S)
         waited_s += LOOK_EVERY_S
     return [process.pid for process in left]
 
 
-def _stands(process: psutil.Process) -> bool:
+def _is_stopped(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
         return bool(process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP))
     return True
 
 
-def reap(processes: Iterable[psutil.Process], *, but: Iterable[int]) -> None:
-    """Orphans among them were given to us, who are to wait for them; those in `but` somebody else waits for."""
-    kept = set(but)
+def reap(processes: Iterable[psutil.Process], *, exclude: Iterable[int]) -> None:
+    """Reap children reparented to us, except pids in `exclude`."""
+    kept = set(exclude)
     for process in processes:
         if process.pid not in kept:
             with suppress(ChildProcessError):

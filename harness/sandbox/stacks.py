@@ -1,7 +1,7 @@
-"""Where the threads of other people's processes stand, where that can be had without their help.
+"""Read the stacks of other processes' threads.
 
-Python: by `py-spy`, which reads another process's memory (the kernel may forbid it). Node: by its own report, where it
-was started with `--report-on-signal`; no other process gets a signal.
+Python: with `py-spy`, which reads another process's memory (the kernel may forbid it). Node: from its own report, if
+it was started with `--report-on-signal`; other processes get no signal.
 """
 
 import asyncio
@@ -22,28 +22,28 @@ from typing import Any
 from wedgehog.harness.sandbox.process_info import ProcessInfo
 
 LANGUAGE = re.compile(r"^<|^node:|[/\\]lib[/\\]python[\d.]+[/\\](?!site-packages|dist-packages)")
-"""Files of the language itself."""
+"""Files of the language's standard library."""
 INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|node_modules)[/\\]")
-"""Files of a package that was installed."""
+"""Files of an installed package."""
 LOOPS = re.compile(r"[/\\](selectors|socketserver|base_events|_run|threading)\.py$")
-"""Where a main thread stands that waits for events, or for its other threads."""
+"""Files in which a main thread waits for events or for other threads."""
 LOOK_EVERY_S = 0.05
 TRY_S = 10.0
 PRIVATE = ("environmentVariables", "sharedObjects", "userLimits")
-"""What of a report of Node's is nobody's business, or of no use."""
+"""Parts of a Node report that are private or of no use."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """One call under way."""
+    """One call on a stack."""
 
     function: str
     file: str
     line: int
 
     @property
-    def strangeness(self) -> int:
-        """0: somebody's own program, 1: an installed package, 2: the language."""
+    def distance(self) -> int:
+        """0: the user's own program, 1: an installed package, 2: the language."""
         return 2 if LANGUAGE.search(self.file) else 1 if INSTALLED.search(self.file) else 0
 
 
@@ -55,26 +55,26 @@ class Thread:
     frames: tuple[StackFrame, ...]
 
     def __str__(self) -> str:
-        """`thread MainThread in agent.py:41 recv`: the agent's own line, and what it called in the end."""
+        """`thread MainThread in agent.py:41 recv`: the line of the user's program, and the innermost call."""
         if not self.frames:
             return f"thread {self.name}"
-        at = min(self.frames, key=lambda frame: frame.strangeness)
+        at = min(self.frames, key=lambda frame: frame.distance)
         return f"thread {self.name} in {Path(at.file).name}:{at.line} {self.frames[0].function}"
 
 
 def telling_thread(threads: Sequence[Thread]) -> Thread | None:
-    """The one that says most: the main one; where that only waits for events, the youngest other one in own code."""
+    """The main thread; if that only waits for events, the first other thread that runs the user's program."""
     at_work = [thread for thread in threads if thread.frames]
     main = next((thread for thread in at_work if thread.name.lower() in ("mainthread", "main")), None)
     if main is not None and not LOOPS.search(main.frames[0].file):
         return main
-    own = [thread for thread in at_work if thread is not main and min(it.strangeness for it in thread.frames) == 0]
+    own = [thread for thread in at_work if thread is not main and min(it.distance for it in thread.frames) == 0]
     return next(iter([*own, *([main] if main is not None else at_work)]), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """The threads of one process; none where `why_not` says why."""
+    """The threads of one process; if there are none, `why_not` has the reason."""
 
     pid: int
     by: str
@@ -83,12 +83,12 @@ class Stacks:
 
 
 def py_spy() -> str | None:
-    """The program, beside our Python or on the PATH."""
+    """Path of the program, beside our Python or on the PATH."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 
-def why_no_stacks() -> str:
-    """Why no stack of a Python process can be had on this machine; empty where they can. It tries to have ours."""
+def stacks_unavailable_reason() -> str | None:
+    """Why stacks of Python processes cannot be read on this machine; None if they can. Tries it on this process."""
     program = py_spy()
     if program is None:
         return "stacks of Python agents need py-spy: pip install 'wedgehog[forensics]'"
@@ -98,7 +98,7 @@ def why_no_stacks() -> str:
     except (OSError, subprocess.TimeoutExpired) as wrong:
         return f"py-spy does not run: {wrong}"
     lines = done.stderr.strip().splitlines()
-    return "" if done.returncode == 0 else f"py-spy may not look: {lines[0][:200] if lines else 'it said nothing'}"
+    return None if done.returncode == 0 else f"py-spy was refused: {lines[0][:200] if lines else 'no message'}"
 
 
 async def python_stacks(pid: int, within_s: float) -> Stacks:
@@ -121,45 +121,45 @@ async def python_stacks(pid: int, within_s: float) -> Stacks:
         with suppress(ProcessLookupError):
             asked.kill()
             await asked.wait()
-    return _told(pid, out, err)
+    return _parsed(pid, out, err)
 
 
-def _told(pid: int, out: bytes, err: bytes) -> Stacks:
+def _parsed(pid: int, out: bytes, err: bytes) -> Stacks:
     try:
         threads = tuple(_thread(thread) for thread in json.loads(out))
     except (ValueError, KeyError, TypeError):
         lines = err.decode("utf-8", "replace").strip().splitlines()
-        return Stacks(pid, "py-spy", why_not=lines[0][:200] if lines else "py-spy said nothing")
+        return Stacks(pid, "py-spy", why_not=lines[0][:200] if lines else "py-spy printed nothing")
     return Stacks(pid, "py-spy", threads)
 
 
-def _thread(told: Mapping[str, Any]) -> Thread:
-    frames = tuple(StackFrame(str(f["name"]), str(f["filename"]), int(f["line"])) for f in told["frames"])
-    return Thread(str(told.get("thread_name") or told["thread_id"]), frames)
+def _thread(dumped: Mapping[str, Any]) -> Thread:
+    frames = tuple(StackFrame(str(f["name"]), str(f["filename"]), int(f["line"])) for f in dumped["frames"])
+    return Thread(str(dumped.get("thread_name") or dumped["thread_id"]), frames)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """How a Node process is asked for its report."""
+    """How to ask a Node process for its report."""
 
     number: signal.Signals
     folder: Path
     name: str
 
 
-def reports_on(portrait: ProcessInfo, environment: Mapping[str, str]) -> NodeReport | None:
-    """How this process is asked, if it was started so that it answers."""
-    if not Path(portrait.executable).name.startswith("node"):
+def reports_on(info: ProcessInfo, environment: Mapping[str, str]) -> NodeReport | None:
+    """How to ask this process for a report; None if it was not started with that option."""
+    if not Path(info.executable).name.startswith("node"):
         return None
     with suppress(ValueError):
-        words = [*portrait.argv[1:], *shlex.split(environment.get("NODE_OPTIONS", ""))]
+        words = [*info.argv[1:], *shlex.split(environment.get("NODE_OPTIONS", ""))]
         if "--report-on-signal" not in words:
             return None
         given = dict(
             word.removeprefix("--").split("=", 1) for word in words if word.startswith("--report-") and "=" in word
         )
-        folder = Path(portrait.cwd) / given.get("report-directory", given.get("report-dir", ""))
-        name = given.get("report-filename", f"report.*.{portrait.pid}.*.json")
+        folder = Path(info.cwd) / given.get("report-directory", given.get("report-dir", ""))
+        name = given.get("report-filename", f"report.*.{info.pid}.*.json")
         return NodeReport(signal.Signals[given.get("report-signal", "SIGUSR2")], folder, name)
     return None
 
@@ -168,13 +168,13 @@ async def node_stacks(
     pid: int,
     ask: NodeReport,
     within_s: float,
-    tell: Callable[[int, int], None],
+    send_signal: Callable[[int, int], None],
     sleep: Callable[[float], Awaitable[None]],
 ) -> tuple[Stacks, dict[str, Any]]:
-    """The main thread of a Node process, and its whole report; `tell(pid, signal)` sends the signal."""
+    """The main thread of a Node process, and its whole report; `send_signal(pid, number)` asks for it."""
     before = {path: path.stat().st_mtime_ns for path in ask.folder.glob(ask.name)}
     with suppress(OSError):
-        tell(pid, ask.number)
+        send_signal(pid, ask.number)
     waited_s = 0.0
     while waited_s < within_s:
         for path in ask.folder.glob(ask.name):

@@ -1,4 +1,4 @@
-"""What really runs: read from the command line and the files it names, without running anything."""
+"""Find out what a command line really runs, from the files that it names; nothing is executed."""
 
 import hashlib
 import json
@@ -19,22 +19,22 @@ _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """One command line and what stands behind it."""
+    """One command line and the files behind it."""
 
     argv: tuple[str, ...]
     executable: str
-    """The real path of the program, links followed; the bare name where no such program is found."""
+    """The program's real path, with links resolved; the bare name if the program is not found."""
     version: str | None = None
-    """Of the installed package that the entry belongs to."""
+    """Version of the installed package that the entry belongs to."""
     entry: str | None = None
-    """The file that is the agent: a script, or the binary itself."""
+    """The agent's file: a script, or the binary itself."""
     entry_hash: str | None = None
-    """Its sha256."""
+    """The sha256 of `entry`."""
     pid: int | None = None
 
 
 def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int | None = None) -> Started:
-    """What `argv` would run in `cwd`, programs looked up in `path` (default: our PATH)."""
+    """What `argv` runs in `cwd`; programs are looked up in `path` (default: our PATH)."""
     program = shutil.which(argv[0] if "/" not in argv[0] else str(cwd / argv[0]), path=path)
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
@@ -48,7 +48,7 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
 
 
 def what_imports(target: str, folders: Sequence[str]) -> Started:
-    """What `module:function` (or `file.py:function`) is, found in `folders` or this Python, without importing it."""
+    """The file behind `module:function` or `file.py:function`, found in `folders` or this Python, not imported."""
     name = target.rpartition(":")[0]
     entry = Path(name) if name.endswith(".py") else _module(name, [*folders, *sys.path])
     version = None if name.endswith(".py") else _version_of_module(name, sys.path)
@@ -56,14 +56,14 @@ def what_imports(target: str, folders: Sequence[str]) -> Started:
 
 
 def sha256(file: Path) -> str | None:
-    """The hash of a file's content; None where it cannot be read."""
+    """The hash of a file's content; None if it cannot be read."""
     with suppress(OSError), file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
     return None
 
 
 def _script(arguments: Sequence[str], cwd: Path, python: Path) -> tuple[Path | None, str | None]:
-    """The file that an interpreter is told to run, and for `-m` its package's version."""
+    """The script that an interpreter runs, and for `-m` the version of its package."""
     rest = iter(arguments)
     for argument in rest:
         if argument == "-m":
@@ -80,7 +80,7 @@ def _script(arguments: Sequence[str], cwd: Path, python: Path) -> tuple[Path | N
 
 
 def _module(name: str, folders: Sequence[str], *, main: bool = False) -> Path | None:
-    """A module's file. Looking one part up at a time imports none of them, which find_spec for the whole name would."""
+    """A module's file. find_spec for a dotted name would import its parents, so each part is looked up alone."""
     where: Sequence[str] | None = folders
     spec = None
     for index, _ in enumerate(parts := name.split(".")):
@@ -94,7 +94,7 @@ def _module(name: str, folders: Sequence[str], *, main: bool = False) -> Path | 
 
 
 def _version(entry: Path, program: Path) -> str | None:
-    """Of the npm package around `entry`, or of the Python package that installed it as a command."""
+    """The version of the npm package around `entry`, or of the Python package that installed it as a command."""
     return _npm_version(entry) or _version_of_command(program)
 
 
@@ -126,5 +126,5 @@ def _installed(folders: Sequence[Path]) -> Iterator[Distribution]:
 
 
 def _site_packages(program: Path) -> list[Path]:
-    """Of the environment in whose bin/ the program lies, links not followed: a venv's python is a link."""
+    """Folders of the environment in whose bin/ the program lies; links are kept, as a venv's python is a link."""
     return sorted(program.absolute().parent.parent.glob("lib/python3*/site-packages"))

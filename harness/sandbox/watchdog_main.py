@@ -1,4 +1,4 @@
-"""The warden's own process, its stdin our pipe: `python -m … MARK PARENT [FOLDER DEVICE INODE]`."""
+"""The watchdog process's program; stdin is our pipe: `python -m … MARK PARENT [FOLDER DEVICE INODE]`."""
 
 import os
 import select
@@ -10,20 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from wedgehog.harness.sandbox.cleanup import carrying, end_all
-from wedgehog.harness.sandbox.watchdog_process import GOODBYE, ON_DUTY, identity_of
+from wedgehog.harness.sandbox.watchdog_process import GOODBYE, READY, identity_of
 
 LOOK_AT_PARENT_S = 1.0
 SWEEP_S = 5.0
 
 
 def watch(mark: str, parent: int) -> bool:
-    """Wait for the pipe to end; without a goodbye on it, end all that carries `mark`. Whether that had to be done.
+    """Wait for the end of the pipe; without GOODBYE, end all processes with `mark`. Return whether it did so.
 
-    A forked child of the parent may hold the pipe open, hence the look now and then at who our parent is.
+    A forked child of the parent may keep the pipe open, so the parent's pid is checked too.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    os.write(1, ON_DUTY)
+    os.write(1, READY)
     while not select.select([0], [], [], LOOK_AT_PARENT_S)[0]:
         if os.getppid() != parent:
             break
@@ -35,7 +35,7 @@ def watch(mark: str, parent: int) -> bool:
 
 
 def remove(folder: Path, device: int, inode: int) -> None:
-    """Remove this very folder and no other that has come into its place; links in it are removed, never followed."""
+    """Remove this folder, but not another one that replaced it; links inside it are removed, not followed."""
     with suppress(OSError, ValueError):
         if identity_of(folder) == (device, inode):
             shutil.rmtree(folder, ignore_errors=True)

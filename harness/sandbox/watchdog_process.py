@@ -1,9 +1,9 @@
-"""The warden: a small process beside us that ends everything of a run when we die, even by SIGKILL.
+"""A watchdog process that ends all processes of a run when this process dies, even by SIGKILL.
 
-It holds the read end of a pipe from us. A word on it means an orderly stop; its end without one means that we are gone.
+It reads from our pipe. GOODBYE on the pipe means an orderly stop; end of file without GOODBYE means that we died.
 
-    with Warden("campaign", folder):
-        ...                       # whatever carries WEDGEHOG_RUN=campaign/… does not outlive us, nor does the folder
+    with WatchdogProcess("campaign", folder):
+        ...                       # processes with WEDGEHOG_RUN=campaign/… and the folder do not outlive us
 """
 
 import os
@@ -18,13 +18,13 @@ from typing import Self
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 
 GOODBYE = b"done"
-ON_DUTY = b"on duty"
+READY = b"ready"
 
 
 def identity_of(folder: Path) -> tuple[int, int]:
-    """Device and inode of a folder of our own, which no other folder of its name has.
+    """Device and inode of a folder that this user owns.
 
-    Errors: OSError, ValueError where it is somebody else's, or no real folder.
+    Errors: OSError, ValueError if another user owns it or it is not a real folder.
     """
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid():
@@ -33,17 +33,17 @@ def identity_of(folder: Path) -> tuple[int, int]:
 
 
 class WatchdogProcess:
-    """Watches over every process whose mark is `mark` or lies below it."""
+    """Watches every process whose mark is `mark` or below it."""
 
     def __init__(self, mark: str, folder: Path | None = None) -> None:
-        """Start it, and return when it is on duty; `folder` is one that we made, and all in it may go with us.
+        """Start it and wait until it is ready; `folder`, which we made, is removed with its content if we die.
 
-        Errors: OSError, ValueError, RuntimeError if it is not on duty.
+        Errors: OSError, ValueError, RuntimeError if it does not start.
         """
         if not mark:
-            raise ValueError("a warden without a mark would watch over nothing")
+            raise ValueError("a watchdog process needs a mark")
         kept = [] if folder is None else [str(folder.absolute()), *map(str, identity_of(folder))]
-        # An empty mark of its own: it is nobody's orphan, and no sweep takes it.
+        # With an empty mark it belongs to no run, so no run ends it.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "wedgehog.harness.sandbox.watchdog_main", mark, str(os.getpid()), *kept],
             stdin=subprocess.PIPE,
@@ -53,10 +53,10 @@ class WatchdogProcess:
             start_new_session=True,
         )
         assert self._process.stdout is not None  # noqa: S101  it is a pipe
-        with self._process.stdout as said:
-            if said.read(len(ON_DUTY)) != ON_DUTY:
+        with self._process.stdout as output:
+            if output.read(len(READY)) != READY:
                 self.stop()
-                raise RuntimeError("the warden did not start: processes could be left behind if this one is killed")
+                raise RuntimeError("the watchdog process did not start: processes could outlive this one")
 
     @property
     def pid(self) -> int:
@@ -64,7 +64,7 @@ class WatchdogProcess:
         return self._process.pid
 
     def stop(self, within_s: float = 5.0) -> None:
-        """An orderly end: it leaves quietly and touches nothing. Twice is once."""
+        """Stop it without ending any process. May be called twice."""
         with suppress(OSError, ValueError, subprocess.TimeoutExpired):
             assert self._process.stdin is not None  # noqa: S101  it is a pipe
             with self._process.stdin as pipe:
@@ -75,11 +75,11 @@ class WatchdogProcess:
             self._process.wait()
 
     def __enter__(self) -> Self:
-        """It is on duty."""
+        """The watchdog process is ready."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """It is dismissed."""
+        """Stop it."""
         self.stop()

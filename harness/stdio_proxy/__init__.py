@@ -1,21 +1,21 @@
-"""`wedgehog-pipe -- COMMAND`: stands in place of COMMAND so that the harness can harm its stdin and stdout.
+"""`wedgehog-pipe -- COMMAND`: runs COMMAND so that the harness can inject faults into its stdin and stdout.
 
-Without a harness around it, it *becomes* COMMAND. With one, every byte of both pipes crosses a link of the harness, and
-end of input, exit status and signals keep their meaning:
+Without a harness, the process becomes COMMAND. With one, every byte of both pipes crosses a link of the harness; end of
+input, exit status and signals work as before:
 
 ```
- agent ═▶ stdin ══ Stream "in"  ══▶ link ══▶ COMMAND's stdin        one process, both ends of every link:
- agent ◀═ stdout ◀═ link ◀══ Stream "out" ══ COMMAND's stdout       it knows what has not crossed yet
- agent ◀────────────────── stderr ────────── COMMAND                (untouched)
-                    └─ Control ─▶ harness
+ agent ═▶ stdin ══ ProxyStream "in"  ══▶ link ══▶ COMMAND's stdin   one process has both ends of every link,
+ agent ◀═ stdout ◀═ link ◀══ ProxyStream "out" ══ COMMAND's stdout  so it can count the bytes that are on their way
+ agent ◀────────────────── stderr ────────── COMMAND                (not proxied)
+              └─ HarnessConnection ─▶ harness
 ```
 
-It is started wherever the agent would have started COMMAND, so it imports the standard library only, and little of it.
+It starts whenever the agent starts COMMAND, so it imports only a few modules of the standard library.
 """
 
 ADDRESS_VARIABLE = "WEDGEHOG_PIPE"
 """`host:port:secret` of the harness's pipe server."""
 ADDRESS_FILE = ".wedgehog-pipe"
-"""The same in the agent's HOME, then the run's mark, because an MCP client passes HOME on and little else."""
+"""In the agent's HOME: the same address, then the run's mark. An MCP client passes on HOME and few other variables."""
 RUN_VARIABLE = "WEDGEHOG_RUN"
-"""What every process of a run carries, so that it can be found and ended."""
+"""Holds the mark by which every process of a run is found and ended."""

@@ -1,8 +1,8 @@
-"""Reading and writing what we were given as stdin and stdout, without ever waiting and without changing it.
+"""Read and write stdin and stdout without blocking and without changing their flags.
 
-`O_NONBLOCK` belongs to the open file, which the agent may share with us, so it is never set on a descriptor that we
-did not make. A read is only tried when poll says that something is there. For a write that is not enough: a pipe with
-room for one page blocks whoever writes two.
+`O_NONBLOCK` belongs to the open file, which the agent may share with us, so it is set only on descriptors that we
+created. A read is tried only when poll reports data. A write needs more care: a pipe with room for one page blocks
+a write of two.
 """
 
 import os
@@ -12,41 +12,41 @@ import stat
 
 CHUNK = 1 << 16
 SAFE = 512
-"""What a pipe with room takes without blocking (POSIX's PIPE_BUF)."""
+"""A pipe that poll reports as writable takes this much without blocking (POSIX's PIPE_BUF)."""
 
 
 class InputEnd:
     """A descriptor to read from."""
 
     def __init__(self, descriptor: int) -> None:
-        """Ours from here on."""
+        """Takes over `descriptor`."""
         self.descriptor = descriptor
 
     def read(self) -> bytes | None:
-        """What is there, up to a chunk; empty at the end, None where nothing is there after all."""
+        """The available bytes, up to a chunk; empty at the end, None if nothing is available."""
         try:
             return os.read(self.descriptor, CHUNK)
         except BlockingIOError:
             return None
         except OSError:
-            return b""  # a terminal that has gone, a socket that was reset: nothing more will come
+            return b""  # a closed terminal or a reset socket: no more data
 
     def ready(self) -> bool:
-        """Whether a read would say something at once."""
+        """Whether a read would return at once."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         return bool(poll.poll(0))
 
     def close(self) -> None:
-        """The other side gets EPIPE from now on."""
+        """Close it; the writer gets EPIPE from now on."""
         os.close(self.descriptor)
 
 
 class OutputEnd:
-    """A descriptor to write to. The reader's end may be a pipe, a socket (Node's are), a terminal or a file."""
+    """A descriptor to write to: a pipe, a socket (Node uses them), a terminal or a file."""
 
     def __init__(self, descriptor: int, *, ours: bool = False) -> None:
-        """`ours`: we made it, it doesn't block."""
+        """`ours`: we created the descriptor, and it does not block."""
         self.descriptor = descriptor
         mode = os.fstat(descriptor).st_mode
         self._socket = socket.socket(fileno=os.dup(descriptor)) if stat.S_ISSOCK(mode) else None
@@ -55,7 +55,7 @@ class OutputEnd:
             self._reopen()
 
     def _reopen(self) -> None:
-        """An open file of our own on the same pipe, which we may set as we like (Linux)."""
+        """Replace it by a non-blocking open file on the same pipe, which we do not share (Linux)."""
         try:
             own = os.open(f"/proc/self/fd/{self.descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -65,7 +65,7 @@ class OutputEnd:
         self._size = CHUNK
 
     def write(self, data: bytes) -> int | None:
-        """How many bytes went in without waiting; None: nobody will ever read them."""
+        """The number of bytes written without waiting; None if the reader has closed it."""
         try:
             if self._socket is not None:
                 return self._socket.send(data, socket.MSG_DONTWAIT)
@@ -75,14 +75,14 @@ class OutputEnd:
         except OSError:
             return None
 
-    def read_by_somebody(self) -> bool:
-        """Whether a reader is left."""
+    def has_reader(self) -> bool:
+        """Whether the other end is open."""
         poll = select.poll()
         poll.register(self.descriptor, 0)
         return not poll.poll(0)
 
     def close(self) -> None:
-        """Whoever reads sees the end behind the last byte."""
+        """Close it; the reader sees the end after the last byte."""
         os.close(self.descriptor)
         if self._socket is not None:
             self._socket.close()

@@ -1,4 +1,4 @@
-"""The shim at work: one loop over both streams, the control connection and the signals."""
+"""The proxy's event loop: both streams, the control connection and the signals."""
 
 import contextlib
 import os
@@ -6,22 +6,23 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
-from wedgehog.harness.stdio_proxy.child import FORWARDED, Child, die_like
+from wedgehog.harness.stdio_proxy.child import FORWARDED, Child, exit_like
 from wedgehog.harness.stdio_proxy.guard import Guard
 from wedgehog.harness.stdio_proxy.harness_connection import HarnessConnection, HarnessGoneError
 from wedgehog.harness.stdio_proxy.stream import NOW, ProxyStream
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-HURRY_S = 0.5
-"""Whoever tells a tool to end expects it to: its last bytes may take this long to cross, then it is gone without."""
+END_TIMEOUT_S = 0.5
+"""After a signal that ends COMMAND, its last bytes may take this long to cross the link; later ones are dropped."""
 
 
 class Signals:
-    """Signals as something to poll for; one that we were started to ignore stays ignored, by COMMAND too."""
+    """Received signals as a descriptor for poll; a signal that was ignored at start stays ignored, also for COMMAND."""
 
     def __init__(self) -> None:
-        """Listen from here on."""
+        """Install the handlers."""
         self.descriptor, wake = os.pipe()
         os.set_blocking(self.descriptor, False)
         os.set_blocking(wake, False)
@@ -30,15 +31,15 @@ class Signals:
             if number is signal.SIGCHLD or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda *_: None)
 
-    def come(self) -> bytes:
-        """Numbers of the signals that have come."""
+    def received(self) -> bytes:
+        """The numbers of the signals received since the last call."""
         with contextlib.suppress(BlockingIOError):
             return os.read(self.descriptor, 256)
         return b""
 
 
 class ProxyLoop:
-    """Both directions of one COMMAND's pipe, until it is dead and all that it said has crossed."""
+    """Proxies both pipes of one COMMAND until it has ended and its output has crossed."""
 
     def __init__(
         self,
@@ -56,14 +57,14 @@ class ProxyLoop:
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
         self._reported: set[str] = set()
-        self._told_to_end = False
+        self._end_requested = False
         self._dead_s = 0.0
 
-    def run(self) -> None:
-        """Never returns: it ends as COMMAND ends."""
+    def run(self) -> NoReturn:
+        """Proxy until COMMAND ends, then end this process with its status."""
         try:
-            self._obey(self.control.left())
-            self._signalled()  # what came while we were calling the harness
+            self._handle(self.control.buffered())
+            self._on_signals()  # signals that arrived while we connected to the harness
             while not self._over():
                 self._turn()
                 self._report()
@@ -72,19 +73,19 @@ class ProxyLoop:
             self._give_up()
         self._leave()
 
-    # ---- one turn of the loop
+    # ---- one iteration
 
     def _turn(self) -> None:
         actions = self._wanted()
-        for descriptor, happened in self._poll.poll(self._patience()):
+        for descriptor, happened in self._poll.poll(self._timeout_ms()):
             if act := actions.get(descriptor):
                 act(happened)
 
     def _wanted(self) -> dict[int, Callable[[int], None]]:
-        """What to do for each descriptor; poll is told only what has changed since the last time."""
+        """The callback of each descriptor; registers with poll what has changed since the last call."""
         actions: dict[int, Callable[[int], None]] = {
-            self.signals.descriptor: self._signalled,
-            self.control.socket.fileno(): self._told,
+            self.signals.descriptor: self._on_signals,
+            self.control.socket.fileno(): self._on_control,
         }
         masks = dict.fromkeys(actions, select.POLLIN)
         for stream in (self.outward, self.inward):
@@ -99,44 +100,44 @@ class ProxyLoop:
             self._masks = masks
         return actions
 
-    def _patience(self) -> int | None:
-        """How long to wait for something to happen, in milliseconds."""
-        if self.child.status is None or not self._told_to_end:
+    def _timeout_ms(self) -> int | None:
+        """How long poll may wait; None for no limit."""
+        if self.child.status is None or not self._end_requested:
             return None
-        return max(0, round((self._dead_s + HURRY_S - time.monotonic()) * 1000))
+        return max(0, round((self._dead_s + END_TIMEOUT_S - time.monotonic()) * 1000))
 
     # ---- signals
 
-    def _signalled(self, _: int = 0) -> None:
-        for number in self.signals.come():
+    def _on_signals(self, _: int = 0) -> None:
+        for number in self.signals.received():
             if number == signal.SIGCHLD:
-                self._look()
+                self._poll_child()
             elif self.child.status is not None and number in ENDING:
-                self._end(-number)  # what is left of COMMAND is us
+                self._end(-number)  # COMMAND has ended, so the signal is for us
             else:
                 self._pass_on(number)
-        self._look()
+        self._poll_child()
 
-    def _look(self) -> None:
+    def _poll_child(self) -> None:
         if self.child.status is None:
-            self.child.look()
+            self.child.poll()
             self._dead_s = time.monotonic()
 
     def _pass_on(self, number: int) -> None:
-        self._told_to_end |= number in ENDING
+        self._end_requested |= number in ENDING
         if not self.guard.went_to_group(number):
-            self.child.tell(number)
+            self.child.send_signal(number)
         if number == signal.SIGTSTP:
             ours = signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)  # and here we stand, unless we are an orphan, until SIGCONT
+            os.kill(os.getpid(), number)  # stops here until SIGCONT (an orphaned process group does not stop)
             signal.signal(number, ours)
 
     # ---- the harness
 
-    def _told(self, _: int = 0) -> None:
-        self._obey(self.control.heard())
+    def _on_control(self, _: int = 0) -> None:
+        self._handle(self.control.received())
 
-    def _obey(self, lines: list[list[str]]) -> None:
+    def _handle(self, lines: list[list[str]]) -> None:
         for word, *rest in filter(None, lines):
             if word == "until":
                 name, byte, asked = rest
@@ -144,13 +145,13 @@ class ProxyLoop:
         self._report()
 
     def _report(self) -> None:
-        """Tell what the harness waits for: who stands, who was left, and which link ended before its time."""
+        """Report what the harness waits for: a stop that was reached, a closed reader, a link that ended early."""
         if self.outward.abandoned and "abandoned" not in self._reported:
             self._reported.add("abandoned")
             self.control.say("abandoned")
         for stream in (self.outward, self.inward):
-            if stream.stands and stream.asked:
-                self.control.say("stands", stream.name, stream.sent, stream.asked)
+            if stream.stopped and stream.asked:
+                self.control.say("stopped", stream.name, stream.sent, stream.asked)
                 stream.asked = ""
             if stream.ended and stream.name not in self._reported:
                 self._reported.add(stream.name)
@@ -159,30 +160,30 @@ class ProxyLoop:
     # ---- the end
 
     def _over(self) -> bool:
-        """Whether COMMAND is dead and all that it had said has crossed, or cannot any more."""
+        """Whether COMMAND has ended and its output has crossed, or cannot cross any more."""
         if self.child.status is None:
             return False
-        if self._told_to_end and time.monotonic() >= self._dead_s + HURRY_S:
+        if self._end_requested and time.monotonic() >= self._dead_s + END_TIMEOUT_S:
             return True
         source = self.outward.source
         silent = source is None or (self.outward.crossed and not source.ready())
         return self.outward.finished or silent
 
     def _die_of_reset(self) -> None:
-        """A reset pipe is a dead process: both ends closed, no goodbye; COMMAND finds out as it would."""
+        """Kill this process if a link was reset, so that COMMAND sees both of its pipes closed."""
         if any(stream.reset for stream in (self.outward, self.inward)):
             self._say_closed()
             self.guard.dismiss(wait=False)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def _give_up(self) -> None:
-        """Without a harness there is no run any more, and nothing of it may stay."""
-        self.child.tell(signal.SIGKILL)
+    def _give_up(self) -> NoReturn:
+        """Kill COMMAND and exit: without a harness, the run is over."""
+        self.child.send_signal(signal.SIGKILL)
         self.guard.dismiss(wait=False)
         os._exit(70)
 
-    def _leave(self) -> None:
-        """Go as COMMAND went. What it left behind with its pipes in hand still needs them: a copy of us stays."""
+    def _leave(self) -> NoReturn:
+        """Exit with COMMAND's status. A forked copy stays while COMMAND's descendants still use its pipes."""
         self.control.say("exit", self.child.status)
         self.guard.dismiss()
         if self._still_held() and os.fork() == 0:
@@ -190,17 +191,17 @@ class ProxyLoop:
         else:
             if not self._still_held():
                 self._say_closed()
-            die_like(self.child.status or 0)
+            exit_like(self.child.status or 0)
 
     def _still_held(self) -> bool:
         """Whether a descendant of COMMAND may still write to or read from its pipes."""
-        if self._told_to_end and not self.outward.crossed:
+        if self._end_requested and not self.outward.crossed:
             return False
         stdin = self.inward.sink
-        return not self.outward.finished or (stdin is not None and stdin.read_by_somebody())
+        return not self.outward.finished or (stdin is not None and stdin.has_reader())
 
-    def _stay(self) -> None:
-        self._told_to_end = False
+    def _stay(self) -> NoReturn:
+        self._end_requested = False
         for number in FORWARDED:
             signal.signal(number, signal.SIG_DFL)
         try:
@@ -213,12 +214,12 @@ class ProxyLoop:
         self._say_closed()
         os._exit(0)
 
-    def _end(self, status: int) -> None:
-        """Go at once."""
+    def _end(self, status: int) -> NoReturn:
+        """Exit at once."""
         self.control.say("exit", status)
         self._say_closed()
         self.guard.dismiss()
-        die_like(status)
+        exit_like(status)
 
     def _say_closed(self) -> None:
         self.control.say("closed", self.outward.delivered, self.inward.delivered)

@@ -1,26 +1,58 @@
-"""The control connection to the harness: words on lines, past every link, so that no fault touches it.
+"""The harness's address, and the control connection to it: lines of words, which cross no link and get no fault.
 
-| shim says | harness says |
+| the proxy sends | the harness sends |
 |---|---|
-| `open SECRET NAME PID OUT_PORT IN_PORT`: where it listens for the links' upstream ends | `links HOST:PORT HOST:PORT` |
-| `child PID OUT_PORT IN_PORT`: COMMAND, and where the upstream ends came from | `until WAY BYTE NUMBER` |
-| `stands WAY BYTE NUMBER`: not a byte more has gone into the link | `until WAY now NUMBER`, `until WAY none NUMBER` |
+| `open SECRET NAME PID OUT_PORT IN_PORT`: ports at which it awaits the links' upstream ends | `links ADDRESS ADDRESS` |
+| `child PID OUT_PORT IN_PORT`: COMMAND's pid, and the source ports of the upstream ends | `until WAY BYTE NUMBER` |
+| `stopped WAY BYTE NUMBER`: it has stopped sending at this byte | `until WAY now NUMBER`, `until WAY none NUMBER` |
 | `ended WAY fin BYTES`: the link ended before COMMAND did | |
-| `abandoned`: nobody reads COMMAND's stdout any more | |
+| `abandoned`: the reader of COMMAND's stdout has closed it | |
 | `trouble WORDS` | |
 | `exit STATUS`, then `closed OUT_BYTES IN_BYTES` | |
 
-Both ways stand at byte 0 until they are told otherwise.
+Both directions stop at byte 0 until the first `until`.
 """
 
 import contextlib
+import os
 import socket
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from wedgehog.harness.stdio_proxy import ADDRESS_FILE, ADDRESS_VARIABLE, RUN_VARIABLE
 
 TIMEOUT_S = 30.0
 
 
+class HarnessAddress(NamedTuple):
+    """Where the harness listens, its secret, and the mark of the run's processes."""
+
+    host: str
+    port: int
+    secret: str
+    mark: str
+
+
+def find_harness(env: Mapping[str, str]) -> HarnessAddress | None:
+    """The harness named in the environment or in a file in HOME; None if there is none or the address is malformed."""
+    lines = env.get(ADDRESS_VARIABLE, "").split() or _address_file(env.get("HOME", ""))
+    mark = env.get(RUN_VARIABLE) or (lines[1] if len(lines) > 1 else "")
+    parts = lines[0].rsplit(":", 2) if lines else []
+    if len(parts) != 3 or not parts[1].isdecimal():
+        return None
+    return HarnessAddress(parts[0], int(parts[1]), parts[2], mark)
+
+
+def _address_file(home: str) -> list[str]:
+    try:
+        with open(os.path.join(home, ADDRESS_FILE), encoding="utf-8") as file:  # noqa: PTH118, PTH123  pathlib is slow
+            return file.read().split()
+    except OSError:
+        return []
+
+
 class HarnessGoneError(OSError):
-    """The harness does not answer any more."""
+    """The harness does not answer."""
 
 
 class HarnessConnection:
@@ -30,31 +62,31 @@ class HarnessConnection:
         """Connect. Errors: OSError."""
         self.socket = socket.create_connection((host, port), TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._come = b""
+        self._buffer = b""
 
     def say(self, *words: object) -> None:
-        """One line; a harness that has gone is noticed by who reads."""
+        """Send one line. Errors are ignored here: the next read reports a closed connection."""
         with contextlib.suppress(OSError):
             self.socket.sendall(" ".join(map(str, words)).encode() + b"\n")
 
     def ask(self, expected: str) -> list[str]:
-        """Wait for the line that begins with that word; what follows it. Errors: HarnessGoneError."""
-        while b"\n" not in self._come:
+        """Wait for a line that begins with `expected`; return its other words. Errors: HarnessGoneError."""
+        while b"\n" not in self._buffer:
             self._read()
-        line, _, self._come = self._come.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         words = line.decode().split()
         if words[:1] != [expected]:
-            raise HarnessGoneError(f"it said {line.decode()!r} where {expected!r} was expected")
+            raise HarnessGoneError(f"expected {expected!r}, received {line.decode()!r}")
         return words[1:]
 
-    def heard(self) -> list[list[str]]:
-        """The lines that have come, read once something can be read; never waits then. Errors: HarnessGoneError."""
+    def received(self) -> list[list[str]]:
+        """The lines received, after poll has reported data; does not wait. Errors: HarnessGoneError."""
         self._read()
-        return self.left()
+        return self.buffered()
 
-    def left(self) -> list[list[str]]:
-        """Whole lines that have come already."""
-        *lines, self._come = self._come.split(b"\n")
+    def buffered(self) -> list[list[str]]:
+        """Complete lines that were received but not yet handled."""
+        *lines, self._buffer = self._buffer.split(b"\n")
         return [line.decode().split() for line in lines]
 
     def _read(self) -> None:
@@ -63,5 +95,5 @@ class HarnessConnection:
         except OSError as wrong:
             raise HarnessGoneError(str(wrong)) from wrong
         if not data:
-            raise HarnessGoneError("it has hung up")
-        self._come += data
+            raise HarnessGoneError("it closed the connection")
+        self._buffer += data

@@ -1,12 +1,12 @@
-"""The harness's side of `wedgehog-pipe`: a control server that gives every pipe a link for each direction.
+"""The harness's side of `wedgehog-pipe`: a control server that opens one link per direction of each pipe.
 
 ```
- agent ═▶ wedgehog-pipe ══ link "in" ══▶ wedgehog-pipe ═▶ COMMAND        both links' upstream end is the sending one,
- agent ◀═ wedgehog-pipe ◀══ link "out" ══ wedgehog-pipe ◀═ COMMAND       so that every fault of a pipe is downstream
+ agent ═▶ wedgehog-pipe ══ link "in" ══▶ wedgehog-pipe ═▶ COMMAND        the upstream end of both links sends,
+ agent ◀═ wedgehog-pipe ◀══ link "out" ══ wedgehog-pipe ◀═ COMMAND       so that every fault is downstream
 ```
 
-The process in the middle is at both ends of both links. It is also the gate: it can stop writing at any byte until a
-fault has been armed, which is what makes n bytes asked n bytes received.
+The process in the middle has both ends of both links. It can stop sending at any byte until a fault is armed, so that
+a fault takes effect at exactly that byte.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.network.ports import HOST
 
 GOODBYE_S = 1.0
-"""For a pipe to say that it has ended, when its run is over."""
+"""How long a pipe may take to report its end when the run is over."""
 CLOSING_S = 10.0
-"""For what a closed pipe still has to tell, and for its links to close."""
+"""How long a closed pipe may take for its last reports and for closing its links."""
 StreamName = Literal["out", "in"]
 """COMMAND's stdout, or its stdin."""
 
 
 class StreamEnd(NamedTuple):
-    """A link ended by itself: with FIN or RST, and after how many bytes."""
+    """How a link ended by itself (fin or rst), and after how many bytes."""
 
     how: str
     received: int
@@ -37,70 +37,70 @@ class StreamEnd(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class HoldPoint:
-    """Somebody wants a direction to stand: at a byte, or where it is."""
+    """A request to stop a direction at a byte, or at once if `byte` is None."""
 
     byte: int | None
     reached: "asyncio.Future[int | None]"
-    """Where it stands; None: the pipe was closed before it got there."""
+    """The byte at which it stopped; None: the pipe was closed before."""
 
 
 @dataclass(eq=False)
 class Direction:
-    """One way through a pipe."""
+    """One direction of a pipe."""
 
     way: StreamName
     link: Link
     say: Callable[..., None]
     conn: Address = (HOST, 0)
-    """The sending end of the link, as the link's upstream knows it."""
+    """The sending end of the link, as seen by the link's upstream."""
     ended: "asyncio.Future[StreamEnd]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """How the link ended before COMMAND did."""
+    """How the link ended, if it ended before COMMAND."""
     passed: int | None = None
-    """Bytes delivered, once the pipe is closed; None: unknown, the process in the middle was killed."""
+    """Bytes delivered, once the pipe is closed; None if unknown, because wedgehog-pipe was killed."""
     _stops: list[HoldPoint] = field(default_factory=list)
     _asked: int = 0
     _closed: bool = False
 
     def stop(self, byte: int | None = None) -> HoldPoint:
-        """Let it write into its link up to `byte` and no further (None: not a byte more), until `go`."""
+        """Stop sending after `byte` (None: at once), until `go`."""
         stop = HoldPoint(byte, asyncio.get_running_loop().create_future())
         if self._closed:
             stop.reached.set_result(None)
             return stop
         self._stops.append(stop)
-        self._tell()
+        self._send_stop()
         return stop
 
     def go(self, stop: HoldPoint) -> None:
-        """Nobody waits at this stop any more."""
+        """Remove this stop."""
         if stop in self._stops:
             self._stops.remove(stop)
-            self._tell()
+            self._send_stop()
 
     @contextlib.asynccontextmanager
     async def held(self, byte: int | None = None) -> AsyncIterator[int | None]:
-        """While it stands; where."""
+        """Stop for the length of the block; yields the byte, or None if the pipe was closed before."""
         stop = self.stop(byte)
         try:
             yield await stop.reached
         finally:
             self.go(stop)
 
-    def _tell(self) -> None:
-        """Only the answer to the last word counts: an older one may tell of a stop that it has left since."""
+    def _send_stop(self) -> None:
+        """Send the nearest stop with a new number; replies with older numbers are ignored."""
         self._asked += 1
         bytes_ = [stop.byte for stop in self._stops]
         until = "none" if not bytes_ else "now" if None in bytes_ else min(byte for byte in bytes_ if byte is not None)
         self.say("until", self.way, until, self._asked)
 
-    def stands(self, byte: int, asked: int) -> None:
-        """It says that it stands."""
+    def stopped(self, byte: int, asked: int) -> None:
+        """Handle the report that it has stopped at `byte`, in reply to the stop number `asked`."""
         for stop in self._stops if asked == self._asked else ():
             if not stop.reached.done() and (stop.byte is None or stop.byte <= byte):
                 stop.reached.set_result(byte)
 
     def close(self, passed: int | None) -> None:
-        """The pipe is gone: what was waited for never comes."""
+        """Resolve all open stops: the pipe is closed."""
         self.passed, self._closed = passed, True
         for stop in self._stops:
             if not stop.reached.done():
@@ -109,55 +109,55 @@ class Direction:
 
 @dataclass(eq=False)
 class StdioSession:
-    """One `wedgehog-pipe` that runs."""
+    """One running `wedgehog-pipe`."""
 
     name: str
     pid: int
     ways: dict[StreamName, Direction]
     child: int = 0
     status: int | None = None
-    """COMMAND's exit code, or minus the signal that ended it; None: it still runs, or nobody knows."""
+    """COMMAND's exit code, or the negative number of the signal that ended it; None if it runs or that is unknown."""
     abandoned: bool = False
-    """Whether nobody reads COMMAND's stdout any more."""
+    """Whether the reader of COMMAND's stdout has closed it."""
     closed: asyncio.Event = field(default_factory=asyncio.Event)
-    """The pipe is gone, with all that it had to say."""
+    """Set when the pipe is closed and its last reports are handled."""
 
 
 class StdioObserver(Protocol):
-    """Who hears of pipes."""
+    """Receives the events of pipes."""
 
     async def opened(self, pipe: StdioSession) -> None:
-        """It is connected; both ways stand before their first byte until this returns."""
+        """The pipe is connected; both directions stop at byte 0 until this returns."""
 
     async def closed(self, pipe: StdioSession) -> None:
-        """It has ended; its links are closed when this returns."""
+        """The pipe has ended; its links are closed after this returns."""
 
     def trouble(self, what: str) -> None:
-        """A pipe could not be made, or broke, and no fault of the plan did it."""
+        """A pipe failed without a fault of the plan."""
 
 
 class StdioServer:
     """The control server of one run. An async context manager."""
 
-    def __init__(self, network: Network, resets: Callable[[str], bool], watcher: StdioObserver) -> None:
-        """`resets(link)` says whether an RST may be struck on the link of that name."""
-        self._network, self._resets, self._watcher = network, resets, watcher
+    def __init__(self, network: Network, resets: Callable[[str], bool], observer: StdioObserver) -> None:
+        """`resets(link)` says whether an RST may be injected on the link of that name."""
+        self._network, self._resets, self._observer = network, resets, observer
         self._secret = secrets.token_hex(8)
         self._calls: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.address = ""
         """`host:port:secret`, for `wedgehog-pipe`."""
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Start to listen."""
         self._server = await asyncio.start_server(self._called, HOST, 0)
         port = self._server.sockets[0].getsockname()[1]
         self.address = f"{HOST}:{port}:{self._secret}"
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Leave: pipes that still run end."""
+        """Stop, and end the pipes that still run."""
         self._server.close()
-        await self._gone(GOODBYE_S)  # the agent is gone, and its pipes with it: they only have to say so
+        await self._gone(GOODBYE_S)  # the agent has ended, so the pipes have too; this awaits their reports
         for writer in self._calls.values():
             writer.transport.abort()
         await self._gone(CLOSING_S)
@@ -176,27 +176,27 @@ class StdioServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await _Call(reader, writer, self._secret).serve(self._network, self._resets, self._watcher)
+            await _ProxyConnection(reader, writer, self._observer).serve(self._secret, self._network, self._resets)
         except NetworkError as wrong:
-            self._watcher.trouble(f"a pipe could not be opened: {wrong}")
+            self._observer.trouble(f"a pipe could not be opened: {wrong}")
         except (OSError, ValueError, asyncio.IncompleteReadError):
-            pass  # it left in the middle of a word
+            pass  # the connection ended inside a line
         finally:
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
 
-class _Call:
+class _ProxyConnection:
     """One control connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: str) -> None:
-        self._reader, self._writer, self._secret = reader, writer, secret
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, observer: StdioObserver) -> None:
+        self._reader, self._writer, self._observer = reader, writer, observer
 
-    async def serve(self, network: Network, resets: Callable[[str], bool], watcher: StdioObserver) -> None:
-        """From the first word to the last."""
+    async def serve(self, secret: str, network: Network, resets: Callable[[str], bool]) -> None:
+        """Handle the connection until it ends."""
         word, *rest = await self._line()
-        if word != "open" or len(rest) != 5 or not hmac.compare_digest(rest[0], self._secret):
+        if word != "open" or len(rest) != 5 or not hmac.compare_digest(rest[0], secret):
             return
         _, name, pid, *ports = rest
         async with contextlib.AsyncExitStack() as stack:
@@ -208,18 +208,18 @@ class _Call:
             out, into = Direction("out", links[0], self._say), Direction("in", links[1], self._say)
             pipe = StdioSession(name, int(pid), {"out": out, "in": into})
             self._say("links", *(f"{it.address[0]}:{it.address[1]}" for it in links))
-            if await self._connected(pipe, watcher):
-                await self._through(pipe, watcher)
+            if await self._connected(pipe):
+                await self._through(pipe)
 
     def _say(self, *words: object) -> None:
-        """One line; a pipe that has gone does not mind."""
+        """Send one line, unless the connection is closed."""
         if not self._writer.is_closing():
             self._writer.write(" ".join(map(str, words)).encode() + b"\n")
 
-    async def _connected(self, pipe: StdioSession, watcher: StdioObserver) -> bool:
+    async def _connected(self, pipe: StdioSession) -> bool:
         word, *rest = await self._line()
         if word == "trouble":
-            watcher.trouble(" ".join(rest))
+            self._observer.trouble(" ".join(rest))
         if word != "child":
             return False
         pipe.child = int(rest[0])
@@ -228,11 +228,11 @@ class _Call:
             await direction.link.admit(direction.conn, 0)
         return True
 
-    async def _through(self, pipe: StdioSession, watcher: StdioObserver) -> None:
-        """Listen to it until it is closed; how it is harmed is decided beside that."""
-        opening = asyncio.get_running_loop().create_task(self._open(pipe, watcher))
+    async def _through(self, pipe: StdioSession) -> None:
+        """Handle its reports until it is closed; the observer arms faults in a task of its own."""
+        opening = asyncio.get_running_loop().create_task(self._open(pipe))
         try:
-            await self._listen(pipe, watcher)
+            await self._listen(pipe)
         finally:
             for direction in pipe.ways.values():
                 direction.close(direction.passed)
@@ -240,20 +240,20 @@ class _Call:
             try:
                 await opening
             finally:
-                await watcher.closed(pipe)
+                await self._observer.closed(pipe)
 
-    async def _open(self, pipe: StdioSession, watcher: StdioObserver) -> None:
+    async def _open(self, pipe: StdioSession) -> None:
         try:
             async with pipe.ways["out"].held(0), pipe.ways["in"].held(0):
-                await watcher.opened(pipe)
+                await self._observer.opened(pipe)
         except NetworkError as wrong:
-            watcher.trouble(f"the pipe {pipe.name} could not be struck: {wrong}")
+            self._observer.trouble(f"the pipe {pipe.name} could not get its faults: {wrong}")
 
-    async def _listen(self, pipe: StdioSession, watcher: StdioObserver) -> None:
+    async def _listen(self, pipe: StdioSession) -> None:
         while True:
             match await self._line():
-                case ["stands", ("out" | "in") as way, byte, asked]:
-                    pipe.ways[way].stands(int(byte), int(asked))
+                case ["stopped", ("out" | "in") as way, byte, asked]:
+                    pipe.ways[way].stopped(int(byte), int(asked))
                 case ["ended", ("out" | "in") as way, how, byte]:
                     if not pipe.ways[way].ended.done():
                         pipe.ways[way].ended.set_result(StreamEnd(how, int(byte)))
@@ -265,7 +265,7 @@ class _Call:
                     pipe.ways["out"].passed, pipe.ways["in"].passed = int(out), int(into)
                     return
                 case ["trouble", *what]:
-                    watcher.trouble(" ".join(what))
+                    self._observer.trouble(" ".join(what))
                 case _:
                     return
 

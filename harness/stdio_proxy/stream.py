@@ -1,13 +1,13 @@
-"""One direction of the pipe, from the descriptor that somebody writes to the one that somebody reads.
+"""One direction of the pipe, from the source's descriptor to the sink's.
 
 ```
-source ──▶ [held] ──▶ near ═══ the harness's link ═══▶ far ──▶ [come] ──▶ sink
+source ──▶ [held] ──▶ near ═══ the harness's link ═══▶ far ──▶ [arrived] ▶ sink
                  sent │                                     │ received
 ```
 
-`near` and `far` are two ends of the link, and both are here: what was sent and not received is on its way, so the end
-of the source is passed on exactly when the last byte has crossed, without a half-close, which crosses no proxy. It is
-also the gate: no byte is written into the link beyond `until`.
+`near` and `far` are the two ends of the link, and this process has both. What was sent and not received is on its way,
+so the end of the source is passed on when the last byte has arrived. That needs no half-close, which proxies do not
+forward. No byte is sent into the link beyond `until`.
 """
 
 import select
@@ -18,17 +18,17 @@ from typing import Literal
 from wedgehog.harness.stdio_proxy.ends import CHUNK, InputEnd, OutputEnd
 
 WINDOW = 1 << 17
-"""So many bytes may be on their way: a proxy's sockets alone would hold megabytes, and be no pipe.
+"""This many bytes may be on their way. A proxy's sockets alone would hold megabytes, unlike a pipe.
 
-They all fit into the far socket's buffer, so that an RST which overtakes a late reader takes nothing with it."""
+They all fit into the far socket's buffer, so that an RST discards no byte that has arrived there."""
 
 GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 NOW = -1
-"""As a stop: where it stands."""
+"""As a stop: the current byte."""
 
 
 class ProxyStream:
-    """Bytes on their way from `source` to `sink`."""
+    """Transfers bytes from `source` to `sink`."""
 
     def __init__(
         self, name: Literal["out", "in"], source: InputEnd, sink: OutputEnd, near: socket.socket, far: socket.socket
@@ -40,15 +40,15 @@ class ProxyStream:
         self.near, self.far = near, far
         self.sent = self.received = self.delivered = 0
         self.ended: Literal["", "fin", "rst"] = ""
-        """How the link ended, before its time."""
+        """How the link ended, if it ended early."""
         self.abandoned = False
-        """Whether its reader has gone."""
+        """Whether its reader has closed the sink."""
         self.until: int | None = 0
-        """Not a byte passes before the harness says so."""
+        """The byte at which to stop; nothing is sent before the harness changes it. None: no stop."""
         self.asked = ""
-        """The number of its last word about stops, where it still waits for us to stand."""
+        """The number of the harness's last `until`, as long as the stop has not been reported."""
         self._held = b""
-        self._come = b""
+        self._arrived = b""
         self._source_ended = False
         self._near_gone = False
 
@@ -56,7 +56,7 @@ class ProxyStream:
 
     @property
     def wants_source(self) -> bool:
-        """Whether more is wanted from the source: as much as a pipe would hold, and never behind a stop."""
+        """Whether to read from the source: no more than a pipe would hold, and nothing beyond a stop."""
         if self.source is None or self._source_ended or self._held:
             return False
         if self._lost:
@@ -65,13 +65,13 @@ class ProxyStream:
 
     @property
     def wants_near(self) -> bool:
-        """Whether bytes wait that may go into the link."""
+        """Whether held bytes may be sent into the link."""
         return bool(self._held) and self.room > 0 and not self._near_gone
 
     @property
     def wants_far(self) -> bool:
-        """Whether the link may give more: what came before has been written, or the sink is gone."""
-        return not self.ended and not self._come and not self.finished
+        """Whether to read from the link: the sink has taken all that came before."""
+        return not self.ended and not self._arrived and not self.finished
 
     @property
     def room(self) -> int:
@@ -79,8 +79,8 @@ class ProxyStream:
         return CHUNK if self.until is None else max(0, self.until - self.sent)
 
     @property
-    def stands(self) -> bool:
-        """Whether it has come to its stop."""
+    def stopped(self) -> bool:
+        """Whether it has reached its stop."""
         return self.until is not None and self.sent >= self.until
 
     @property
@@ -90,34 +90,34 @@ class ProxyStream:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing will be delivered any more."""
+        """Whether nothing more will be delivered."""
         return self.sink is None
 
     @property
     def reset(self) -> bool:
-        """Whether the link was reset, and what had crossed before is where it can be read."""
-        return self.ended == "rst" and not self._come
+        """Whether the link was reset and all that came before has been delivered."""
+        return self.ended == "rst" and not self._arrived
 
     @property
     def _lost(self) -> bool:
-        """Whether what is read has nowhere to go, and is read only so that its writer lives on undisturbed."""
+        """Whether source bytes are read and dropped, so that the writer does not block."""
         return self.finished and self.name == "out"
 
     def interests(self) -> Iterator[tuple[int, int, Callable[[int], None]]]:
-        """Descriptors to wait for, for what, and what to do when it comes."""
+        """Descriptor, poll mask and callback for each event to wait for."""
         if self.wants_source and self.source is not None:
             yield self.source.descriptor, select.POLLIN, self.read_source
         if self.wants_near:
             yield self.near.fileno(), select.POLLOUT, self.write_near
         if self.wants_far:
             yield self.far.fileno(), select.POLLIN, self.read_far
-        if self.sink is not None:  # without anything to write: to hear that the reader has gone
-            yield self.sink.descriptor, select.POLLOUT if self._come else 0, self.write_sink
+        if self.sink is not None:  # with mask 0, poll still reports that the reader has closed it
+            yield self.sink.descriptor, select.POLLOUT if self._arrived else 0, self.write_sink
 
-    # ---- doing it
+    # ---- callbacks
 
     def read_source(self, _: int = 0) -> None:
-        """Take a chunk, no more than may be sent."""
+        """Read a chunk and send what may be sent."""
         if self.source is None:
             return
         data = self.source.read()
@@ -129,7 +129,7 @@ class ProxyStream:
             self._pass_end()
 
     def write_near(self, _: int = 0) -> None:
-        """Send what may be sent."""
+        """Send held bytes, up to the stop."""
         if not self.wants_near:
             return
         room = self.room
@@ -137,14 +137,14 @@ class ProxyStream:
             sent = self.near.send(self._held if len(self._held) <= room else self._held[:room])
         except BlockingIOError:
             return
-        except OSError:  # its other end tells how it ended, and how much came through
+        except OSError:  # the far end shows how the link ended, and after how many bytes
             self._near_gone, self._held = True, b""
             return
         self.sent += sent
         self._held = self._held[sent:]
 
     def read_far(self, _: int = 0) -> None:
-        """Take what has crossed."""
+        """Read what has arrived."""
         try:
             data = self.far.recv(CHUNK)
         except BlockingIOError:
@@ -157,46 +157,39 @@ class ProxyStream:
             self._pass_end()
             return
         self.received += len(data)
-        self._come = data
+        self._arrived = data
         self.write_sink()
 
     def write_sink(self, happened: int = 0) -> None:
-        """Deliver what has crossed."""
-        if self.sink is not None and happened & GONE and not self._come:
+        """Deliver what has arrived."""
+        if self.sink is not None and happened & GONE and not self._arrived:
             self.abandon()
-        if self.sink is None or not self._come:
+        if self.sink is None or not self._arrived:
             return
-        written = self.sink.write(self._come)
+        written = self.sink.write(self._arrived)
         if written is None:
             self.abandon()
             return
         self.delivered += written
-        self._come = self._come[written:]
+        self._arrived = self._arrived[written:]
         self._pass_end()
 
     def abandon(self) -> None:
-        """The reader has gone: the writer shall hear of it as it would on a pipe, by EPIPE."""
+        """The reader has closed the sink: close the source, so that the writer gets EPIPE as on a pipe."""
         self.abandoned = True
         self._close_sink()
         self._close_source()
 
     def stop(self, until: int | None, asked: str) -> None:
-        """Send nothing beyond this byte; NOW for not a byte more, None for no stop."""
+        """Stop sending at `until`; NOW for at once, None for no stop."""
         self.until = self.sent if until == NOW else until
         self.asked = asked
-
-    def close(self) -> None:
-        """Both ends at once, as when the process has died."""
-        self._close_sink()
-        self._close_source()
-        self.near.close()
-        self.far.close()
 
     # ---- ends
 
     def _pass_end(self) -> None:
-        """The end passes behind the last byte: of the source, or of what a fault let through."""
-        if self._come or self.sink is None:
+        """Pass on the end, of the source or of a cut link, after the last byte."""
+        if self._arrived or self.sink is None:
             return
         if self.ended:
             self._close_sink()
@@ -209,7 +202,7 @@ class ProxyStream:
         if self.sink is not None:
             self.sink.close()
             self.sink = None
-        self._come = self._held = b""
+        self._arrived = self._held = b""
 
     def _close_source(self) -> None:
         if self.source is not None:

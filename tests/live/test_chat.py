@@ -8,7 +8,7 @@ import pytest
 
 from wedgehog.harness.record.event import ChatAsked, FaultFired
 from wedgehog.harness.record.history import read
-from wedgehog.harness.sandbox.hosts.private_hosts import why_no_hosts
+from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 
 
 @pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)
@@ -17,8 +17,8 @@ def test_the_specimen_that_polls_a_chat_is_red_without_its_fixes_and_green_with_
     wedgehog: Any, tmp_path: Path, network: str, story: str
 ):
     """Every row of its fix matrix comes out as the story expects; the fault struck where it says."""
-    if why_no_hosts():
-        pytest.skip(why_no_hosts())
+    if hosts_unavailable_reason():
+        pytest.skip(hosts_unavailable_reason())
     ran = wedgehog("run", story, network)
     assert ran.returncode == 0, ran.stderr[-2000:]
     folder = (tmp_path / "runs" / "latest").resolve()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.event import FaultFired, FaultHealed, SessionKept, SessionPlanted
-from wedgehog.harness.sandbox.disk import SmallDisk, why_no_disk
+from wedgehog.harness.sandbox.disk import SmallDisk, disk_unavailable_reason
 
 LONG = {"tool": "shell", "args": {"command": "head -c 9000 /dev/zero | tr '\\0' x"}}
 TURNS = [
@@ -25,8 +25,8 @@ PLANTED = [
 
 @pytest.fixture(autouse=True)
 def _needs_namespaces() -> None:
-    if why_no_disk():
-        pytest.skip(why_no_disk())
+    if disk_unavailable_reason():
+        pytest.skip(disk_unavailable_reason())
 
 
 @pytest.mark.parametrize("way", ["command", "http", "callable"])

@@ -11,8 +11,8 @@ import yaml
 
 from wedgehog.harness.record.event import FaultFired, HostRefused
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.sandbox.disk import why_no_disk
-from wedgehog.harness.sandbox.namespaces import why_no_network
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
+from wedgehog.harness.sandbox.namespaces import network_unavailable_reason
 
 HERE = Path(__file__).parent
 HOSTS = {"api.anthropic.com": "llm", "api.openai.com": "llm"}
@@ -25,8 +25,8 @@ Play = Callable[..., Runs]
 
 @pytest.fixture(autouse=True)
 def _needs_namespaces() -> None:
-    if why_no_network():
-        pytest.skip(why_no_network())
+    if network_unavailable_reason():
+        pytest.skip(network_unavailable_reason())
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def test_an_agent_that_does_not_take_our_certificate_is_an_error_that_says_so(pl
     ((row, _),) = runs.values()
     assert row["verdict"] == "error"
     said = (Path(row["run_dir"]) / "verdicts.json").read_text()
-    assert "api.anthropic.com (the agent does not take our certificate" in said and "unknown ca" in said
+    assert "api.anthropic.com (the agent does not accept our certificate" in said and "unknown ca" in said
 
 
 def test_a_declared_host_is_reached_from_a_small_disk_too(play: Play):
     """Both need namespaces, one inside the other: the reply comes, and so does the full disk."""
-    if why_no_disk():
-        pytest.skip(why_no_disk())
+    if disk_unavailable_reason():
+        pytest.skip(disk_unavailable_reason())
     full = {"link": "agent", "at": {"phase": "headers"}, "do": "disk_full"}
     runs = play([("urllib", "anthropic")], "--network=embedded", full={"faults": [full]})
     ((row, history),) = runs.values()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.history import read
-from wedgehog.harness.sandbox.disk import why_no_disk
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 
 TOOL = {"tool": "shell", "args": {"command": "setsid sleep 300 & sleep 300"}}
 WAITS = [{"text": "Done {nonce}"}, {"delay_s": 300}]
@@ -32,8 +32,8 @@ def test_nothing_is_left_of_a_harness_that_is_killed(
     begin: Any, told: Any, ways: Any, sound_spec: Any, patience: Any, tmp_path: Path, name: str
 ):
     """Within five seconds: no process, not even one that stands still or ran away, and no folder."""
-    if name == "on-a-full-disk" and why_no_disk():
-        pytest.skip(why_no_disk())
+    if name == "on-a-full-disk" and disk_unavailable_reason():
+        pytest.skip(disk_unavailable_reason())
     model, faults = STORIES[name]
     scratch = tmp_path / "scratch"
     scratch.mkdir()

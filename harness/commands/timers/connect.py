@@ -64,9 +64,9 @@ def _calling(lines: list[str], port: int) -> Iterator[int]:
             yield int(local.partition(":")[2], 16)
 
 
-def why_not() -> str:
-    """Why it cannot be done on this system; empty where it can."""
-    return "" if sys.platform == "linux" and TABLE.exists() else "only Linux shows who calls"
+def connect_unavailable_reason() -> str | None:
+    """Why connection attempts cannot be observed on this system; None if they can."""
+    return None if sys.platform == "linux" and TABLE.exists() else "only Linux shows who calls"
 
 
 @dataclass

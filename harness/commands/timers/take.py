@@ -11,7 +11,7 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentContext, AgentError, open_agent
 from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
 from wedgehog.harness.commands.timers.chain import Measured
-from wedgehog.harness.commands.timers.connect import BlackHole, watched, why_not
+from wedgehog.harness.commands.timers.connect import BlackHole, connect_unavailable_reason, watched
 from wedgehog.harness.commands.timers.probe import CONNECT, PROBES, Probe
 from wedgehog.harness.commands.timers.taken import Taken, taken
 from wedgehog.harness.commands.timers.turned import Turned
@@ -133,7 +133,9 @@ def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
 
 async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
     """The probe that needs no provider."""
-    why = why_not() or ("an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else "")
+    why = connect_unavailable_reason() or (
+        "an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else ""
+    )
     if why:
         return Taken(CONNECT, skipped=why)
     mark, clock = f"wedgehog-{secrets.token_hex(4)}", WallClock()

@@ -1,6 +1,6 @@
-"""A certificate authority of one run: whoever is told of it believes that we are `api.example.com`.
+"""The certificate authority of one run: an agent that trusts it accepts our certificate for `api.example.com`.
 
-Its key never leaves our memory; a host's key is in the run's folder for as long as it takes to read it.
+Its key stays in memory. A host's key is in the run's folder only while it is read.
 """
 
 import ssl
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from trustme import CA
 
 VARIABLES = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""By which Node, OpenSSL (and with it Python, Go, Ruby), requests and curl are told of one more authority."""
+"""The variables by which Node, OpenSSL (with it Python, Go, Ruby), requests and curl load one more authority."""
 
 
-def why_no_authority() -> str:
-    """Why there can be none; empty where there can."""
-    return "" if find_spec("trustme") else "certificates need the trustme package: pip install 'wedgehog[hosts]'"
+def ca_unavailable_reason() -> str | None:
+    """Why no authority can be created; None if one can."""
+    return None if find_spec("trustme") else "certificates need the trustme package: pip install 'wedgehog[hosts]'"
 
 
 class CertificateAuthority:
-    """Made when it is first asked for anything."""
+    """Generated on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """Its own certificate, `ca.pem`, goes into `folder`."""
+        """Its certificate will be `ca.pem` in `folder`."""
         self._folder = folder
         self.certificate = folder.absolute() / "ca.pem"
 
     @property
     def env(self) -> dict[str, str]:
-        """What makes an agent believe it."""
+        """The environment that makes an agent trust it."""
         return dict.fromkeys(VARIABLES, str(self.certificate))
 
     def publish(self) -> None:
-        """Write its certificate."""
+        """Write its certificate to `certificate`."""
         self._authority.cert_pem.write_to_path(self.certificate)
 
-    def vouch(self, host: str) -> ssl.SSLContext:
-        """What it takes to be `host`, over HTTP/1.1."""
+    def issue(self, host: str) -> ssl.SSLContext:
+        """A server context with a certificate for `host`, for HTTP/1.1."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.set_alpn_protocols(["http/1.1"])
         with self._authority.issue_cert(host).private_key_and_cert_chain_pem.tempfile(str(self._folder)) as pem:
@@ -48,6 +48,6 @@ class CertificateAuthority:
 
     @cached_property
     def _authority(self) -> "CA":
-        from trustme import CA  # for those few agents that need it: loading it takes a tenth of a second
+        from trustme import CA  # imported here because it takes a tenth of a second and few agents need it
 
         return CA(organization_name="Wedgehog, for one run")

@@ -1,6 +1,6 @@
-"""A name server that knows the declared hosts and nobody else: whoever else is asked for does not exist, and is named.
+"""A DNS server for the declared hosts. It answers NXDOMAIN for every other name and reports the name.
 
-Only as much of DNS as a resolver library asks of it (RFC 1035, section 4): one question per message, over UDP.
+It implements what resolver libraries use (RFC 1035, section 4): one question per message, over UDP.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ NO_ERROR, NO_SUCH_NAME = 0, 3
 RESPONSE, WANTS_RECURSION, CAN_RECURSE = 0x8000, 0x0100, 0x0080
 
 
-def asked(query: bytes) -> tuple[str, int, bytes]:
-    """The name, the type of record, and the question as it was written. Errors: ValueError."""
+def parsed_question(query: bytes) -> tuple[str, int, bytes]:
+    """The name, the record type and the question's own bytes. Errors: ValueError."""
     labels, at = [], 12
     try:
         while size := query[at]:
@@ -32,15 +32,15 @@ def asked(query: bytes) -> tuple[str, int, bytes]:
 
 
 def answer(query: bytes, hosts: Mapping[str, str], unknown: Callable[[str], None]) -> bytes:
-    """The response to one query; `unknown` hears of names that are not in `hosts`. Errors: ValueError."""
-    name, kind, question = asked(query)
+    """The response to one query; calls `unknown` with a name that is not in `hosts`. Errors: ValueError."""
+    name, kind, question = parsed_question(query)
     number, flags = struct.unpack_from("!HH", query)
     known = name in hosts
     if not known:
         unknown(name)
     records = b""
     if known and kind == A:
-        # 0xC00C: the name that stands at byte 12, in the question.
+        # 0xC00C points to the name at byte 12, in the question.
         records = struct.pack("!HHHIH4s", 0xC00C, A, 1, LIVES_S, 4, socket.inet_aton(hosts[name]))
     flags = RESPONSE | CAN_RECURSE | (flags & WANTS_RECURSION) | (NO_ERROR if known else NO_SUCH_NAME)
     return struct.pack("!HHHHHH", number, flags, 1, bool(records), 0, 0) + question + records
@@ -55,14 +55,14 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is ours."""
+        """Keep the transport for the answers."""
         self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        """One query; what is none gets no answer."""
+        """Answer one query; ignore what is not a query."""
         try:
-            said = answer(data, self._hosts, self._unknown)
+            response = answer(data, self._hosts, self._unknown)
         except ValueError:
             return
         if self._transport is not None:
-            self._transport.sendto(said, addr)
+            self._transport.sendto(response, addr)

@@ -1,9 +1,9 @@
-"""A doorway from an agent's own network to a link: it takes TLS off, and passes every byte on as it comes.
+"""A TLS proxy from an agent's private network to a link: it decrypts, and forwards every byte as it comes.
 
-    agent ── TLS ──▶ doorway ── plain ──▶ link ──▶ fake        faults strike the plain bytes, so they are exact
+    agent ── TLS ──▶ TlsProxy ── plain ──▶ link ──▶ fake        faults act on the plain bytes, at exact positions
 
-What the link does is what the agent sees: FIN is a proper end, RST is RST, silence is silence. The link is called
-before the agent's first byte is read, so that a link that refuses is known at once (the agent's connection is reset).
+The agent sees what the link does: FIN is a proper end, RST is RST, silence is silence. The proxy connects to the link
+before it reads from the agent, so that a refused link resets the agent's connection at once.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from typing import Self, cast
 
 from wedgehog.harness.network.base import Address
 
-FAREWELL_S = 1.0
-"""For the agent to answer our TLS farewell, before FIN comes without it."""
+CLOSE_NOTIFY_S = 1.0
+"""How long the agent may take to answer our TLS close_notify before we send FIN."""
 RESETTING = struct.pack("ii", 1, 0)
 
 
-class _End(asyncio.Protocol):
-    """One of the two connections; what comes in at one goes out at the other."""
+class _TlsEndpoint(asyncio.Protocol):
+    """One of the two connections; forwards what it receives to the other one."""
 
-    def __init__(self, other: "_End | None" = None) -> None:
+    def __init__(self, other: "_TlsEndpoint | None" = None) -> None:
         self.transport: asyncio.Transport | None = None
         self.gone = asyncio.get_running_loop().create_future()
         self.other = other
@@ -36,37 +36,34 @@ class _End(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.write(data)
+        if peer := self._peer:
+            peer.write(data)
 
     def pause_writing(self) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.pause_reading()
+        if peer := self._peer:
+            peer.pause_reading()
 
     def resume_writing(self) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.resume_reading()
+        if peer := self._peer:
+            peer.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Both ends go together: TLS has no half-open connection, and neither has a link."""
+        """Close the other connection too: neither TLS nor a link can be half open."""
         if not self.gone.done():
             self.gone.set_result(None)
-        if self.other is None or self.other.transport is None:
-            return
-        if exc is not None:
-            self.other.reset()
-        else:
-            self.other.transport.close()
+        if (peer := self._peer) and exc is not None:
+            reset_on_close(peer.get_extra_info("socket"))
+            peer.abort()
+        elif peer:
+            peer.close()
 
-    def reset(self) -> None:
-        """End it by RST."""
-        if self.transport is not None:
-            resets(self.transport.get_extra_info("socket"))
-            self.transport.abort()
+    @property
+    def _peer(self) -> asyncio.Transport | None:
+        return self.other.transport if self.other is not None else None
 
 
 class TlsProxy:
-    """Serves one listening socket. An async context manager."""
+    """Forwards the connections of one listening socket. An async context manager."""
 
     def __init__(
         self,
@@ -75,25 +72,25 @@ class TlsProxy:
         tls: ssl.SSLContext | None = None,
         distrusted: Callable[[str], None] = lambda alert: None,
     ) -> None:
-        """`listening` is closed with it; without `tls` the bytes are passed on as they are.
+        """`listening` is closed at the end; without `tls` the bytes are forwarded as they are.
 
-        `distrusted` hears the alert of an agent that does not take our certificate.
+        `distrusted` is called with the TLS alert of an agent that does not accept our certificate.
         """
         self._listening, self._upstream, self._tls, self._distrusted = listening, upstream, tls, distrusted
         self._open: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        """Accept."""
+        """Start to accept connections."""
         self._listening.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Hang up on everybody."""
+        """Close every connection."""
         for task in (self._accepting, *self._open):
             task.cancel()
         await asyncio.gather(self._accepting, *self._open, return_exceptions=True)
-        await asyncio.sleep(0)  # what was aborted just now is closed by the loop's next turn
+        await asyncio.sleep(0)  # asyncio closes aborted transports in the next turn of its loop
         self._listening.close()
 
     async def _accept(self) -> None:
@@ -103,17 +100,17 @@ class TlsProxy:
             task = asyncio.create_task(self._pass(agent))
             self._open.add(task)
             task.add_done_callback(self._open.discard)
-            task.add_done_callback(partial(_close, agent))  # however early it was stopped
+            task.add_done_callback(partial(_close, agent))  # also if the task was cancelled before its first step
 
     async def _pass(self, agent: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         try:
-            transport, link = await loop.create_connection(_End, *self._upstream)
+            transport, link = await loop.create_connection(_TlsEndpoint, *self._upstream)
         except OSError:
-            resets(agent)
+            reset_on_close(agent)
             return
         transport.pause_reading()
-        inside = _End(link)
+        inside = _TlsEndpoint(link)
         try:
             await self._enter(agent, inside)
             transport.resume_reading()
@@ -121,16 +118,18 @@ class TlsProxy:
         finally:
             for end in (inside, link):
                 if end.transport is not None:
-                    with contextlib.suppress(AttributeError):  # Python before 3.11.5 can't abort TLS that is gone
+                    with contextlib.suppress(
+                        AttributeError
+                    ):  # Python before 3.11.5 cannot abort a closed TLS transport
                         end.transport.abort()
 
-    async def _enter(self, agent: socket.socket, inside: _End) -> None:
+    async def _enter(self, agent: socket.socket, inside: _TlsEndpoint) -> None:
         loop = asyncio.get_running_loop()
         agent.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        farewell_s = FAREWELL_S if self._tls else None
+        shutdown_s = CLOSE_NOTIFY_S if self._tls else None
         try:
-            await loop.connect_accepted_socket(lambda: inside, agent, ssl=self._tls, ssl_shutdown_timeout=farewell_s)
-        except OSError as wrong:  # it does not believe us, or it went away
+            await loop.connect_accepted_socket(lambda: inside, agent, ssl=self._tls, ssl_shutdown_timeout=shutdown_s)
+        except OSError as wrong:  # the agent rejected our certificate, or closed the connection
             alert = (wrong.reason or "") if isinstance(wrong, ssl.SSLError) else ""
             if "ALERT" in alert:
                 self._distrusted(alert.lower().replace("_", " "))
@@ -141,7 +140,7 @@ def _close(agent: socket.socket, _task: "asyncio.Task[None]") -> None:
     agent.close()
 
 
-def resets(end: socket.socket) -> None:
-    """Whoever closes this connection now sends RST."""
+def reset_on_close(end: socket.socket) -> None:
+    """Make the next close of this connection send RST."""
     with contextlib.suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETTING)

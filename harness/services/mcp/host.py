@@ -45,9 +45,9 @@ ConnectionOffset = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
 
 
-def why_no_tools() -> str:
-    """Why there can't be a tool host on this machine; empty where there can."""
-    return "" if find_spec("mcp") else "the tool host needs the mcp package: pip install 'wedgehog[tools]'"
+def tools_unavailable_reason() -> str | None:
+    """Why this machine cannot run a tool host; None if it can."""
+    return None if find_spec("mcp") else "the tool host needs the mcp package: pip install 'wedgehog[tools]'"
 
 
 class NoToolHostError(Exception):
@@ -138,7 +138,7 @@ class ToolHost:
         Raises:
             NoToolHostError: the `mcp` package is missing, or the server did not start.
         """
-        if why := why_no_tools():
+        if why := tools_unavailable_reason():
             raise NoToolHostError(why)
         try:
             self._control = await self._stack.enter_async_context(ToolServerChannel(_listed(self.tools), self._asked))

@@ -15,7 +15,7 @@ from wedgehog.harness.record.clock import WallClock
 
 @pytest.fixture
 def place(tmp_path: Path) -> AgentContext:
-    """One run's place, with a mark that no other test shares."""
+    """A context for one run, with a unique mark."""
     return AgentContext(
         folder=tmp_path / "run",
         llm_url="http://127.0.0.1:9",
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> AgentContext:
 
 @pytest.fixture
 def spec_of(tmp_path: Path) -> Callable[..., AgentSpec]:
-    """Writes `code` to agent.py and the given keys to agent.yaml, and loads that."""
+    """Writes `code` to agent.py and the given keys to agent.yaml, and loads the spec."""
 
     def make(code: str = "", **keys: object) -> AgentSpec:
         (tmp_path / "agent.py").write_text(dedent(code))

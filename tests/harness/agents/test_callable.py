@@ -74,7 +74,7 @@ async def until(file: Path) -> str:
 
 
 async def test_the_answer_is_what_the_function_returns(spec_of, place):
-    """In one process for the whole run; what it prints disturbs nothing and is kept."""
+    """One process for the whole run; its output is kept and does not disturb the replies."""
     async with open_agent(named(spec_of, "plain"), place) as session:
         first = await session.say("a", first=True)
         second = await session.say("ü\n{home}", first=False)
@@ -92,16 +92,16 @@ async def test_an_async_function_is_awaited(spec_of, place):
         assert (await session.say("y", first=False)).answer == "async y"
 
 
-async def test_a_function_may_stand_in_a_module_beside_the_spec_or_in_a_class(spec_of, place):
-    """`module:Class.method`; its file and hash are known before it runs."""
+async def test_a_function_may_be_in_a_module_beside_the_spec_or_in_a_class(spec_of, place):
+    """`module:Class.method`; the file and its hash are found before it runs."""
     async with open_agent(spec_of(AGENT, callable="agent:Agent.method"), place) as session:
         assert session.started.entry and session.started.entry.endswith("agent.py")
         assert session.started.entry_hash
         assert (await session.say("x", first=True)).answer == "from a class"
 
 
-async def test_an_exception_is_told_with_its_type_and_message(spec_of, place):
-    """The traceback is on stderr, where its user would see it; the next message finds the function well."""
+async def test_an_exception_is_reported_with_its_type_and_message(spec_of, place):
+    """The traceback is on stderr; the next message works."""
     async with open_agent(named(spec_of, "fails"), place) as session:
         outcome = await session.say("luck", first=True)
         again = await session.say("more", first=False)
@@ -114,14 +114,14 @@ async def test_an_exception_is_told_with_its_type_and_message(spec_of, place):
     ("function", "raised"),
     [("wrong", "TypeError: the callable returned dict, expected str"), ("missing", "AttributeError: module")],
 )
-async def test_a_function_that_is_not_there_or_returns_no_text_is_told(spec_of, place, function: str, raised: str):
-    """As an exception of that turn, never as an answer."""
+async def test_a_missing_function_or_one_that_returns_no_text_is_reported(spec_of, place, function: str, raised: str):
+    """As an exception of that turn, not as an answer."""
     async with open_agent(named(spec_of, function), place) as session:
         assert (await session.say("x", first=True)).raised.startswith(raised)
 
 
 async def test_an_abort_is_a_keyboard_interrupt_in_the_call(spec_of, place):
-    """And nowhere else: the process answers the next message."""
+    """Only in the call: the process answers the next message."""
     async with open_agent(named(spec_of, "sleeps"), place) as session:
         pid = session.started.pid
         turn = asyncio.create_task(session.say("sleep", first=True))
@@ -133,7 +133,7 @@ async def test_an_abort_is_a_keyboard_interrupt_in_the_call(spec_of, place):
 
 
 async def test_an_abort_cancels_an_async_call_which_may_clean_up(spec_of, place):
-    """As asyncio does it at Ctrl-C."""
+    """As asyncio does at Ctrl-C."""
     async with open_agent(named(spec_of, "sleeps_async"), place) as session:
         turn = asyncio.create_task(session.say("sleep", first=True))
         await until(place.cwd / "up")
@@ -144,7 +144,7 @@ async def test_an_abort_cancels_an_async_call_which_may_clean_up(spec_of, place)
 
 
 async def test_at_the_deadline_a_call_that_ignores_ctrl_c_is_killed_with_its_tools(spec_of, place):
-    """The next message gets a new process, as its user would start one."""
+    """The next message gets a new process."""
     async with open_agent(named(spec_of, "stubborn"), place) as session:
         turn = asyncio.create_task(session.say("sleep", first=True))
         await until(place.cwd / "up")
@@ -155,8 +155,8 @@ async def test_at_the_deadline_a_call_that_ignores_ctrl_c_is_killed_with_its_too
         assert (await session.say("x", first=False)).answer == "awake"
 
 
-async def test_a_process_that_ends_in_the_call_is_told_with_its_exit_code(spec_of, place):
-    """And started anew for the next message."""
+async def test_a_process_that_ends_in_the_call_is_reported_with_its_exit_code(spec_of, place):
+    """The next message gets a new process."""
     async with open_agent(named(spec_of, "dies"), place) as session:
         outcome = await session.say("die", first=True)
         assert (outcome.raised, outcome.exit_code) == ("the process ended with exit code 4", 4)
@@ -164,7 +164,7 @@ async def test_a_process_that_ends_in_the_call_is_told_with_its_exit_code(spec_o
 
 
 async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
-    """The host is killed with its tools, at once."""
+    """The host and its tools are killed at once."""
     async with open_agent(named(spec_of, "stubborn"), place) as session:
         turn = asyncio.create_task(session.say("sleep", first=True))
         await until(place.cwd / "up")
@@ -178,7 +178,7 @@ async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
 
 
 async def test_a_signal_between_messages_does_not_end_it(spec_of, place):
-    """Ctrl-C belongs to a call."""
+    """SIGINT only interrupts a call."""
     async with open_agent(named(spec_of, "plain"), place) as session:
         await session.say("a", first=True)
         psutil.Process(session.started.pid).send_signal(signal.SIGINT)
@@ -186,13 +186,13 @@ async def test_a_signal_between_messages_does_not_end_it(spec_of, place):
 
 
 async def test_a_callable_has_no_wake_up(spec_of, place):
-    """Its own timer lives in no process between messages."""
+    """It has no process with a timer of its own between messages."""
     async with open_agent(named(spec_of, "plain"), place) as session:
         with pytest.raises(AgentError, match="no wake_up"):
             await session.say("x", kind="wake_up", first=True)
 
 
 async def test_a_message_longer_than_a_pipe_holds_goes_through_both_ways(spec_of, place):
-    """Several hundred KB, as a prompt may be."""
+    """Several hundred KB, as in a long prompt."""
     async with open_agent(named(spec_of, "asynchronous"), place) as session:
         assert len((await session.say("x" * 500_000, first=True)).answer) == 500_006

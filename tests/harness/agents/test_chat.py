@@ -35,7 +35,7 @@ PATIENCE_S = 20.0
 
 @pytest.fixture
 async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
-    """Opens the agent; with other code where it is given."""
+    """Opens the agent, by default with the code above."""
     async with ChatService(WallClock(), 1) as service:
         host, port = service.address
         there = replace(place, chat=service, chat_url=f"http://{host}:{port}")
@@ -47,7 +47,7 @@ async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
 
 
 async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
-    """One process for all messages; it is there before the first."""
+    """One process for all messages; it runs before the first."""
     async with talk() as session:
         pid = session.started.pid
         outcome = await asyncio.wait_for(session.say("one two", first=True), PATIENCE_S)
@@ -57,8 +57,8 @@ async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
         assert session.beside() is None
 
 
-async def test_an_agent_that_says_nothing_is_ended_by_its_deadline_and_lives_on(talk: Any):
-    """The turn is over, and the service stays for the next one."""
+async def test_a_silent_agents_turn_ends_at_the_deadline_and_the_agent_runs_on(talk: Any):
+    """The turn ends at the deadline; the service runs on."""
     async with talk() as session:
         saying = asyncio.create_task(session.say("be silent", first=True))
         await asyncio.sleep(0.5)
@@ -69,24 +69,24 @@ async def test_an_agent_that_says_nothing_is_ended_by_its_deadline_and_lives_on(
 
 
 async def test_an_agent_that_ends_in_mid_turn_is_quoted(talk: Any):
-    """Nobody waits for an answer that cannot come."""
+    """The turn does not wait for an answer that cannot come."""
     async with talk() as session:
         outcome = await asyncio.wait_for(session.say("die", first=True), PATIENCE_S)
     assert "exit code 1" in outcome.raised and "I am gone" in outcome.raised
 
 
 async def test_an_agent_that_was_killed_is_started_again_for_the_next_message(talk: Any):
-    """The message waits for it in the chat service."""
+    """The message waits in the chat service until the agent polls."""
     async with talk() as session:
         first = session.started.pid
-        session.struck(DeliveredSignal(signal.SIGKILL, WallClock().now() + 5))
-        session.leader.tell(signal.SIGKILL)
+        session.signalled(DeliveredSignal(signal.SIGKILL, WallClock().now() + 5))
+        session.leader.send_signal(signal.SIGKILL)
         outcome = await asyncio.wait_for(session.say("again", first=False), PATIENCE_S)
         assert outcome.answer == "again" and session.started.pid != first
 
 
 async def test_an_agent_that_never_polls_is_an_error_of_its_own(talk: Any):
-    """It is said with what it printed last."""
+    """The error quotes its last output."""
     with pytest.raises(AgentError, match=r"no poll of the chat service came. was not ready within 1 s"):
         async with talk("import time; time.sleep(60)", start_s=1):
             pass

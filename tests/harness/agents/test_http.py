@@ -1,4 +1,4 @@
-"""A service: started once, asked once per message, left standing when its front end gives up."""
+"""A service: started once, one request per message, left running when its front end gives up."""
 
 import asyncio
 import os
@@ -67,8 +67,8 @@ async def until(file: Path) -> str:
     return file.read_text()
 
 
-async def test_a_message_is_one_request_and_the_answer_stands_in_the_reply(spec_of, place):
-    """The service is the same process for every message, and its log belongs to the turn."""
+async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, place):
+    """The service is one process for all messages; its output during a turn belongs to that turn."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         pid = session.started.pid
         first = await session.say('hi "{home}"', first=True)
@@ -83,7 +83,7 @@ async def test_a_message_is_one_request_and_the_answer_stands_in_the_reply(spec_
 
 
 async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):
-    """The text beside it, at the spec's path; without a path, the whole reply."""
+    """The text at the spec's path; without a path, the whole reply."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         told = await session.say("fail", first=True)
     assert (told.answer, told.error, told.status) == ("", "broken", 500)
@@ -93,7 +93,7 @@ async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):
 
 
 async def test_giving_up_closes_the_connection_and_the_service_goes_on(spec_of, place):
-    """The service sees its client leave, works on, and answers the next message."""
+    """The service sees the connection close, works on, and answers the next message."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
@@ -106,7 +106,7 @@ async def test_giving_up_closes_the_connection_and_the_service_goes_on(spec_of, 
 
 
 async def test_the_deadline_closes_the_connection_too_and_the_service_stays(spec_of, place):
-    """A service is not ended by one slow turn."""
+    """One slow turn does not end a service."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
@@ -117,7 +117,7 @@ async def test_the_deadline_closes_the_connection_too_and_the_service_stays(spec
 
 
 async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, place):
-    """That is all that its user can do."""
+    """A user could not do more."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
@@ -127,7 +127,7 @@ async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, 
 
 
 async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services_reply(spec_of, place):
-    """The connection of the turn stays open for what the service still says."""
+    """The turn's connection stays open until the service replies."""
     stopped = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
@@ -156,16 +156,16 @@ async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services
     [
         (
             {"url": "/nostop"},
-            r"agent\.yaml: http\.abort: POST http://127.*/nostop came to HTTP 404, and the turn goes on",
+            r"agent\.yaml: http\.abort: POST http://127.*/nostop failed \(HTTP 404\), and the turn goes on",
         ),
-        ({"url": "/broken"}, r"/broken came to HTTP 500"),
-        ({"url": "/broken", "method": "DELETE"}, r"DELETE http://.*/broken came to HTTP 405"),
+        ({"url": "/broken"}, r"/broken failed \(HTTP 500\)"),
+        ({"url": "/broken", "method": "DELETE"}, r"DELETE http://.*/broken failed \(HTTP 405\)"),
     ],
 )
 async def test_an_abort_that_the_service_refuses_while_the_turn_goes_on_blames_the_spec(
     spec_of, place, stop: dict[str, str], said: str
 ):
-    """Nobody stopped the agent, so nothing of what it does next is its failure."""
+    """The agent was not stopped, so its next actions are not judged."""
     over = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
@@ -186,8 +186,8 @@ async def test_an_abort_that_the_service_refuses_while_the_turn_goes_on_blames_t
         over.set()
 
 
-async def test_an_abort_for_which_nobody_listens_blames_the_spec(spec_of, place):
-    """A service may take its stops at another port; here there is none behind it."""
+async def test_an_abort_request_that_cannot_connect_blames_the_spec(spec_of, place):
+    """A service may accept aborts at another port; here no process listens on it."""
     up, over = asyncio.Event(), asyncio.Event()
 
     async def only_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -207,13 +207,13 @@ async def test_an_abort_for_which_nobody_listens_blames_the_spec(spec_of, place)
         turn = asyncio.create_task(session.say("x", first=True))
         await asyncio.wait_for(up.wait(), PATIENCE_S)
         await session.abort()
-        with pytest.raises(AgentError, match=r"agent\.yaml: http\.abort: .*/stop came to ClientConnectorError"):
+        with pytest.raises(AgentError, match=r"agent\.yaml: http\.abort: .*/stop failed \(ClientConnectorError"):
             await asyncio.wait_for(turn, PATIENCE_S)
     over.set()
 
 
 async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(spec_of, place):
-    """The turn was just ending: "no such turn" is the right answer."""
+    """The turn was ending already, so "no such turn" is the right reply."""
     asked = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
@@ -234,8 +234,8 @@ async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(
             assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "done"
 
 
-async def test_nobody_waits_for_the_answer_to_an_abort(spec_of, place):
-    """A service may answer it late or never; its turn is over when its own request is."""
+async def test_the_turn_does_not_wait_for_the_reply_to_an_abort(spec_of, place):
+    """The reply may be late or missing; the turn ends with its own request."""
     stopped, over = asyncio.Event(), asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
@@ -258,8 +258,8 @@ async def test_nobody_waits_for_the_answer_to_an_abort(spec_of, place):
         over.set()
 
 
-async def test_a_service_that_already_runs_is_asked_where_it_is_and_left_alone(spec_of, place):
-    """Nothing of it is ours but the request; a wake-up is a request of its own."""
+async def test_a_service_that_already_runs_is_neither_started_nor_stopped(spec_of, place):
+    """Only requests are sent; a wake-up is a request of its own."""
     asked = []
 
     async def any_request(request: web.Request) -> web.Response:
@@ -277,7 +277,7 @@ async def test_a_service_that_already_runs_is_asked_where_it_is_and_left_alone(s
 
 
 async def test_a_request_is_never_repeated_by_us(spec_of, place):
-    """A connection that closes without a reply is the turn's end, and one request."""
+    """A connection that closes without a reply ends the turn after one request."""
     requests = []
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,8 +295,8 @@ async def test_a_request_is_never_repeated_by_us(spec_of, place):
     assert requests == [b"GET / HTTP/1.1", b"POST /m HTTP/1.1"]
 
 
-async def test_a_service_that_dies_in_a_turn_is_told_with_its_last_words(spec_of, place):
-    """Exit code and log, in the outcome; the next message finds nobody."""
+async def test_a_service_that_ends_in_a_turn_is_reported_with_its_last_output(spec_of, place):
+    """Exit code and log are in the outcome; the next message cannot connect."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         outcome = await session.say("die", first=True)
         after = await session.say("there?", first=False)
@@ -305,25 +305,25 @@ async def test_a_service_that_dies_in_a_turn_is_told_with_its_last_words(spec_of
     assert after.raised and "ClientConnectorError" in after.raised
 
 
-async def test_a_service_that_does_not_start_is_told_with_its_last_words(spec_of, place):
-    """Before any message: nobody's verdict."""
+async def test_a_service_that_does_not_start_is_reported_with_its_last_output(spec_of, place):
+    """Before any message; it is no verdict."""
     code = "import sys; print('no config', file=sys.stderr); sys.exit(3)"
-    with pytest.raises(AgentError, match=r"agent.yaml: the service ended with exit code 3; it said:\nno config"):
+    with pytest.raises(AgentError, match=r"agent.yaml: the service ended with exit code 3; it printed:\nno config"):
         async with open_agent(spec_of(code, http=HTTP), place):
             pytest.fail("it opened")
 
 
-async def test_a_service_that_is_never_ready_is_told_and_ended(spec_of, place):
-    """After start_s, with what it said."""
+async def test_a_service_that_is_never_ready_is_reported_and_ended(spec_of, place):
+    """After start_s, with its output."""
     code = "import time; print('warming up', flush=True); time.sleep(60)"
-    with pytest.raises(AgentError, match=r"was not ready within 0.5 s; it said:\nwarming up"):
+    with pytest.raises(AgentError, match=r"was not ready within 0.5 s; it printed:\nwarming up"):
         async with open_agent(spec_of(code, http=HTTP, start_s=0.5), place):
             pytest.fail("it opened")
     assert carrying(place.run_id) == []
 
 
 async def test_a_cancelled_turn_closes_its_connection(spec_of, place):
-    """Nothing is left half-owned."""
+    """The connection is closed at once."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
@@ -333,15 +333,15 @@ async def test_a_cancelled_turn_closes_its_connection(spec_of, place):
         assert await until(place.cwd / "seen") == "gone"
 
 
-async def test_the_users_proxy_is_not_asked(spec_of, place, monkeypatch):
-    """Our own client obeys no proxy variable."""
+async def test_the_users_proxy_is_not_used(spec_of, place, monkeypatch):
+    """Our client ignores proxy variables."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         assert (await session.say("hi", first=True)).status == 200
 
 
 async def test_a_service_killed_by_a_signal_names_it(spec_of, place):
-    """SIGKILL reads better than -9."""
+    """SIGKILL is easier to read than -9."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
@@ -351,16 +351,16 @@ async def test_a_service_killed_by_a_signal_names_it(spec_of, place):
 
 
 def test_an_http_spec_without_a_wake_up_says_so(spec_of):
-    """Scenarios that need one are skipped by it."""
+    """Scenarios that need one are skipped because of it."""
     spec = spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"})
     assert not spec.wakes_up
-    with pytest.raises(BadFileError, match="stands inside 'http'"):
+    with pytest.raises(BadFileError, match="goes inside 'http'"):
         spec_of(http={"base": "http://127.0.0.1:1", "url": "/m"}, wake_up=["x"])
 
 
 @asynccontextmanager
 async def running(routes):
-    """A service of ours in this process; its address."""
+    """A service in this process; returns its address."""
     app = web.Application()
     app.add_routes([web.post(path, handler) for path, handler in routes.items()])
     runner = web.AppRunner(app)

@@ -1,4 +1,4 @@
-"""An agent that gets a signal to end: what its turn came to, and the next message on the same session."""
+"""An agent that gets a signal to end: the turn's outcome, and the next message on the same session."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ CALLABLE = """
 
 
 async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: float = 1.0) -> None:
-    """Once the agent is at work, one blow at its whole tree."""
+    """Send one signal to its whole tree, once the agent works."""
     async with asyncio.timeout(10):
         while not (place.cwd / "up").exists():
             await asyncio.sleep(0.01)
@@ -69,7 +69,7 @@ async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: 
     assert session.leader is not None
     leader = session.leader.pid
     assert deliver(lambda: tree(leader), number)
-    session.struck(DeliveredSignal(number, place.clock.now() + grace_s))
+    session.signalled(DeliveredSignal(number, place.clock.now() + grace_s))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: 
 async def test_a_command_was_killed_if_it_ended_by_the_signal(
     spec_of: Any, place: Any, how: str, number: signal.Signals, ended: str, code: int
 ):
-    """One that handles it and ends soon did so too; one that goes on has simply gone on."""
+    """An agent that handles it and ends soon counts too; an agent that goes on does not."""
     async with open_agent(spec_of(COMMAND), place) as session:
         saying = asyncio.create_task(session.say(how, first=True))
         await hit(session, place, number)
@@ -94,13 +94,13 @@ async def test_a_command_was_killed_if_it_ended_by_the_signal(
 
 
 async def test_a_command_that_ended_in_the_same_moment_was_not_killed(spec_of: Any, place: Any):
-    """Its exit code tells: SIGKILL leaves no other."""
+    """The exit code shows it: SIGKILL always gives its own."""
     async with open_agent(spec_of(COMMAND), place) as session:
         saying = asyncio.create_task(session.say("fast", first=True))
         await asyncio.sleep(0)
         while session.leader is None and not saying.done():
             await asyncio.sleep(0.001)
-        session.struck(DeliveredSignal(signal.SIGKILL, place.clock.now() + 5))
+        session.signalled(DeliveredSignal(signal.SIGKILL, place.clock.now() + 5))
         assert (await saying).ended == "by itself"
 
 
@@ -120,7 +120,7 @@ async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: A
 async def test_a_service_that_ended_in_its_time_is_started_again_however_late_the_next_message_is(
     spec_of: Any, place: Any
 ):
-    """When it ended is what counts, and not when somebody asks."""
+    """The time of its end counts, not the time of the check."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         first = (await session.say("hello", first=True)).answer
         saying = asyncio.create_task(session.say("slow", first=False))
@@ -134,7 +134,7 @@ async def test_a_service_that_ended_in_its_time_is_started_again_however_late_th
 
 
 async def test_a_service_that_is_killed_between_messages_is_started_again_too(spec_of: Any, place: Any):
-    """Its user sees nothing of it but the time."""
+    """The user only notices the delay."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
         first = (await session.say("hello", first=True)).answer
         (place.cwd / "up").touch()
@@ -151,14 +151,14 @@ async def test_a_service_whose_port_an_orphan_holds_gets_another_one(spec_of: An
             await asyncio.sleep(0.01)
         assert session.leader is not None
         os.kill(session.leader.pid, signal.SIGKILL)
-        session.struck(DeliveredSignal(signal.SIGKILL, place.clock.now() + 1))
+        session.signalled(DeliveredSignal(signal.SIGKILL, place.clock.now() + 1))
         assert (await saying).ended == "killed"
         again = await session.say("hello", first=False)
         assert again.answer.split()[-1] != first.split()[-1], again
 
 
 async def test_a_service_that_cannot_start_again_is_the_turns_failure(spec_of: Any, place: Any):
-    """What the crash left behind is the agent's business; it is tried again with each message."""
+    """Leftovers of the crash are the agent's problem; each message tries again."""
     async with open_agent(spec_of(SERVICE, http=HTTP, start_s=10), place) as session:
         saying = asyncio.create_task(session.say("slow", first=True))
         await hit(session, place, signal.SIGKILL)
@@ -171,7 +171,7 @@ async def test_a_service_that_cannot_start_again_is_the_turns_failure(spec_of: A
 
 
 async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any):
-    """And if it crashes later, that is its own doing: nobody starts it again."""
+    """A later crash is its own, and it is not started again."""
     deaf = {**HTTP, "start": [*HTTP["start"], "deaf"]}
     async with open_agent(spec_of(SERVICE, http=deaf), place) as session:
         saying = asyncio.create_task(session.say("slow deaf", first=True))
@@ -186,7 +186,7 @@ async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any
 
 
 async def test_a_killed_callables_host_is_started_again(spec_of: Any, place: Any):
-    """The call that was under way was killed."""
+    """The running call counts as killed."""
     spec = spec_of(CALLABLE, callable="{here}/agent.py:call")
     async with open_agent(spec, place) as session:
         first = (await session.say("hello", first=True)).answer

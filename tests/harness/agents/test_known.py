@@ -11,7 +11,7 @@ from wedgehog.harness.agents import install as installing
 from wedgehog.harness.agents import runtime_install as places
 from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, folder, known, named, programs, ready
+from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, known, named, programs, ready
 from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
@@ -21,7 +21,7 @@ from wedgehog.harness.scenario.document import BadFileError
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed, and nothing of this machine's is seen."""
+    """An empty cache; installations of this machine are not seen."""
     monkeypatch.setattr(places.platformdirs, "user_cache_dir", lambda name: str(tmp_path / "cache" / name))
     return agents_cache()
 
@@ -41,7 +41,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def put(name: str, version: str) -> Path:
-    """Something that looks installed."""
+    """Create what looks like an installation."""
     place = agents_cache() / name / version
     place.mkdir(parents=True, exist_ok=True)
     (place / MARK).write_text(json.dumps({"name": name, "version": version}))
@@ -52,18 +52,18 @@ def put(name: str, version: str) -> Path:
 
 
 def test_every_file_is_a_runtime_with_a_licence_and_the_name_of_its_file():
-    """What `wedgehog agents` lists."""
+    """The content of `wedgehog agents`."""
     stock = {"codex", "pi", "opencode", "gemini-cli", "cn", "pydantic-ai", "openai-agents", "langgraph", "tunacode"}
     assert stock | {"openclaw"} <= set(known())
     for name, spec in known().items():
         assert spec.name == name and spec.runtime is not None and spec.runtime.licence
         assert spec.runtime.version not in spec.runtime.tried
         drivers = [part for part in spec.command or () if "{here}" in part]
-        assert all((folder() / part.replace("{here}/", "")).is_file() for part in drivers)
+        assert all((spec.here / part.replace("{here}/", "")).is_file() for part in drivers)
 
 
 def test_a_version_is_part_of_the_name(cache: Path):
-    """Two releases stand beside each other in one table, each with a folder of its own."""
+    """Two releases are two rows of one table, each with its own folder."""
     old, new = named("tunacode@0.2.0"), named("tunacode@0.2.1")
     assert (old.name, old.family, old.version) == ("tunacode@0.2.0", "tunacode", "0.2.0")
     assert (old.install, new.install) == (cache / "tunacode" / "0.2.0", cache / "tunacode" / "0.2.1")
@@ -88,7 +88,7 @@ NO_VERSIONS = (
 
 @pytest.mark.parametrize("version", NO_VERSIONS)
 def test_a_version_names_no_other_folder(cache: Path, version: str):
-    """It is a folder's name below the runtime's own, and what its registry takes for a version."""
+    """A version becomes a folder's name and is passed to the registry."""
     kept = put("codex", "0.1.0")
     with pytest.raises(UnknownRuntimeError) as caught:
         named(f"codex@{version}")
@@ -102,20 +102,20 @@ def test_a_version_names_no_other_folder(cache: Path, version: str):
 
 
 def test_no_version_is_the_file_as_it_is(cache: Path):
-    """As a stored run of a user's own copy of a spec asks for it: under the name that it has there."""
+    """A stored run of a user's own copy of a spec uses it: the name stays as in the file."""
     again = at_version(known()["pi"], "")
     assert (again.name, again.version) == ("pi", known()["pi"].version)
 
 
 def test_a_folder_that_is_no_version_is_not_taken_for_one(cache: Path):
-    """An older release made one for whatever it was asked for."""
+    """An older release of Wedgehog created such folders."""
     (cache / "codex" / "latest").mkdir(parents=True)
     (cache / "codex" / "latest" / MARK).write_text("{}")
     assert named("codex").version == known()["codex"].version
 
 
-def test_without_a_version_what_is_installed_is_meant(cache: Path):
-    """The file's own first; else the newest that there is, by number and not by letter."""
+def test_without_a_version_an_installed_one_is_chosen(cache: Path):
+    """The file's default if installed, else the newest installed version, compared as numbers."""
     usual = known()["tunacode"].version
     assert named("tunacode").version == usual
     put("tunacode", "0.1.9")
@@ -126,7 +126,7 @@ def test_without_a_version_what_is_installed_is_meant(cache: Path):
 
 
 def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
-    """With what may have been meant, or how to get it."""
+    """With a suggestion, or with the command that installs it."""
     with pytest.raises(UnknownRuntimeError, match="did you mean 'tunacode'"):
         named("tunacod@1.0")
     with pytest.raises(UnknownRuntimeError, match="known runtimes: cn, codex"):
@@ -138,7 +138,7 @@ def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
 
 
 def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran: list[list[str]]):
-    """Twelve keys are no other release: what is installed for the one is there for the other, under its own name."""
+    """The variant with twelve keys is the same release, so one installation serves both names."""
     one, other = named("openclaw@2026.5.3"), named("openclaw-12-keys@2026.5.3")
     assert one.install == other.install == cache / "openclaw" / "2026.5.3"
     with pytest.raises(UnknownRuntimeError, match=r"openclaw-12-keys@2026\.5\.3 is not installed"):
@@ -147,15 +147,15 @@ def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran:
     put("openclaw", "2026.5.3")
     assert ready("openclaw-12-keys@2026.5.3").name == "openclaw-12-keys@2026.5.3"
     install(other, lambda line: None)
-    assert len(ran) == 1, "it lies there"
+    assert len(ran) == 1, "it is installed"
     put("openclaw", "2026.9.6")
     assert named("openclaw-12-keys").version == known()["openclaw-12-keys"].version
     (same_as,) = {spec.runtime.same_as for spec in known().values() if spec.runtime and spec.runtime.same_as}
     assert same_as in known()
 
 
-def test_what_cannot_be_had_is_replaced_by_files_of_ours(cache: Path, ran: list[list[str]]):
-    """An override for each, and no install script runs where the file says so."""
+def test_an_unavailable_package_is_replaced_by_files_of_ours(cache: Path, ran: list[list[str]]):
+    """An override for each; install scripts do not run if the file says so."""
     place = install(named("openclaw@2026.5.3"), lambda line: None)
     assert "--ignore-scripts" in ran[0] and f"{node_package()}@22" == ran[0][-1]
     overrides = json.loads((place / "package.json").read_text())["overrides"]
@@ -165,7 +165,7 @@ def test_what_cannot_be_had_is_replaced_by_files_of_ours(cache: Path, ran: list[
 
 
 def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
-    """Its mark is written last."""
+    """The mark is written last."""
     (cache / "codex" / "0.1.0" / "node_modules").mkdir(parents=True)
     with pytest.raises(UnknownRuntimeError, match="not installed"):
         ready("codex@0.1.0")
@@ -181,7 +181,7 @@ def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
     ],
 )
 def test_an_installation_that_lost_its_program_says_how_to_renew_it(cache: Path, name: str, lost: str):
-    """Nobody's spec is blamed for it."""
+    """The spec is not blamed."""
     version = known()[name].version
     place = put(name, version)
     assert ready(name).version == version
@@ -189,11 +189,11 @@ def test_an_installation_that_lost_its_program_says_how_to_renew_it(cache: Path,
     with pytest.raises(UnknownRuntimeError) as caught:
         ready(name)
     again = f"wedgehog agents install {name}@{version} --again"
-    assert str(caught.value) == f"{name}@{version} is not whole, {place / lost} is missing: {again}"
+    assert str(caught.value) == f"{name}@{version} is incomplete, {place / lost} is missing: {again}"
 
 
 def test_npm_packages_go_into_a_folder_of_their_own_with_the_node_they_need(cache: Path, ran: list[list[str]]):
-    """And what can't be had and is not needed is replaced by nothing."""
+    """A package that is unavailable and not needed is replaced by an empty one."""
     said: list[str] = []
     place = install(named("pi@0.87.1"), said.append)
     (argv,) = ran
@@ -201,13 +201,13 @@ def test_npm_packages_go_into_a_folder_of_their_own_with_the_node_they_need(cach
     assert argv[-2:] == ["@earendil-works/pi-coding-agent@0.87.1", f"{node_package()}@24"]
     assert json.loads((place / MARK).read_text())["version"] == "0.87.1"
     assert said[-1] == f"installed pi@0.87.1: {place}"
-    assert install(named("pi@0.87.1"), said.append) == place and len(ran) == 1, "it lies there"
+    assert install(named("pi@0.87.1"), said.append) == place and len(ran) == 1, "it is installed"
     install(named("pi@0.87.1"), said.append, again=True)
     assert len(ran) == 2
 
 
 def test_python_packages_go_into_an_environment_of_their_own(cache: Path, ran: list[list[str]]):
-    """By its own pip."""
+    """With the pip of that environment."""
     place = install(named("tunacode@0.2.0"), lambda line: None)
     (argv,) = ran
     assert argv[0].startswith(str(place / "venv")) and argv[1:4] == ["-m", "pip", "install"]
@@ -216,13 +216,13 @@ def test_python_packages_go_into_an_environment_of_their_own(cache: Path, ran: l
 
 
 def test_an_installation_that_fails_says_why_and_leaves_no_mark(cache: Path, monkeypatch: pytest.MonkeyPatch):
-    """The last lines of npm's words, and where the rest is."""
+    """The last lines of npm's output, and the path of the log."""
     broken = cache / "npm"
     broken.parent.mkdir(parents=True)
     broken.write_text("#!/bin/sh\necho one\necho no such package >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setattr(installing.shutil, "which", lambda name: str(broken))
-    with pytest.raises(InstallError, match=r"npm failed: one \| no such package \(all of it: .*install.log\)"):
+    with pytest.raises(InstallError, match=r"npm failed: one \| no such package \(full output: .*install.log\)"):
         install(named("cn@1.5.47"), lambda line: None)
     assert not (cache / "cn" / "1.5.47" / MARK).exists()
     monkeypatch.setattr(installing.shutil, "which", lambda name: None)
@@ -246,7 +246,7 @@ npm error A complete log of this run can be found in: /root/.npm/_logs/debug-0.l
 """
 NPM_SAYS = (
     "npm failed: code ENOTFOUND | syscall getaddrinfo | errno ENOTFOUND"
-    " | FetchError: request to http://no.invalid/cn failed, reason: getaddrinfo ENOTFOUND no.invalid (all of it: "
+    " | FetchError: request to http://no.invalid/cn failed, reason: getaddrinfo ENOTFOUND no.invalid (full output: "
 )
 PIP_OFFLINE = """\
 WARNING: Retrying (Retry(total=1)) after connection broken by 'Connection refused': /simple/cn/
@@ -257,17 +257,17 @@ ERROR: No matching distribution found for cn==1
 PIP_SAYS = (
     "npm failed: WARNING: Retrying (Retry(total=0)) after connection broken by 'Connection refused': /simple/cn/"
     " | ERROR: Could not find a version that satisfies the requirement cn==1 (from versions: none)"
-    " | ERROR: No matching distribution found for cn==1 (all of it: "
+    " | ERROR: No matching distribution found for cn==1 (full output: "
 )
 CRASHED = "ERROR: Exception:\nTraceback (most recent call last):\n  File x\nOSError: no space left\n"
-CRASH_SAYS = "npm failed: ERROR: Exception: | OSError: no space left (all of it: "
+CRASH_SAYS = "npm failed: ERROR: Exception: | OSError: no space left (full output: "
 
 
 @pytest.mark.parametrize(("printed", "said"), [(NPM_OFFLINE, NPM_SAYS), (PIP_OFFLINE, PIP_SAYS), (CRASHED, CRASH_SAYS)])
-def test_of_what_npm_and_pip_print_the_reason_is_repeated(
+def test_the_reason_is_taken_from_the_output_of_npm_and_pip(
     cache: Path, monkeypatch: pytest.MonkeyPatch, printed: str, said: str
 ):
-    """And neither a trace nor advice."""
+    """Without traces and advice."""
     broken = cache / "npm"
     broken.parent.mkdir(parents=True)
     broken.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\nexit 1\n")
@@ -278,8 +278,8 @@ def test_of_what_npm_and_pip_print_the_reason_is_repeated(
     assert str(caught.value).startswith(said)
 
 
-def test_its_own_programs_stand_first_in_its_path(cache: Path, tmp_path: Path):
-    """Its own Node before the machine's."""
+def test_its_own_programs_come_first_in_its_path(cache: Path, tmp_path: Path):
+    """Its own Node comes before the machine's."""
     place = put("pi", "0.87.1")
     where = AgentContext(tmp_path / "run", "http://127.0.0.1:1", "k", "s", "r", tmp_path / "log", WallClock())
     around = prepare(ready("pi"), where)
@@ -291,12 +291,12 @@ def test_its_own_programs_stand_first_in_its_path(cache: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("runtime", "said"),
     [
-        ("{version: '1', licence: MIT}", "expected `npm` or `pip`"),
-        ("{npm: [a], pip: [b], version: '1', licence: MIT}", "expected `npm` or `pip`"),
+        ("{version: '1', licence: MIT}", "expected either `npm` or `pip`"),
+        ("{npm: [a], pip: [b], version: '1', licence: MIT}", "expected either `npm` or `pip`"),
         ("{npm: [a], version: latest, licence: MIT}", "expected a version such as 1.2.3, found 'latest'"),
     ],
 )
-def test_a_runtime_says_where_it_comes_from(tmp_path: Path, runtime: str, said: str):
+def test_a_runtime_names_one_registry_and_one_version(tmp_path: Path, runtime: str, said: str):
     """One registry, one version."""
     path = tmp_path / "a.yaml"
     path.write_text(f"name: a\nwire: anthropic\ncommand: [x, '{{message}}']\nruntime: {runtime}\n")
@@ -306,10 +306,10 @@ def test_a_runtime_says_where_it_comes_from(tmp_path: Path, runtime: str, said: 
 
 
 def test_a_runtime_without_a_source_cannot_be_installed(tmp_path: Path):
-    """A user's own spec names none."""
+    """A user's own spec has no `runtime`."""
     path = tmp_path / "a.yaml"
     path.write_text("name: a\nwire: anthropic\ncommand: [x, '{message}']\n")
-    with pytest.raises(InstallError, match="does not say where a comes from"):
+    with pytest.raises(InstallError, match="does not say how to install a"):
         install(load_spec(path), lambda line: None)
 
 

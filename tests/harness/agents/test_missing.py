@@ -1,4 +1,4 @@
-"""What a spec starts and is not there."""
+"""Programs, scripts and modules of a spec that do not exist."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ SERVICE = {"url": "/", "body": {"message": "{message}"}}
 
 @pytest.fixture
 def missing(tmp_path: Path) -> Any:
-    """What is missing of a spec, without the spec's path; beside it lie `agent.py` and the module `mine`."""
+    """What is missing from a spec, without the spec's path; `agent.py` and the module `mine` are in its folder."""
     (tmp_path / "agent.py").touch()
     (tmp_path / "mine.py").touch()
     path = tmp_path / "agent.yaml"
@@ -47,7 +47,7 @@ def missing(tmp_path: Path) -> Any:
     ],
 )
 def test_what_cannot_be_found_is_named_with_its_key(missing: Any, words: dict[str, Any], says: str):
-    """A program that may not be run is none."""
+    """A file without permission to run counts as missing."""
     assert missing(**words) == says
 
 
@@ -67,6 +67,6 @@ def test_what_cannot_be_found_is_named_with_its_key(missing: Any, words: dict[st
         {"callable": "elsewhere:call", "env": {"PYTHONPATH": "/lib"}},
     ],
 )
-def test_what_is_there_or_only_the_run_can_tell_is_not_missing(missing: Any, words: dict[str, Any]):
-    """A file of the agent's own folder may be made by then."""
+def test_what_exists_or_only_the_run_can_show_is_not_missing(missing: Any, words: dict[str, Any]):
+    """A file in the agent's own folder may exist by then."""
     assert missing(**words) == ""

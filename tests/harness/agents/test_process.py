@@ -1,4 +1,4 @@
-"""A command line per message: when its turn is over, what it said, how it is stopped, and what is left of it."""
+"""A command line per message: when the turn ends, its output, how it is stopped, and which processes remain."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ SLEEPER = """
         sys.exit(130)
 """
 
-STUBBORN = """
+IGNORES_SIGINT = """
     import os, pathlib, signal, subprocess, sys, time
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tool = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
@@ -39,7 +39,7 @@ STUBBORN = """
 
 
 async def until(file: Path) -> str:
-    """The content of a file that an agent writes when it is where we want it."""
+    """The content of a file that the agent writes when it is ready."""
     async with asyncio.timeout(15):
         while not file.exists() or not file.read_text():
             await asyncio.sleep(0.01)
@@ -47,7 +47,7 @@ async def until(file: Path) -> str:
 
 
 async def until_gone(mark: str) -> list[psutil.Process]:
-    """What still carries `mark` after a bounded wait."""
+    """The processes that still have `mark` after a bounded wait."""
     for _ in range(100):
         if not carrying(mark):
             return []
@@ -66,7 +66,7 @@ async def test_the_answer_is_what_it_prints_and_the_error_what_it_logs(spec_of, 
 
 
 async def test_the_first_message_the_next_ones_and_a_wake_up_have_their_own_command_lines(spec_of, place):
-    """`resume` stands in for `command` from the second message on, and `wake_up` whenever its timer fires."""
+    """`resume` replaces `command` from the second message on; `wake_up` runs for wake-ups."""
     line = ["{python}", "{here}/agent.py"]
     spec = spec_of(ECHO, command=[*line, "first"], resume=[*line, "next", "{message}"], wake_up=[*line, "tick"])
     async with open_agent(spec, place) as session:
@@ -80,7 +80,7 @@ async def test_the_first_message_the_next_ones_and_a_wake_up_have_their_own_comm
 
 
 async def test_without_resume_the_command_is_used_again_and_without_wake_up_it_is_refused(spec_of, place):
-    """The runner skips such scenarios; asking all the same is an error, not a silent message."""
+    """The runner skips such scenarios; a request for it is an error."""
     async with open_agent(spec_of(ECHO), place) as session:
         assert (await session.say("b", first=False)).answer == "said b\n"
         with pytest.raises(AgentError, match="no wake_up"):
@@ -88,7 +88,7 @@ async def test_without_resume_the_command_is_used_again_and_without_wake_up_it_i
 
 
 async def test_an_answer_in_json_and_an_error_in_json_are_read_apart(spec_of, place):
-    """`json:` of stdout, and for errors of stderr where stdout has none."""
+    """`json:` reads stdout, and for errors also stderr."""
     code = """
         import sys
         print('{"answer": "fine"}')
@@ -100,7 +100,7 @@ async def test_an_answer_in_json_and_an_error_in_json_are_read_apart(spec_of, pl
 
 
 async def test_an_answer_file_counts_only_if_this_turn_wrote_it(spec_of, place):
-    """The last turn's answer is no answer to this one."""
+    """The file of an earlier turn is no answer to this one."""
     code = """
         import pathlib, sys
         if sys.argv[1] == "write": pathlib.Path("out.txt").write_text("the answer")
@@ -110,7 +110,7 @@ async def test_an_answer_file_counts_only_if_this_turn_wrote_it(spec_of, place):
     assert (first, second) == ("the answer", "")
 
 
-async def test_an_endless_talker_keeps_its_last_megabyte_and_the_log_all_of_it(spec_of, place):
+async def test_of_endless_output_the_last_megabyte_is_kept_and_the_log_has_all(spec_of, place):
     """Memory is bounded, the log is not."""
     async with open_agent(spec_of("print('x' * 3_000_000)\nprint('the end')"), place) as session:
         outcome = await session.say("x", first=True)
@@ -120,7 +120,7 @@ async def test_an_endless_talker_keeps_its_last_megabyte_and_the_log_all_of_it(s
 
 
 async def test_a_grandchild_that_holds_stdout_does_not_hold_the_turn(spec_of, place):
-    """The leader's exit ends the turn after a short drain; what it had said is all there."""
+    """The leader's exit ends the turn after a short wait; its output is complete."""
     code = """
         import subprocess, sys
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -130,12 +130,12 @@ async def test_a_grandchild_that_holds_stdout_does_not_hold_the_turn(spec_of, pl
         async with asyncio.timeout(20):
             outcome = await session.say("x", first=True)
         assert outcome.answer == "done\n"
-        assert len(carrying(place.run_id)) == 1, "a background tool lives on until the end of the run"
+        assert len(carrying(place.run_id)) == 1, "a background tool runs until the end of the run"
     assert await until_gone(place.run_id) == []
 
 
 async def test_nothing_outlives_the_run(spec_of, place):
-    """Not a child, not a tool with its own session, not a double-forked daemon, not one with a washed environment."""
+    """No child, no tool with its own session, no double-forked daemon, none with a cleaned environment."""
     code = """
         import os, subprocess, sys, time
         code = "import os,sys,time; open(sys.argv[1],'w').write(str(os.getpid())); time.sleep(60)"
@@ -163,7 +163,7 @@ async def test_nothing_outlives_the_run(spec_of, place):
 
 
 async def test_a_child_of_ours_that_is_none_of_the_agents_is_left_alone(spec_of, place):
-    """Neither another run's process nor one that a user of ours started without a mark."""
+    """Neither another run's process nor a process of ours without a mark."""
     env = {**os.environ, "WEDGEHOG_RUN": place.run_id + "0/agent"}
     other = await asyncio.create_subprocess_exec("sleep", "60", env=env, start_new_session=True)
     before = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
@@ -181,7 +181,7 @@ async def test_a_child_of_ours_that_is_none_of_the_agents_is_left_alone(spec_of,
 
 
 async def test_an_abort_is_a_ctrl_c_to_the_whole_group(spec_of, place):
-    """Leader and tool hear SIGINT as from a terminal, and the leader says what it says."""
+    """Leader and tool get SIGINT, as from a terminal; the leader's output is kept."""
     code = """
         import pathlib, subprocess, sys, time
         tool = "import pathlib,time,signal\\n" \\
@@ -215,8 +215,8 @@ async def test_the_abort_signal_is_the_specs(spec_of, place):
         assert (await turn).exit_code == -signal.SIGTERM
 
 
-async def test_at_the_deadline_a_polite_agent_ends_at_sigint(spec_of, place):
-    """Its own exit code and words are kept."""
+async def test_at_the_deadline_an_agent_may_end_at_sigint(spec_of, place):
+    """Its own exit code and output are kept."""
     async with open_agent(spec_of(SLEEPER), place) as session:
         turn = asyncio.create_task(session.say("x", first=True))
         await until(place.cwd / "up")
@@ -225,8 +225,8 @@ async def test_at_the_deadline_a_polite_agent_ends_at_sigint(spec_of, place):
     assert (outcome.exit_code, outcome.answer, outcome.ended) == (130, "interrupted\n", "deadline")
 
 
-async def test_an_agent_hears_ctrl_c_also_where_we_were_started_to_ignore_it(spec_of, place):
-    """In the background or under nohup; an ignored signal would be inherited."""
+async def test_an_agent_gets_ctrl_c_although_we_were_started_to_ignore_it(spec_of, place):
+    """In the background or under nohup, children would inherit that."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         async with open_agent(spec_of(SLEEPER), place) as session:
@@ -238,9 +238,9 @@ async def test_an_agent_hears_ctrl_c_also_where_we_were_started_to_ignore_it(spe
         signal.signal(signal.SIGINT, before)
 
 
-async def test_at_the_deadline_a_stubborn_agent_is_killed_with_its_tree(spec_of, place):
-    """After the grace: SIGKILL, also for the tool in a session of its own."""
-    async with open_agent(spec_of(STUBBORN), place) as session:
+async def test_at_the_deadline_an_agent_that_ignores_sigint_is_killed_with_its_tree(spec_of, place):
+    """After the grace period, SIGKILL, also for a tool in its own session."""
+    async with open_agent(spec_of(IGNORES_SIGINT), place) as session:
         turn = asyncio.create_task(session.say("x", first=True))
         await until(place.cwd / "up")
         await session.end_turn(grace_s=0.2)
@@ -250,7 +250,7 @@ async def test_at_the_deadline_a_stubborn_agent_is_killed_with_its_tree(spec_of,
 
 
 async def test_stopping_a_turn_that_is_over_changes_nothing(spec_of, place):
-    """An abort that comes late is no error, and no later turn's either."""
+    """A late abort is no error, and does not affect a later turn."""
     async with open_agent(spec_of(ECHO), place) as session:
         await session.abort()
         await session.say("x", first=True)
@@ -262,7 +262,7 @@ async def test_stopping_a_turn_that_is_over_changes_nothing(spec_of, place):
 
 async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
     """At once, not only at the end of the run."""
-    async with open_agent(spec_of(STUBBORN), place) as session:
+    async with open_agent(spec_of(IGNORES_SIGINT), place) as session:
         turn = asyncio.create_task(session.say("x", first=True))
         await until(place.cwd / "up")
         turn.cancel()
@@ -272,7 +272,7 @@ async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
 
 
 async def test_an_error_in_the_run_ends_the_agent_too(spec_of, place):
-    """Whatever way the run is left."""
+    """However the run ends."""
     with pytest.raises(ZeroDivisionError):
         async with open_agent(spec_of(SLEEPER), place) as session:
             turn = asyncio.create_task(session.say("x", first=True))
@@ -282,14 +282,14 @@ async def test_an_error_in_the_run_ends_the_agent_too(spec_of, place):
     assert (await turn).exit_code == -signal.SIGKILL
 
 
-async def test_a_program_that_does_not_exist_is_told_in_one_line(spec_of, place):
+async def test_a_program_that_does_not_exist_is_reported_in_one_line(spec_of, place):
     """No traceback: the spec's file and the program's name."""
     async with open_agent(spec_of(command=["no-such-agent"]), place) as session:
         with pytest.raises(AgentError, match=r"agent.yaml: cannot start 'no-such-agent': No such file"):
             await session.say("x", first=True)
 
 
-async def test_a_message_that_no_command_line_can_hold_is_told(spec_of, place):
+async def test_a_message_that_no_command_line_can_hold_is_an_error(spec_of, place):
     """A NUL byte ends arguments."""
     async with open_agent(spec_of(ECHO), place) as session:
         with pytest.raises(AgentError, match="embedded null byte"):

@@ -1,4 +1,4 @@
-"""An answer is read where its user would read it."""
+"""An answer is read from the place where the agent's user would read it."""
 
 import pytest
 
@@ -28,8 +28,8 @@ from wedgehog.harness.scenario.document import BadValueError
         ("jsonl:text", "nothing here", ""),
     ],
 )
-def test_what_stands_at_a_place_is_read_and_nothing_is_empty(place: str, text: str, expected: str):
-    """A missing path, broken JSON and a null all mean that nothing was said."""
+def test_the_text_at_a_place_is_read_and_a_missing_one_is_empty(place: str, text: str, expected: str):
+    """A missing path, broken JSON and null all give an empty string."""
     assert OutputSource.parse(place).within(text) == expected
 
 

@@ -1,10 +1,10 @@
-"""An agent spec is read whole or refused in one line."""
+"""An agent spec is read completely or refused in one line."""
 
 from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.agents.spec import load_spec, renamed, schema, variants
+from wedgehog.harness.agents.spec import AgentSpec, load_spec, renamed, variants
 from wedgehog.harness.scenario.document import BadFileError
 
 HEAD = "name: a\nwire: anthropic\n"
@@ -52,7 +52,7 @@ def complaint(tmp_path: Path, text: str) -> str:
 
 
 def test_every_documented_key_is_read(tmp_path: Path):
-    """The spec of the documentation, and where it lies."""
+    """The spec of the documentation, and its path."""
     spec = loaded(tmp_path, EVERY_KEY)
     assert (spec.here, spec.kind, spec.limits.usd_per_turn) == (tmp_path, "command", 0.5)
     assert spec.timeouts[1].inside == "total"
@@ -61,7 +61,7 @@ def test_every_documented_key_is_read(tmp_path: Path):
 
 
 def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
-    """A first spec is three lines."""
+    """A first spec has three lines."""
     spec = loaded(tmp_path, HEAD + "command: [x, '{message}']")
     assert (spec.answer, spec.error, spec.abort, spec.start_s, spec.recover_s) == ("stdout", "stderr", "SIGINT", 60, 30)
     assert (spec.price_as, spec.limits.turn_s, spec.tools) == ("claude-sonnet-4-6", None, None)
@@ -92,7 +92,7 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ),
         (
             "command: [x]\ntimeouts:\n- {name: a, s: 1}\n- {name: b, s: 1, inside: c}\n",
-            "a.yaml:6: 'c' is no other timeout",
+            "a.yaml:6: 'c' is not another timeout",
         ),
         ("callable: nothing\n", "a.yaml:3: expected 'package.module:function'"),
         ("callable: a:b\nresume: [x]\n", "a.yaml:4: 'resume' goes with 'command'"),
@@ -101,25 +101,28 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("http:\n  base: http://h:1\n  url: /m\n  answer: stdout\n", "a.yaml:6: expected `text` or `json:PATH`"),
         (
             "http: {base: 'http://h:1', url: /m}\nanswer: json:a\n",
-            "a.yaml:4: for a service, 'answer' stands inside 'http'",
+            "a.yaml:4: for a service, 'answer' goes inside 'http'",
         ),
         ("command: [x]\nfixes: {a: b}\n", "a.yaml:4: 'fixes' (all switches) and 'fixed' (the default set) go together"),
         ("command: ['{fixes}']\nfixes: {a: b}\nfixed: [c]\n", "a.yaml:5: 'c' is not among the fixes: a"),
-        ("command: [x]\nfixes: {a: b}\nfixed: [a]\n", "a.yaml:4: no key holds {fixes}"),
+        ("command: [x]\nfixes: {a: b}\nfixed: [a]\n", "a.yaml:4: no key contains {fixes}"),
         ("command:\n- x\n- '{mesage}'\n", "a.yaml:5: unknown template '{mesage}' (did you mean '{message}'?)"),
         ("command: [x]\nfiles:\n  '{hme}/x': y\n", "a.yaml:5: unknown template '{hme}' (did you mean '{home}'?)"),
         ("command: [x]\nenv: {A: '{message}'}\n", "a.yaml:4: {message} has no value here"),
-        ("command: ['{port}']\n", "a.yaml:3: {port} is for a service that we start"),
-        ("command: [x]\nworkdir: '{home}/t'\n", "a.yaml:4: expected a folder named by {here}"),
+        ("command: ['{port}']\n", "a.yaml:3: {port} is only for a service that we start"),
+        ("command: [x]\nworkdir: '{home}/t'\n", "a.yaml:4: expected a path, absolute or with {here}"),
         ("command: [x]\nhosts: {API.example.com: llm}\n", "a.yaml:4: "),
         ("command: [x]\nhosts: {api.example.com: lm}\n", "a.yaml:4: "),
-        ("http: {base: 'http://h:1', url: /m}\nhosts: {a.b: llm}\n", "a.yaml:4: an agent with hosts of its own has a"),
-        ("command: ['{tool_command}']\ntools: stdio\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not reach into"),
-        ("command: ['{pipe}']\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not reach into"),
+        (
+            "http: {base: 'http://h:1', url: /m}\nhosts: {a.b: llm}\n",
+            "a.yaml:4: an agent with `hosts` runs in a private",
+        ),
+        ("command: ['{tool_command}']\ntools: stdio\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not cross into"),
+        ("command: ['{pipe}']\nhosts: {a.b: llm}\n", "a.yaml:4: a pipe does not cross into"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, more: str, expected: str):
-    """File, line, what was expected, and what may have been meant."""
+    """File, line, what was expected, and a suggestion."""
     assert complaint(tmp_path, HEAD + more).startswith(expected)
 
 
@@ -129,7 +132,7 @@ def test_a_name_that_could_leave_the_run_folder_is_refused(tmp_path: Path):
 
 
 def test_a_specimen_stands_for_every_row_of_its_fix_matrix(tmp_path: Path):
-    """None, the set, each alone, the set less each of its own."""
+    """No fix, the set, each fix alone, the set without each of its fixes."""
     rows = {agent.name: agent.chosen for agent in variants(loaded(tmp_path, SPECIMEN))}
     assert rows == {
         "buggy": (),
@@ -143,21 +146,21 @@ def test_a_specimen_stands_for_every_row_of_its_fix_matrix(tmp_path: Path):
 
 
 def test_a_suffix_tells_two_specimens_of_one_incident_apart(tmp_path: Path):
-    """It ends every variant's name; file, folder and family stay the spec's."""
+    """Every variant's name ends with it; file, folder and family are unchanged."""
     agents = variants(loaded(tmp_path, SPECIMEN + "suffix: -ollama\n"))
     assert [agent.name for agent in agents[:3]] == ["buggy-ollama", "fixed-ollama", "only-inner-ollama"]
     assert {(agent.family, agent.path) for agent in agents} == {("a", tmp_path / "a.yaml")}
 
 
-def test_the_schema_knows_every_key_and_allows_no_other():
+def test_the_schema_has_every_key_and_allows_no_other():
     """For completion in editors."""
-    made = schema()
+    made = AgentSpec.model_json_schema()
     assert {"name", "wire", "command", "http", "limits", "fixes"} <= made["properties"].keys()
     assert made["additionalProperties"] is False
 
 
 def test_a_timer_reaches_its_agent_by_a_template_of_its_own(tmp_path: Path):
-    """In seconds or in milliseconds; only such a timer can be set by others."""
+    """In seconds or in milliseconds; only such a timer can be set."""
     spec = loaded(
         tmp_path,
         f"""{HEAD}command: [x, "{{global_request_s}}", "{{message}}"]
@@ -173,7 +176,7 @@ timeouts: [{{name: global-request, s: 4}}, {{name: idle, s: 0.5}}, {{name: typin
 
 
 def test_a_template_of_no_timer_is_a_mistake(tmp_path: Path):
-    """As any other unknown one."""
+    """Like any other unknown name."""
     said = complaint(
         tmp_path, f"""{HEAD}command: [x, "{{idle_s}}", "{{message}}"]\ntimeouts: [{{name: total, s: 4}}]\n"""
     )

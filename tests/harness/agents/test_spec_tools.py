@@ -13,7 +13,7 @@ from wedgehog.harness.scenario.document import BadFileError
     [
         (
             'tools: http\ncommand: [x, "{message}"]\n',
-            "a.yaml:3: no key holds {tool_url}, so the agent cannot find the tool host",
+            "a.yaml:3: no key contains {tool_url}, so the agent cannot find the tool host",
         ),
         ('tools: stdio\ncommand: [x, "{tool_url}"]\n', "{tool_url} has a value only with `tools: http`"),
         ('command: [x, "{tool_url}", "{message}"]\n', "{tool_url} has a value only with `tools: http`"),
@@ -22,15 +22,15 @@ from wedgehog.harness.scenario.document import BadFileError
     ],
 )
 def test_the_way_and_its_template_go_together(tmp_path: Path, rest: str, said: str):
-    """Else the agent would look for a server at an empty address."""
+    """Otherwise the agent would get an empty address."""
     (tmp_path / "a.yaml").write_text(f"name: a\nwire: anthropic\n{rest}")
     with pytest.raises(BadFileError) as caught:
         load_spec(tmp_path / "a.yaml")
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_the_template_may_stand_wherever_templates_may(tmp_path: Path):
-    """In a configuration file, say; `{store_url}` needs no further word."""
+def test_the_template_may_be_used_in_every_key_with_templates(tmp_path: Path):
+    """For example in a configuration file; `{store_url}` needs no other key."""
     words = "name: a\nwire: anthropic\ncommand: [x]\ntools: http\nenv: {DB: '{store_url}'}\n"
     (tmp_path / "a.yaml").write_text(words + "files: {'{home}/mcp.json': '{\"url\": \"{tool_url}\"}'}\n")
     spec = load_spec(tmp_path / "a.yaml")

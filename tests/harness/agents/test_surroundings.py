@@ -1,4 +1,4 @@
-"""An agent wakes up in a world of its own: clean environment, own folders, the files its spec asks for."""
+"""An agent runs in a prepared environment: clean variables, its own folders, the files of its spec."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ async def shown(spec, place) -> dict:
 
 
 async def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(spec_of, place, monkeypatch):
-    """PATH, LANG, TERM, a HOME and TMPDIR of its own, our mark and what the spec names: nothing else."""
+    """PATH, LANG, TERM, its own HOME and TMPDIR, our mark and what the spec names; nothing else."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-real")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:1")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
@@ -33,8 +33,8 @@ async def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(spec_of, place,
     assert env["WEDGEHOG_RUN"].startswith(place.run_id + "/")
 
 
-async def test_what_a_spec_inherits_by_name_does_reach_it(spec_of, place, monkeypatch):
-    """Where it must; what is not set here is not made up."""
+async def test_variables_that_a_spec_inherits_by_name_reach_the_agent(spec_of, place, monkeypatch):
+    """A variable that is not set here is left out."""
     monkeypatch.setenv("CUDA_HOME", "/cuda")
     monkeypatch.delenv("NOT_THERE", raising=False)
     env = (await shown(spec_of(SHOW, inherit_env=["CUDA_HOME", "NOT_THERE"]), place))["env"]
@@ -43,13 +43,13 @@ async def test_what_a_spec_inherits_by_name_does_reach_it(spec_of, place, monkey
 
 
 async def test_a_spec_cannot_take_our_mark_away(spec_of, place):
-    """Without it, a tool that runs away would not be found."""
+    """Without it, a tool that leaves the process tree would not be found."""
     env = (await shown(spec_of(SHOW, env={"WEDGEHOG_RUN": "mine"}), place))["env"]
     assert env["WEDGEHOG_RUN"].startswith(place.run_id)
 
 
 async def test_it_works_in_its_own_folder_and_its_stdin_is_closed(spec_of, place, tmp_path: Path):
-    """The template folder is copied there; the original stays as it is."""
+    """The template folder is copied; the original is unchanged."""
     (tmp_path / "template" / "deep").mkdir(parents=True)
     (tmp_path / "template" / "deep" / "file.txt").write_text("from the template")
     seen = await shown(spec_of(SHOW, workdir="{here}/template"), place)
@@ -58,7 +58,7 @@ async def test_it_works_in_its_own_folder_and_its_stdin_is_closed(spec_of, place
 
 
 def test_files_are_written_with_their_templates_filled_in(spec_of, place):
-    """In its HOME, in its working folder; JSON braces are no templates."""
+    """In its HOME and its working folder; JSON braces are no templates."""
     prepare(spec_of(files={"{home}/.a/config.json": '{"url": "{llm_url}"}', "notes.txt": "{time_scale}"}), place)
     assert json.loads((place.home / ".a" / "config.json").read_text()) == {"url": "http://127.0.0.1:9"}
     assert (place.cwd / "notes.txt").read_text() == "50"
@@ -66,13 +66,13 @@ def test_files_are_written_with_their_templates_filled_in(spec_of, place):
 
 @pytest.mark.parametrize("name", ["{here}/x", "/etc/wedgehog-test", "../../x"])
 def test_a_file_outside_the_run_is_refused(spec_of, place, name: str):
-    """A spec from somebody else cannot write into the user's folders."""
+    """A spec from another author cannot write into the user's folders."""
     with pytest.raises(AgentError, match="outside the run's own folder"):
         prepare(spec_of(files={name: "x"}), place)
 
 
-def test_a_template_folder_that_is_not_there_is_told_with_its_path(spec_of, place, tmp_path: Path):
-    """One line, the full path."""
+def test_a_missing_template_folder_is_reported_with_its_path(spec_of, place, tmp_path: Path):
+    """One line, with the full path."""
     with pytest.raises(AgentError, match=f"no such folder: {tmp_path}/template"):
         prepare(spec_of(workdir="{here}/template"), place)
 
@@ -88,14 +88,14 @@ def test_session_files_are_those_that_match_now(spec_of, place):
 
 
 async def test_a_run_folder_given_by_a_relative_path_works(spec_of, place, tmp_path: Path, monkeypatch):
-    """The agent's HOME is absolute all the same: it changes folders."""
+    """The agent's HOME is absolute, because the agent may change its folder."""
     monkeypatch.chdir(tmp_path)
     env = (await shown(spec_of(SHOW), replace(place, folder=Path("run"))))["env"]
     assert env["HOME"] == str(tmp_path / "run" / "home")
 
 
 def test_a_session_is_planted_where_the_spec_says_and_what_is_appended_begins_a_line(spec_of, place):
-    """Also behind a line that a crash has torn."""
+    """Also after a line that a crash has cut."""
     spec = spec_of(SHOW, session_file="{session_dir}/deep/{session}.jsonl")
     file = plant(spec, place, b"one\nhalf a li")
     assert file == place.session_dir / "deep" / f"{place.session}.jsonl"
@@ -104,13 +104,13 @@ def test_a_session_is_planted_where_the_spec_says_and_what_is_appended_begins_a_
 
 
 def test_a_session_is_not_planted_outside_the_runs_own_folder(spec_of, place):
-    """The user's own sessions stay as they are."""
-    with pytest.raises(AgentError, match="session_file: '/somewhere/else' lies outside the run's own folder"):
+    """The user's own sessions are not changed."""
+    with pytest.raises(AgentError, match="session_file: '/somewhere/else' is outside the run's own folder"):
         plant(spec_of(SHOW, session_file="/somewhere/else"), place, b"")
 
 
 async def test_a_claimed_timer_is_what_the_agent_is_set_to(spec_of, place):
-    """Said once in the spec, and filled in where the agent reads it."""
+    """The spec has the number once, and a template passes it to the agent."""
     timers = [{"name": "idle", "s": 1.5}]
     env = (await shown(spec_of(SHOW, env={"A": "{idle_s}", "B": "{idle_ms}"}, timeouts=timers), place))["env"]
     assert (env["A"], env["B"]) == ("1.5", "1500")

@@ -1,4 +1,4 @@
-"""Templates are filled in once, from known names; every other brace is text."""
+"""Templates are replaced once, from known names; all other braces are text."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from wedgehog.harness.agents.templates import UnknownTemplateError, expand, expa
 
 
 def test_a_message_that_holds_braces_is_not_filled_in_again():
-    """What a user says is text, also when it looks like a template."""
+    """A user's message is text, also if it looks like a template."""
     assert expand("say {message} to {home}", {"message": "{home} {key}", "home": "/h"}) == "say {home} {key} to /h"
 
 
@@ -22,8 +22,8 @@ def test_doubled_braces_write_a_template_as_text():
     assert list(names_in("{{message}} {key}")) == ["key"]
 
 
-def test_an_unknown_name_says_what_was_meant():
-    """And how it is written as text."""
+def test_an_unknown_name_gets_a_suggestion():
+    """The message also shows how to write it as text."""
     with pytest.raises(
         UnknownTemplateError, match=r"'\{llm_ur\}' \(did you mean '\{llm_url\}'\?\); as text .*\{\{llm_ur\}\}"
     ):

@@ -31,10 +31,10 @@ def test_a_missing_toxiproxy_is_no_illness(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("what", "why", "says"),
     [
-        ("disk full", "why_no_disk", "user namespaces do not work here: Operation not permitted"),
-        ("private hosts", "why_no_hosts", "certificates need the trustme package"),
-        ("tool host", "why_no_tools", "the tool host needs the mcp package"),
-        ("stacks", "why_no_stacks", "py-spy may not look"),
+        ("disk full", "disk_unavailable_reason", "user namespaces do not work here: Operation not permitted"),
+        ("private hosts", "hosts_unavailable_reason", "certificates need the trustme package"),
+        ("tool host", "tools_unavailable_reason", "the tool host needs the mcp package"),
+        ("stacks", "stacks_unavailable_reason", "py-spy was refused"),
     ],
 )
 def test_what_only_some_scenarios_need_is_no_illness(monkeypatch: pytest.MonkeyPatch, what: str, why: str, says: str):
@@ -47,8 +47,13 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch: p
     """What to type, not what to search for."""
     monkeypatch.setattr(host, "find_spec", lambda name: None)
     monkeypatch.setattr(stacks, "py_spy", lambda: None)
-    assert "mcp" in host.why_no_tools() and "pip install 'wedgehog[tools]'" in host.why_no_tools()
-    assert "py-spy" in stacks.why_no_stacks() and "pip install 'wedgehog[forensics]'" in stacks.why_no_stacks()
+    assert (
+        "mcp" in host.tools_unavailable_reason() and "pip install 'wedgehog[tools]'" in host.tools_unavailable_reason()
+    )
+    assert (
+        "py-spy" in stacks.stacks_unavailable_reason()
+        and "pip install 'wedgehog[forensics]'" in stacks.stacks_unavailable_reason()
+    )
 
 
 def test_a_py_spy_that_may_not_look_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -57,6 +62,6 @@ def test_a_py_spy_that_may_not_look_says_so(monkeypatch: pytest.MonkeyPatch, tmp
     program.write_text("#!/bin/sh\necho 'Permission Denied: try again with sudo' >&2\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(stacks, "py_spy", lambda: str(program))
-    assert stacks.why_no_stacks() == "py-spy may not look: Permission Denied: try again with sudo"
+    assert stacks.stacks_unavailable_reason() == "py-spy was refused: Permission Denied: try again with sudo"
     program.write_text("#!/bin/sh\ntrue\n")
-    assert stacks.why_no_stacks() == ""
+    assert stacks.stacks_unavailable_reason() is None

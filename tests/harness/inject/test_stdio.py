@@ -34,7 +34,7 @@ class FakePipe:
 
     def _stands(self, way: str) -> None:
         if self.until[way] is not None and self.sent[way] >= self.until[way]:
-            self.pipe.ways[way].stands(self.sent[way], self.asked[way])
+            self.pipe.ways[way].stopped(self.sent[way], self.asked[way])
 
     def writes(self, way: str, count: int) -> int:
         """Let it write so many bytes, as far as it may; where it is then."""

@@ -315,7 +315,7 @@ async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_s
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its control run is not its failure either; the verdict can be read again elsewhere."""
-    monkeypatch.setattr(control, "why_no_hosts", lambda: "user namespaces do not work here")
+    monkeypatch.setattr(control, "hosts_unavailable_reason", lambda: "user namespaces do not work here")
     given = entry(expect={"mine": "pass"})
     given = replace(given, agent=given.agent.model_copy(update={"hosts": {"api.example.com": "llm"}}))
     campaign, _ = await played(tmp_path / "runs", given)

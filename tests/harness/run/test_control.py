@@ -163,7 +163,7 @@ def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
 
 
 def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
-    """The spec's author may have forgotten it, or the agent does not take our certificate."""
+    """The spec's author may have forgotten it, or the agent does not accept our certificate."""
     tell = HistoryBuilder()
     tell.message()
     tell.host_refused("api.example.com", "not among the spec's hosts")

@@ -13,7 +13,7 @@ from wedgehog.harness.sandbox import Tree
 
 
 async def test_a_cancelled_end_ends_everything_first(tmp_path: Path):
-    """Also while every thread of the shared pool is busy with others' work."""
+    """Also while every thread of the shared pool is busy."""
     tree = Tree(f"test-cancelled-end-{os.getpid()}/1")
     code = "import time; time.sleep(60)"
     owned = await tree.start([sys.executable, "-c", code], env={}, cwd=tmp_path, log=tmp_path / "log")
@@ -26,9 +26,9 @@ async def test_a_cancelled_end_ends_everything_first(tmp_path: Path):
             ending.cancel()
             await asyncio.sleep(0)
         done, _ = await asyncio.wait({ending}, timeout=10)
-        assert done and ending.cancelled(), "it waits for threads that others keep"
+        assert done and ending.cancelled(), "it did not wait for busy pool threads"
         assert not psutil.pid_exists(owned.pid)
-        assert owned.exit_code == -signal.SIGKILL, "it was not waited for"
+        assert owned.exit_code == -signal.SIGKILL, "the process was not reaped"
     finally:
         go_on.set()
         await asyncio.gather(*busy)

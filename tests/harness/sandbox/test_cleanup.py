@@ -1,4 +1,4 @@
-"""Only processes of this user that carry the mark, never ourselves."""
+"""Only this user's processes with the mark are found, never our own process."""
 
 import os
 import subprocess
@@ -26,19 +26,19 @@ OTHERS, LATE = (f"test-{name}-{os.getpid()}" for name in ("others", "late"))
         ("", "", False),
     ],
 )
-def test_a_mark_takes_what_lies_below_it(found, mark, expected: bool):
-    """By whole names, and the empty mark takes nothing."""
+def test_a_mark_matches_the_marks_below_it(found, mark, expected: bool):
+    """Whole path names are compared; the empty mark matches nothing."""
     assert lies_below(found, mark) is expected
 
 
-def test_we_are_never_found(monkeypatch):
-    """Not even when asked about our own process, whatever it carries."""
+def test_our_own_process_is_never_found(monkeypatch):
+    """Also when our own process has the mark."""
     assert not ours_to_end(psutil.Process())
     assert ours_to_end(psutil.Process(os.getppid())) == (psutil.Process(os.getppid()).uids().real == os.getuid())
 
 
 def test_another_users_process_is_never_found(monkeypatch):
-    """Root could signal it, and does not."""
+    """Also when root could signal it."""
     child = subprocess.Popen(["sleep", "60"], env={**os.environ, "WEDGEHOG_RUN": OTHERS})
     try:
         assert [process.pid for process in carrying(OTHERS)] == [child.pid]
@@ -49,8 +49,8 @@ def test_another_users_process_is_never_found(monkeypatch):
         child.wait()
 
 
-def test_what_starts_after_a_look_that_found_nothing_is_found_by_the_next():
-    """A sweep ends only after it has found nothing twice in a row."""
+def test_a_process_that_starts_after_an_empty_search_is_found_by_the_next_one():
+    """The search ends only after two calls in a row find nothing."""
     env = {**os.environ, "WEDGEHOG_RUN": LATE}
     children = [subprocess.Popen(["sleep", "60"], env=env)]
     pauses = []
@@ -70,12 +70,12 @@ def test_what_starts_after_a_look_that_found_nothing_is_found_by_the_next():
             child.wait()
 
 
-def test_what_cannot_be_ended_is_told_after_a_while():
-    """A sweep always comes to an end."""
+def test_a_process_that_cannot_be_ended_is_returned_after_the_time_limit():
+    """The search always ends."""
 
     class Immortal(psutil.Process):
         def kill(self) -> None:
-            """It does not care."""
+            """Ignore the signal."""
 
     child = subprocess.Popen(["sleep", "60"])
     waited = []

@@ -1,4 +1,4 @@
-"""With whom a process talks, by the name of the link."""
+"""A process's connections are named by their links."""
 
 import socket
 
@@ -8,7 +8,7 @@ from wedgehog.harness.sandbox.peers import peers_of
 
 
 def test_connections_are_named_by_their_link_or_their_address_or_as_the_channel():
-    """Ours to a link, ours to somebody else, and one that came to us; what only listens is none."""
+    """One to a link, one to another address, one accepted by us; a listening socket does not count."""
     with (
         socket.create_server(("127.0.0.1", 0)) as link,
         socket.create_server(("127.0.0.1", 0)) as other,
@@ -22,11 +22,11 @@ def test_connections_are_named_by_their_link_or_their_address_or_as_the_channel(
         assert (mine.link, mine.name, mine.state) == ("llm", "llm", "ESTABLISHED")
         assert (strange.link, strange.name) == ("", "{}:{}".format(*other.getsockname()))
         assert came.link == "channel"
-        assert mine.unread in (7, None), "the kernel's own count, where it can be had"
+        assert mine.unread in (7, None), "the kernel's own count, where it is available"
 
 
-def test_a_process_that_has_gone_has_no_connections():
-    """It ended while it was looked at."""
+def test_an_ended_process_has_no_connections():
+    """The process ends while it is read."""
     gone = psutil.Popen(["true"])
     gone.wait()
     assert peers_of([gone], {}) == []

@@ -10,7 +10,7 @@ from wedgehog.harness.sandbox import RunQueue, held_up_s, processors
 
 
 class FakeProc:
-    """A /proc in which processes and threads come, wait and go."""
+    """A /proc in which processes and threads start, wait and end."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,13 +28,13 @@ class FakeProc:
         self._tell_children()
 
     def waits(self, pid: int, tid: int, seconds: float) -> None:
-        """So much in all."""
+        """Set the total wait of a thread."""
         thread = self.root / str(pid) / "task" / str(tid)
         thread.mkdir(parents=True, exist_ok=True)
         (thread / "schedstat").write_text(f"1234 {round(seconds * 1e9)} 3\n")
 
     def ends(self, pid: int) -> None:
-        """What it had started is init's from now on."""
+        """Its children become init's."""
         shutil.rmtree(self.root / str(pid))
         self.parents = {child: 1 if parent == pid else parent for child, parent in self.parents.items() if child != pid}
         self._tell_children()
@@ -54,8 +54,8 @@ def queue(proc: FakeProc) -> RunQueue:
     return RunQueue("c", proc.root)
 
 
-def test_each_look_tells_what_was_waited_since_the_last_one(proc: FakeProc):
-    """By the marks of a campaign; other processes are nobody's."""
+def test_each_look_returns_the_waits_since_the_last_one(proc: FakeProc):
+    """By the marks of a campaign; other processes are left out."""
     looks = queue(proc)
     proc.starts(100, "c/1/agent")
     proc.starts(200, "other/1/agent")
@@ -68,7 +68,7 @@ def test_each_look_tells_what_was_waited_since_the_last_one(proc: FakeProc):
 
 
 def test_a_process_without_a_mark_belongs_to_its_parent(proc: FakeProc):
-    """A washed environment hides nobody, nor does losing the parent later."""
+    """Also with a cleaned environment, and after it has lost its parent."""
     looks = queue(proc)
     proc.starts(100, "c/1/agent")
     proc.starts(101, parent=100)
@@ -79,8 +79,8 @@ def test_a_process_without_a_mark_belongs_to_its_parent(proc: FakeProc):
     assert looks.look() == {"c/1/agent": [0.25]}
 
 
-def test_a_child_of_ours_is_asked_again_until_it_has_become_what_it_will_be(proc: FakeProc):
-    """Between fork and exec it looks like us."""
+def test_a_child_is_read_again_until_it_has_its_own_environment(proc: FakeProc):
+    """Between fork and exec it looks like our own process."""
     looks = queue(proc)
     proc.starts(100, parent=os.getpid())
     assert looks.look() == {}
@@ -89,8 +89,8 @@ def test_a_child_of_ours_is_asked_again_until_it_has_become_what_it_will_be(proc
     assert looks.look() == {"c/1/agent": [0.5]}
 
 
-def test_a_number_that_was_given_away_again_begins_anew(proc: FakeProc):
-    """It counts less than before."""
+def test_a_reused_thread_id_starts_from_zero(proc: FakeProc):
+    """The count is lower than before."""
     looks = queue(proc)
     proc.starts(100, "c/1/agent")
     proc.waits(100, 100, 2.0)
@@ -100,7 +100,7 @@ def test_a_number_that_was_given_away_again_begins_anew(proc: FakeProc):
 
 
 def test_the_pressure_is_that_of_the_whole_machine(proc: FakeProc):
-    """None where the kernel does not tell."""
+    """None if the kernel does not provide it."""
     looks = queue(proc)
     assert looks.pressure_s() is None
     (proc.root / "pressure").mkdir()
@@ -110,8 +110,8 @@ def test_the_pressure_is_that_of_the_whole_machine(proc: FakeProc):
     assert looks.pressure_s() == 2.5
 
 
-def test_a_system_without_these_counts_says_so(tmp_path: Path):
-    """As macOS, or a /proc that is hidden."""
+def test_a_system_without_these_counts_is_recognised(tmp_path: Path):
+    """Like macOS, or a hidden /proc."""
     assert not RunQueue("c", tmp_path / "nothing").counts
     looks = queue(FakeProc(tmp_path))
     assert looks.counts
@@ -135,7 +135,7 @@ def test_a_system_without_these_counts_says_so(tmp_path: Path):
 def test_work_that_is_handed_over_stands_still_as_long_as_all_wait_but_not_longer_than_it_took(
     waits: list[float], elapsed_s: float, held_up: float
 ):
-    """A wait is counted when it is over, so that a single one may have begun before the last look."""
+    """A wait is counted when it ends, so a single one may have begun before the last look."""
     assert held_up_s(waits, elapsed_s) == pytest.approx(held_up)
 
 

@@ -1,4 +1,4 @@
-"""One blow at several processes: who gets it, that it was delivered, and that they are gone or stand still."""
+"""A signal to several processes: which ones get it, proof of delivery, and proof that they ended or stopped."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ while True:
 
 @pytest.fixture
 def family() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process with a shell, a grandchild, a child in a session of its own, and one that has lost its parent."""
+    """A process with a shell, a grandchild, a child in a session of its own, and a child that has lost its parent."""
     process = started(FAMILY)
     yield process
     _end(process)
@@ -65,7 +65,7 @@ def names(processes: list[psutil.Process]) -> list[str]:
 
 
 async def until_whole(leader: int, size: int) -> list[psutil.Process]:
-    """Its tree, once everybody has been born."""
+    """The tree, once all `size` processes exist."""
     async with asyncio.timeout(5):
         while len(set(tree(leader))) < size:
             await asyncio.sleep(0.01)
@@ -73,27 +73,27 @@ async def until_whole(leader: int, size: int) -> list[psutil.Process]:
 
 
 async def test_a_tree_is_the_leader_first_and_all_below_it(family: "subprocess.Popen[bytes]"):
-    """Also who has a session of its own, as long as its parent lives, and who is only of its group."""
+    """A child with its own session is included while its parent lives; so is a member of the process group alone."""
     whole = await until_whole(family.pid, 5)
     assert whole[0].pid == family.pid
     async with asyncio.timeout(5):
-        while names(whole).count("sleep") < 3:  # born, but not yet what they will be
+        while names(whole).count("sleep") < 3:  # forked, but not yet exec'ed
             await asyncio.sleep(0.01)
     assert sorted(names(whole[1:])) == ["sh", "sleep", "sleep", "sleep"]
 
 
-async def test_a_kill_is_one_blow_and_leaves_nobody(family: "subprocess.Popen[bytes]"):
-    """All of them get it, all of them are gone, and nobody of ours is left unburied."""
+async def test_a_kill_reaches_the_whole_tree_at_once(family: "subprocess.Popen[bytes]"):
+    """All processes get it, all end, and none of our children stays a zombie."""
     whole = await until_whole(family.pid, 5)
     hit = deliver(lambda: tree(family.pid), signal.SIGKILL)
     assert set(hit) == set(whole)
     assert await gone(hit, asyncio.sleep, 5) == []
-    reap(hit, but=[family.pid])
-    assert family.wait(5) == -signal.SIGKILL, "its parent hears of it as ever"
+    reap(hit, exclude=[family.pid])
+    assert family.wait(5) == -signal.SIGKILL, "its parent can still wait for it"
 
 
-async def test_who_forks_while_it_is_hit_gets_away_with_nobody():
-    """A tree that grows all the time is stopped before it is counted."""
+async def test_a_process_that_forks_during_the_kill_leaves_no_child():
+    """A growing tree is stopped before its processes are counted."""
     process = started(FORKING)
     group = process.pid
     try:
@@ -114,20 +114,20 @@ def _group_of(process: psutil.Process) -> int:
 
 
 async def test_a_signal_that_can_be_handled_is_not_preceded_by_another(tmp_path: Path):
-    """No SIGSTOP comes before a SIGTERM: its handler runs at once."""
+    """SIGTERM is not preceded by SIGSTOP: its handler runs at once."""
     mark = tmp_path / "mark"
     code = f"import signal, time; signal.signal(15, lambda *_: open({str(mark)!r}, 'w').close())"
     process = started(f"{code}\nprint('ready', flush=True)\nfor _ in range(600): time.sleep(0.1)")
     try:
         (hit,) = deliver(lambda: tree(process.pid), signal.SIGTERM)
-        assert await gone([hit], asyncio.sleep, 0.3) == [process.pid], "it has handled it, and lives"
+        assert await gone([hit], asyncio.sleep, 0.3) == [process.pid], "it handled the signal and lives"
         assert mark.exists() and hit.status() != psutil.STATUS_STOPPED
     finally:
         _end(process)
 
 
-async def test_who_stands_still_is_seen_to(family: "subprocess.Popen[bytes]"):
-    """And goes on when it is told to."""
+async def test_stopped_processes_are_seen_as_stopped(family: "subprocess.Popen[bytes]"):
+    """SIGCONT lets them run on."""
     await until_whole(family.pid, 5)
     hit = deliver(lambda: tree(family.pid), signal.SIGSTOP)
     assert await stopped(hit, asyncio.sleep, 5) == []
@@ -137,8 +137,8 @@ async def test_who_stands_still_is_seen_to(family: "subprocess.Popen[bytes]"):
     assert await stopped(hit, asyncio.sleep, 0.1) != []
 
 
-async def test_who_has_ended_cannot_be_hit():
-    """A zombie is nobody; nor is a pid that never was."""
+async def test_an_ended_process_cannot_be_signalled():
+    """A zombie is not signalled, nor is a pid that never existed."""
     process = subprocess.Popen(["true"])
     await asyncio.sleep(0.2)
     assert deliver(lambda: tree(process.pid), signal.SIGKILL) == []
@@ -147,7 +147,7 @@ async def test_who_has_ended_cannot_be_hit():
 
 
 class Noted:
-    """A process that notes its signals."""
+    """A process that records its signals."""
 
     def __init__(self) -> None:
         self.got: list[signal.Signals] = []
@@ -162,8 +162,8 @@ class Noted:
         self.got.append(number)
 
 
-def test_who_was_born_while_others_were_stopped_is_looked_for_again():
-    """Until a look finds nobody new; all stand still before the first one dies."""
+def test_a_process_forked_while_others_were_stopped_is_found_by_the_next_search():
+    """The search repeats until it finds no new process; all are stopped before the first one is killed."""
     parent, child, grandchild = Noted(), Noted(), Noted()
     looks = iter([[parent], [parent, child], [parent, child, grandchild], [parent, child, grandchild]])
     hit = deliver(lambda: next(looks), signal.SIGKILL)  # type: ignore[arg-type,return-value]

@@ -1,4 +1,4 @@
-"""Where other people's threads stand: read from what py-spy and Node say, and never by a signal that could kill."""
+"""Stacks are read from what py-spy and Node print, and never by a signal that could kill."""
 
 import json
 import signal
@@ -32,10 +32,8 @@ def a_process(executable: str, *argv: str, cwd: Path = Path("/")) -> ProcessInfo
         ((), "thread MainThread"),
     ],
 )
-def test_a_thread_is_told_by_the_agents_own_line_and_what_it_called_in_the_end(
-    frames: tuple[StackFrame, ...], says: str
-):
-    """An installed agent's own line comes before the language's."""
+def test_a_thread_is_shown_by_the_agents_own_line_and_the_innermost_call(frames: tuple[StackFrame, ...], says: str):
+    """A line of the user's program comes before a line of the language."""
     assert str(Thread("MainThread", frames)) == says
 
 
@@ -54,14 +52,14 @@ IDLE = Thread("pool-1", (StackFrame("get", "/usr/lib/python3.11/queue.py", 171),
         ((), None),
     ],
 )
-def test_the_main_thread_speaks_unless_it_only_waits_for_events(threads: tuple[Thread, ...], chosen: str | None):
-    """A service's main thread does; who works for it has the agent's own code under way."""
+def test_the_main_thread_is_chosen_unless_it_only_waits_for_events(threads: tuple[Thread, ...], chosen: str | None):
+    """A waiting main thread is passed over for a thread that runs the agent's own code."""
     found = telling_thread(threads)
     assert (found.name if found else None) == chosen
 
 
 async def test_py_spy_is_asked_and_what_it_says_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Its JSON, innermost call first."""
+    """Its JSON; the innermost call comes first."""
     told = [
         {"thread_name": "MainThread", "thread_id": 1, "frames": [{"name": "recv", "filename": "/a/b.py", "line": 4}]}
     ]
@@ -75,13 +73,15 @@ async def test_py_spy_is_asked_and_what_it_says_is_read(tmp_path: Path, monkeypa
     ("code", "why_not"),
     [
         ("import sys; sys.exit('Permission Denied: Try running again with elevated permissions')", "Permission Denied"),
-        ("pass", "py-spy said nothing"),
+        ("pass", "py-spy printed nothing"),
         ("import time; time.sleep(60)", "py-spy did not answer within 0.2 s"),
         (None, "py-spy is not installed"),
     ],
 )
-async def test_what_py_spy_cannot_say_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Any, why_not: str):
-    """Forbidden, silent, slow or not there: a reason, in time."""
+async def test_a_failure_of_py_spy_is_returned_as_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Any, why_not: str
+):
+    """Refused, silent, slow or missing: the reason is returned in time."""
     monkeypatch.setattr(stacks, "py_spy", lambda: script(tmp_path, code) if code else None)
     found = await python_stacks(7, within_s=0.2 if "sleep" in str(code) else 20)
     assert found.threads == () and found.why_not.startswith(why_not)
@@ -95,7 +95,7 @@ def script(folder: Path, code: str) -> str:
 
 
 def test_only_a_node_that_was_started_to_report_is_asked():
-    """To any other the signal would be the end."""
+    """The signal would end any other process."""
     assert reports_on(a_process("node", "agent.js"), {}) is None
     assert reports_on(a_process("python3", "--report-on-signal"), {}) is None
     assert reports_on(a_process("node", "agent.js"), {"NODE_OPTIONS": "--max-old-space-size=99"}) is None
@@ -104,8 +104,8 @@ def test_only_a_node_that_was_started_to_report_is_asked():
     assert (asked.number, asked.folder, asked.name) == (signal.SIGUSR2, Path("/here"), "report.*.7.*.json")
 
 
-def test_a_node_says_with_which_signal_and_where_it_reports():
-    """Its own options count."""
+def test_signal_and_folder_of_the_report_come_from_nodes_options():
+    """Its own options are used."""
     words = (
         "--report-on-signal",
         "--report-signal=SIGPIPE",
@@ -119,7 +119,7 @@ def test_a_node_says_with_which_signal_and_where_it_reports():
 
 
 async def test_a_nodes_report_is_waited_for_and_read_without_its_environment(tmp_path: Path):
-    """A report that lay there before is another one's."""
+    """An older report file belongs to another process."""
     ask = reports_on(a_process("node", "a.js", cwd=tmp_path), {"NODE_OPTIONS": "--report-on-signal"})
     assert ask is not None
     (tmp_path / "report.1.7.0.json").write_text("{}")
@@ -138,7 +138,7 @@ async def test_a_nodes_report_is_waited_for_and_read_without_its_environment(tmp
 
 
 async def test_a_node_that_does_not_report_in_time_is_left_alone(tmp_path: Path):
-    """Its event loop may be stuck."""
+    """Its event loop may be blocked."""
     ask = reports_on(a_process("node", "a.js", cwd=tmp_path), {"NODE_OPTIONS": "--report-on-signal"})
     assert ask is not None
 

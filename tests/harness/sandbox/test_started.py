@@ -1,4 +1,4 @@
-"""What really runs is read from the command line and the files it names."""
+"""What really runs is read from the command line and from the files that it names."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ def script(path: Path, text: str = "x") -> Path:
 
 
 def test_a_script_is_the_entry_and_its_interpreter_the_executable(tmp_path: Path):
-    """Options of the interpreter are skipped; the hash is the script's."""
+    """Options of the interpreter are skipped; the hash is that of the script."""
     script(tmp_path / "agent.py", "print()")
     for line in (["agent.py", "hi"], ["-u", "agent.py"], ["-X", "dev", "-W", "error", "agent.py", "-m", "x"]):
         started = what_runs([sys.executable, *line], tmp_path)
@@ -29,7 +29,7 @@ def test_a_script_is_the_entry_and_its_interpreter_the_executable(tmp_path: Path
 
 
 def test_a_module_is_found_without_being_run(tmp_path: Path):
-    """In the working folder or the interpreter's packages, of which the version is known."""
+    """In the working folder, or in the interpreter's packages, whose version is known."""
     package = script(tmp_path / "myagent" / "__init__.py", "raise SystemExit('imported')").parent
     script(package / "__main__.py", "raise SystemExit('run')")
     assert what_runs([sys.executable, "-m", "myagent"], tmp_path).entry == str(package / "__main__.py")
@@ -39,7 +39,7 @@ def test_a_module_is_found_without_being_run(tmp_path: Path):
 
 
 def test_an_npm_package_is_named_by_the_version_around_its_entry(tmp_path: Path):
-    """Through the link in .bin, scoped or not."""
+    """Through the link in .bin; with and without a scope."""
     for name in ("plain", "@scope/agent"):
         package = tmp_path / "node_modules" / name
         script(package / "dist" / "cli.js", "#!/usr/bin/env node")
@@ -51,7 +51,7 @@ def test_an_npm_package_is_named_by_the_version_around_its_entry(tmp_path: Path)
 
 
 def test_a_console_script_is_named_by_the_version_of_its_python_package(tmp_path: Path):
-    """The package that says it installed it."""
+    """The package whose metadata lists the command."""
     script(tmp_path / "venv" / "bin" / "agent", "#!python")
     info = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "my_agent-4.5.dist-info"
     script(info / "METADATA", "Name: my-agent\nVersion: 4.5\n")
@@ -60,7 +60,7 @@ def test_a_console_script_is_named_by_the_version_of_its_python_package(tmp_path
 
 
 def test_a_binary_is_its_own_entry_and_has_no_version_to_be_had_cheaply(tmp_path: Path):
-    """Links followed."""
+    """Links are resolved."""
     script(tmp_path / "real", "binary")
     (tmp_path / "agent").symlink_to(tmp_path / "real")
     started = what_runs([str(tmp_path / "agent")], Path("/"))
@@ -71,14 +71,14 @@ def test_a_binary_is_its_own_entry_and_has_no_version_to_be_had_cheaply(tmp_path
     )
 
 
-def test_a_program_that_is_not_there_is_named_as_it_was_written(tmp_path: Path):
-    """Starting it will say the rest."""
+def test_a_missing_program_is_named_as_it_was_written(tmp_path: Path):
+    """The attempt to start it reports the error."""
     started = what_runs(["no-such-program", "x"], tmp_path)
     assert (started.executable, started.entry, started.entry_hash) == ("no-such-program", None, None)
 
 
 def test_a_callables_file_is_found_without_importing_it(tmp_path: Path):
-    """Beside the spec, in this Python, or by its path; a module that is not there has no file."""
+    """Beside the spec, in this Python, or by its path; a missing module has no file."""
     script(tmp_path / "pack" / "__init__.py", "raise SystemExit('imported')")
     script(tmp_path / "pack" / "inner.py", "raise SystemExit('imported')")
     inner = str(tmp_path / "pack" / "inner.py")

@@ -1,4 +1,4 @@
-"""When we die, whatever carries our mark dies too; when we leave in order, nothing is touched."""
+"""When this process dies, every process with our mark dies too; an orderly stop touches nothing."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ PARENT = """
     from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
     mark, how, folder = sys.argv[1:]
-    warden = WatchdogProcess(mark, Path(folder))
+    watchdog = WatchdogProcess(mark, Path(folder))
     if how == "swapped":
         os.rename(folder, folder + ".old")
         os.mkdir(folder)
@@ -30,16 +30,16 @@ PARENT = """
     if how == "forked" and forked == 0:
         time.sleep(60)
         os._exit(0)
-    print(warden.pid, forked, flush=True)
+    print(watchdog.pid, forked, flush=True)
     if how != "stopped":
         os.kill(os.getpid(), signal.SIGKILL)
-    warden.stop()
+    watchdog.stop()
 """
 
 
 @pytest.fixture
 def mark(tmp_path: Path):
-    """A mark that no other test has; whatever still carries it afterwards is ended."""
+    """A mark that no other test has; processes that still have it afterwards are ended."""
     name = f"test-{os.getpid()}-{tmp_path.name}"
     yield name
     for process in carrying(name) + carrying(name + "0"):
@@ -48,7 +48,7 @@ def mark(tmp_path: Path):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run's folder, with things of an agent in it, and a link out of it; `precious` lies behind the link."""
+    """A run's folder with an agent's files and a link out of it; `precious` is the link's target."""
     made = tmp_path / "run"
     (made / "home" / "deep").mkdir(parents=True)
     (made / "home" / "deep" / "file").write_text("x")
@@ -59,15 +59,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def parent(folder: Path, mark: str, how: str) -> tuple[int, int]:
-    """Run a parent with two marked children and a warden; the pids of the warden and of a forked child (or 0)."""
+    """Run a parent with two marked children and a watchdog; the pids of the watchdog and of a forked child (or 0)."""
     script = folder.parent / "parent.py"
     script.write_text(dedent(PARENT))
     command = [sys.executable, str(script), mark, how, str(folder)]
     done = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with done.stdout:
-        warden, forked = map(int, done.stdout.readline().split())
+        watchdog, forked = map(int, done.stdout.readline().split())
     done.wait()
-    return warden, forked
+    return watchdog, forked
 
 
 def soon(holds) -> bool:
@@ -78,16 +78,16 @@ def soon(holds) -> bool:
 
 @pytest.mark.parametrize("how", ["killed", "forked"])
 def test_a_parent_that_is_killed_leaves_nothing(folder: Path, mark: str, how: str):
-    """Also where a forked child of it still holds the warden's pipe open; the warden leaves as well."""
+    """Also if a forked child keeps the watchdog's pipe open; the watchdog ends too."""
     stranger = subprocess.Popen(["sleep", "60"], env={**os.environ, "WEDGEHOG_RUN": mark + "0/run"})
     forked = 0
     try:
-        warden, forked = parent(folder, mark, how)
+        watchdog, forked = parent(folder, mark, how)
         assert soon(lambda: not carrying(mark))
-        assert soon(lambda: gone(warden))
-        assert not folder.exists(), "its folder goes after its processes"
-        assert (folder.parent / "precious" / "file").read_text() == "x", "a link is never followed"
-        assert stranger.poll() is None, "a campaign whose name only begins alike is another one"
+        assert soon(lambda: gone(watchdog))
+        assert not folder.exists(), "the folder is removed after the processes"
+        assert (folder.parent / "precious" / "file").read_text() == "x", "a link is not followed"
+        assert stranger.poll() is None, "a name with the same beginning is another campaign"
     finally:
         stranger.kill()
         stranger.wait()
@@ -96,26 +96,26 @@ def test_a_parent_that_is_killed_leaves_nothing(folder: Path, mark: str, how: st
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended (whoever is its parent now may not have noticed)."""
+    """Whether a process has ended (its parent may not have reaped it yet)."""
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_another_folder_in_its_place_is_not_removed(folder: Path, mark: str):
-    """Only the very folder that we made is ours to remove, wherever it is by now."""
-    warden, _ = parent(folder, mark, "swapped")
-    assert soon(lambda: gone(warden)) and not carrying(mark)
+    """Only the folder that we made is removed, even if it was moved."""
+    watchdog, _ = parent(folder, mark, "swapped")
+    assert soon(lambda: gone(watchdog)) and not carrying(mark)
     assert folder.is_dir() and (folder.parent / "run.old" / "home" / "deep" / "file").exists()
 
 
 def test_an_orderly_end_touches_nothing(folder: Path, mark: str):
-    """What still runs then is the tree's to end; the warden is gone."""
-    warden, _ = parent(folder, mark, "stopped")
-    assert not psutil.pid_exists(warden)
+    """The tree ends what still runs; the watchdog has ended."""
+    watchdog, _ = parent(folder, mark, "stopped")
+    assert not psutil.pid_exists(watchdog)
     assert len(carrying(mark)) == 2 and (folder / "home" / "deep" / "file").exists()
 
 
 def test_a_folder_that_is_not_ours_is_refused(folder: Path, mark: str, monkeypatch: pytest.MonkeyPatch):
-    """A link to one, a file, another user's: the warden does not begin."""
+    """A link to a folder, a file, another user's folder: the watchdog does not start."""
     link = folder.parent / "link"
     link.symlink_to(folder)
     for wrong in (link, folder / "home" / "deep" / "file"):
@@ -128,31 +128,31 @@ def test_a_folder_that_is_not_ours_is_refused(folder: Path, mark: str, monkeypat
         WatchdogProcess(mark, folder / "nowhere")
 
 
-def test_a_warden_does_not_listen_to_ctrl_c(mark: str):
-    """It must outlive what ends us."""
-    with WatchdogProcess(mark) as warden:
+def test_a_watchdog_ignores_ctrl_c(mark: str):
+    """It must outlive what ends this process."""
+    with WatchdogProcess(mark) as watchdog:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            os.kill(warden.pid, number)
-        assert not soon_gone(warden.pid)
-        assert os.getsid(warden.pid) != os.getsid(0)
-    assert not psutil.pid_exists(warden.pid)
-    warden.stop()
+            os.kill(watchdog.pid, number)
+        assert not soon_gone(watchdog.pid)
+        assert os.getsid(watchdog.pid) != os.getsid(0)
+    assert not psutil.pid_exists(watchdog.pid)
+    watchdog.stop()
 
 
 def soon_gone(pid: int) -> bool:
-    """Whether it is gone after a short wait."""
+    """Whether it ends after a short wait."""
     threading.Event().wait(0.3)
     return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_warden_without_a_mark_is_refused():
-    """Every process lies below the empty mark."""
-    with pytest.raises(ValueError, match="without a mark"):
+def test_a_watchdog_without_a_mark_is_refused():
+    """Every mark is below the empty mark."""
+    with pytest.raises(ValueError, match="needs a mark"):
         WatchdogProcess("")
 
 
-def test_a_warden_that_cannot_start_is_told(mark: str, monkeypatch):
-    """Silence would mean processes left behind, some day."""
+def test_a_watchdog_that_cannot_start_is_an_error(mark: str, monkeypatch):
+    """Without the error, processes could be left behind later."""
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(RuntimeError, match="the warden did not start"):
+    with pytest.raises(RuntimeError, match="the watchdog process did not start"):
         WatchdogProcess(mark)

@@ -1,4 +1,4 @@
-"""The guard: it tells a signal to the group from one to the process, and takes the command with the shim."""
+"""The guard tells a signal to the group from one to the process, and kills the command when the proxy dies."""
 
 import signal
 import subprocess
@@ -28,9 +28,9 @@ from wedgehog.harness.stdio_proxy.guard import Guard
 guard = Guard()
 tool = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=-3, stderr=-3)
 guard.protect(tool.pid)
-if sys.argv[1] == "unheard":  # an answer that nobody has read must not hide the end
+if sys.argv[1] == "unheard":  # an unread reply must not hide the end
     os.kill(guard.pid, signal.SIGUSR1)
-    guard._tell(bytes([signal.SIGUSR1]))
+    guard._send(bytes([signal.SIGUSR1]))
 print(tool.pid, guard.pid, flush=True)
 if sys.argv[1] == "dismissed":
     guard.dismiss()
@@ -38,15 +38,15 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="pending signals are told by Linux only")
-def test_a_signal_is_the_groups_once_and_the_next_one_is_a_new_one():
-    """What was seen is forgotten before anybody goes on."""
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows pending signals")
+def test_a_group_signal_counts_once_and_the_next_one_is_new():
+    """A pending signal is cleared before the proxy continues."""
     done = subprocess.run([sys.executable, "-c", FORGETS], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("well\n", "")
 
 
 def gone(pid: int) -> bool:
-    """Whether that process ends within five seconds; a zombie has."""
+    """Whether that process ends (or is a zombie) within five seconds."""
     poll = threading.Event()
     for _ in range(500):
         try:
@@ -59,8 +59,8 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(("how", "lives"), [("killed", False), ("unheard", False), ("dismissed", True)])
-def test_the_command_dies_with_a_shim_that_is_killed_unless_the_guard_was_dismissed(how: str, lives: bool):
-    """And the guard stays no longer than that."""
+def test_the_command_dies_with_a_killed_proxy_unless_the_guard_was_dismissed(how: str, lives: bool):
+    """The guard itself ends too."""
     done: Any = subprocess.run(
         [sys.executable, "-c", DIES, how], capture_output=True, text=True, check=False, timeout=60
     )

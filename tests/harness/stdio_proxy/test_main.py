@@ -1,4 +1,4 @@
-"""`wedgehog-pipe` before anything crosses it: its command line, where it looks for a harness, and how light it is."""
+"""`wedgehog-pipe` before it transfers data: its command line, how it finds a harness, and what it imports."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.stdio_proxy.harness_address import HarnessAddress, find_harness
+from wedgehog.harness.stdio_proxy.harness_connection import HarnessAddress, find_harness
 from wedgehog.harness.stdio_proxy.launch import ARGV, write_launcher
 from wedgehog.harness.stdio_proxy.main import PipeUsageError, parse
 
@@ -22,42 +22,42 @@ from wedgehog.harness.stdio_proxy.main import PipeUsageError, parse
         (["--", "--odd"], "--odd", ["--odd"]),
     ],
 )
-def test_a_pipe_is_called_as_it_is_told_or_as_its_command(arguments: list[str], name: str, argv: list[str]):
-    """The command's own options are its own."""
+def test_a_pipe_has_the_given_name_or_that_of_its_command(arguments: list[str], name: str, argv: list[str]):
+    """Options after the command belong to the command."""
     assert parse(arguments) == (name, argv)
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "there is no COMMAND"),
-        (["--name", "git"], "there is no COMMAND"),
-        (["--"], "there is no COMMAND"),
+        ([], "COMMAND is missing"),
+        (["--name", "git"], "COMMAND is missing"),
+        (["--"], "COMMAND is missing"),
         (["--name"], "--name needs a NAME"),
         (["--name", "a b", "--", "x"], "letters, digits"),
-        (["--nmae", "a", "--", "x"], "no option '--nmae'"),
+        (["--nmae", "a", "--", "x"], "unknown option '--nmae'"),
     ],
 )
-def test_a_wrong_command_line_is_told_in_one_sentence(arguments: list[str], says: str):
-    """With what was expected."""
+def test_a_wrong_command_line_is_reported_in_one_sentence(arguments: list[str], says: str):
+    """The message says what was expected."""
     with pytest.raises(PipeUsageError, match=says):
         parse(arguments)
 
 
 def run(*arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
-    """The script as an agent starts it, with PATH and what is named."""
+    """Run the script as an agent does, with PATH and the given variables."""
     env = {"PATH": os.environ["PATH"], **env}
     return subprocess.run([*ARGV, *arguments], env=env, capture_output=True, text=True, check=False, timeout=30)
 
 
 def test_bad_usage_ends_with_2_and_help_with_0():
-    """As everywhere."""
+    """As with other programs."""
     assert (run("--nmae").returncode, run("--help").returncode) == (2, 0)
     assert "usage: wedgehog-pipe" in run("--nmae").stderr and "usage: wedgehog-pipe" in run("--help").stdout
 
 
 def test_a_harness_is_found_in_the_environment_or_in_home(tmp_path: Path):
-    """The environment comes first; an MCP client passes HOME on, and little else."""
+    """The environment comes first; an MCP client passes on HOME and few other variables."""
     (tmp_path / ".wedgehog-pipe").write_text("127.0.0.1:4711:secret\nrun/agent\n")
     home = {"HOME": str(tmp_path)}
     assert find_harness(home) == HarnessAddress("127.0.0.1", 4711, "secret", "run/agent")
@@ -70,28 +70,28 @@ def test_a_harness_is_found_in_the_environment_or_in_home(tmp_path: Path):
 
 
 def test_without_a_harness_it_becomes_the_command():
-    """The same process, so that nothing stands between the agent and its tool."""
+    """In the same process, so that there is no proxy."""
     process = subprocess.Popen([*ARGV, "--", "sh", "-c", "echo $$"], stdout=subprocess.PIPE, text=True)
     assert process.communicate(timeout=30) == (f"{process.pid}\n", None)
 
 
-def test_a_harness_that_is_gone_is_like_none():
-    """The tool works, and standard error says why nothing will strike it."""
+def test_a_harness_that_does_not_answer_counts_as_none():
+    """The tool works, and standard error says that no fault will be injected."""
     done = run("--", "echo", "well", WEDGEHOG_PIPE="127.0.0.1:1:secret")
     assert (done.stdout, done.returncode) == ("well\n", 0)
     assert "no harness at 127.0.0.1:1" in done.stderr
 
 
 @pytest.mark.parametrize(("command", "status"), [("no-such-command", 127), ("/etc/passwd", 126)])
-def test_a_command_that_cannot_be_started_is_told_as_a_shell_tells_it(command: str, status: int):
-    """127 where there is none, 126 where it is no program."""
+def test_a_command_that_cannot_be_started_gives_the_exit_code_of_a_shell(command: str, status: int):
+    """127 for a missing command, 126 for a file that is not executable."""
     done = run("--", command)
     assert (done.returncode, done.stdout) == (status, "")
     assert f"cannot start '{command}'" in done.stderr
 
 
 def test_the_command_does_not_inherit_what_python_ignores():
-    """SIGPIPE ends it, as it would have ended it."""
+    """SIGPIPE ends the command as usual."""
     done = run("--", sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGPIPE))")
     direct = subprocess.run(
         ["sh", "-c", "grep SigIgn /proc/self/status"], capture_output=True, text=True, check=False
@@ -101,7 +101,7 @@ def test_the_command_does_not_inherit_what_python_ignores():
 
 
 def test_a_launcher_works_from_any_folder_and_any_environment(tmp_path: Path):
-    """Without PATH, and whatever PYTHON… variables the agent has."""
+    """Without PATH, and with any PYTHON… variables of the agent."""
     launcher = write_launcher(tmp_path)
     (tmp_path / "select.py").write_text("raise SystemExit('not this one')")
     env = {"PYTHONPATH": str(tmp_path), "PYTHONHOME": "/nowhere"}
@@ -111,8 +111,8 @@ def test_a_launcher_works_from_any_folder_and_any_environment(tmp_path: Path):
     assert (done.stdout, done.stderr, done.returncode) == ("a b\n", "", 0)
 
 
-def test_it_imports_nothing_of_the_rest():
-    """It is started wherever a command would have been: the standard library, and little of it."""
+def test_it_imports_nothing_of_the_other_rooms():
+    """It starts in place of every command: only a few modules of the standard library."""
     code = """
 import sys
 from wedgehog.harness.stdio_proxy import main

@@ -1,4 +1,4 @@
-"""Commands started bare, behind `wedgehog-pipe` without a harness, and behind it with one, on either network."""
+"""Commands started directly, behind `wedgehog-pipe` without a harness, and behind it with one, on either network."""
 
 import asyncio
 import contextlib
@@ -21,12 +21,12 @@ PATIENCE_S = 10.0
 
 
 async def nothing(pipe: StdioSession) -> None:
-    """Do no harm."""
+    """Inject nothing."""
 
 
 @dataclass
 class Watcher:
-    """Hears of pipes."""
+    """Records the pipes' events."""
 
     on_open: Callable[[StdioSession], Awaitable[Any]] = nothing
     pipes: list[StdioSession] = field(default_factory=list)
@@ -46,18 +46,18 @@ class Watcher:
 
 @dataclass
 class Tool:
-    """A command as its agent holds it."""
+    """A command as its agent sees it."""
 
     process: asyncio.subprocess.Process
     pipe: StdioSession | None
 
     @property
     def pid(self) -> int:
-        """What the agent takes for the command's pid."""
+        """The pid that the agent knows."""
         return self.process.pid
 
     def write(self, data: bytes) -> None:
-        """To its stdin, without waiting."""
+        """Write to its stdin, without waiting."""
         self.process.stdin.write(data)
 
     def end_input(self) -> None:
@@ -65,44 +65,44 @@ class Tool:
         self.process.stdin.close()
 
     async def read(self, count: int) -> bytes:
-        """Exactly so many bytes of its stdout."""
+        """Read exactly `size` bytes of its stdout."""
         return await asyncio.wait_for(self.process.stdout.readexactly(count), PATIENCE_S)
 
     async def line(self) -> str:
-        """One line of its stdout."""
+        """Read one line of its stdout."""
         return (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE_S)).decode().rstrip("\n")
 
     async def rest(self) -> bytes:
-        """All that still comes, up to the end."""
+        """Read its stdout to the end."""
         return await asyncio.wait_for(self.process.stdout.read(), PATIENCE_S)
 
     async def silent(self, for_s: float = 0.15) -> bool:
-        """Whether nothing comes, not even the end."""
+        """Whether nothing arrives, not even the end."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.process.stdout.read(1), for_s)
             return False
         return True
 
     async def exits(self) -> int:
-        """Its exit code, as soon as it has one: asyncio's own `wait` waits for its pipes too."""
+        """Wait for its exit code; asyncio's own `wait` also waits for its pipes."""
         async with asyncio.timeout(PATIENCE_S):
             while self.process.returncode is None:
                 await asyncio.sleep(0.002)
         return self.process.returncode
 
     async def says_all(self, data: bytes = b"") -> tuple[bytes, int]:
-        """Give it all its input; its output and exit code."""
+        """Write all input; return its output and exit code."""
         out, _ = await asyncio.wait_for(self.process.communicate(data), PATIENCE_S)
         return out, self.process.returncode
 
     @property
     def command(self) -> psutil.Process:
-        """The command itself."""
+        """The process of the command itself."""
         return psutil.Process(self.pipe.child if self.pipe else self.pid)
 
 
 class Rig:
-    """Starts commands one way."""
+    """Starts commands in one of four ways."""
 
     def __init__(self, way: str, server: StdioServer | None, watcher: Watcher, home: Path) -> None:
         self.way, self.server, self.watcher, self.home = way, server, watcher, home
@@ -110,17 +110,17 @@ class Rig:
 
     @property
     def front(self) -> tuple[str, ...]:
-        """What stands before a command."""
+        """The words in front of a command."""
         return () if self.way == "bare" else (*ARGV, "--name", "tool", "--")
 
     @property
     def env(self) -> dict[str, str]:
-        """What a command gets."""
+        """The environment of a command."""
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         return env | ({"WEDGEHOG_PIPE": self.server.address} if self.server else {})
 
     async def start(self, *argv: str, **more: Any) -> Tool:
-        """Start one, its pipe open if it has one."""
+        """Start one, with its pipe open if it has one."""
         pipe = asyncio.subprocess.PIPE
         usual = {"start_new_session": True, "env": self.env, "limit": 1 << 24, "preexec_fn": _hears_everything}
         options = {"stdin": pipe, "stdout": pipe, **usual} | more
@@ -136,14 +136,14 @@ class Rig:
         return await self.start(sys.executable, "-S", "-E", "-c", code, *arguments, **more)
 
     async def until(self, met: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
-        """Wait for something that must come."""
+        """Wait until `holds` is true."""
         async with asyncio.timeout(within_s):
             while not (found := met()):
                 await asyncio.sleep(0.005)
         return found
 
     async def close(self) -> None:
-        """End what is left, and all below it."""
+        """End the remaining processes and their descendants."""
         for process in self.started:
             family = []
             with contextlib.suppress(psutil.Error):
@@ -158,7 +158,7 @@ class Rig:
 
 @contextlib.asynccontextmanager
 async def open_rig(way: str, network: Network | None, home: Path, resets: bool = False) -> AsyncIterator[Rig]:
-    """A rig, and its pipe server where there is a network."""
+    """A rig, with a pipe server if there is a network."""
     async with contextlib.AsyncExitStack() as stack:
         watcher, server = Watcher(), None
         if network is not None:
@@ -170,7 +170,7 @@ async def open_rig(way: str, network: Network | None, home: Path, resets: bool =
 
 @pytest.fixture(params=["bare", "alone", "embedded", "toxiproxy"])
 async def rig(request: pytest.FixtureRequest, networks: Any, tmp_path: Path) -> AsyncIterator[Rig]:
-    """Four ways to start the same command; nobody could tell which."""
+    """Four ways to start the same command; no difference may be visible."""
     async with contextlib.AsyncExitStack() as stack:
         behind = request.param in ("embedded", "toxiproxy")
         network = await stack.enter_async_context(networks(request.param)) if behind else None
@@ -186,6 +186,6 @@ def rigs(tmp_path: Path) -> Callable[..., Any]:
 
 
 def _hears_everything() -> None:
-    """Whoever runs the tests in the background ignores these, and so would what is started here."""
+    """In the background, these signals are ignored, and processes started here would inherit that."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Each fault of a pipe gives what a process gives that really stalls, ends, dies or is slow; on both networks."""
+"""Each fault of a pipe looks like a process that really stalls, ends, dies or is slow; on both networks."""
 
 import asyncio
 import contextlib
@@ -31,14 +31,14 @@ os.write(2, b"lives\\n")
 heard = os.read(0, 100)
 os._exit(9 if heard == b"go on" else 1)
 """
-"""Says 5000 bytes, then waits for a word and exits with 9."""
+"""Writes 5000 bytes, then waits for a line and exits with 9."""
 
 REAL = {
     "stall": "import signal; os.write(1, said[:1000]); os.write(2, b'lives\\n'); signal.pause()",
     "fin": "os.write(1, said[:1000]); os.close(1); os.write(2, b'lives\\n'); os._exit(9 if os.read(0, 9) else 1)",
     "rst": "os.write(1, said[:1000]); os.write(2, b'lives\\n'); os.kill(os.getpid(), 9)",
 }
-"""Processes that do by themselves what the fault makes of the talker."""
+"""Processes that really do what each fault imitates."""
 
 
 @pytest.fixture(params=["embedded", "toxiproxy"])
@@ -49,7 +49,7 @@ async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterato
 
 
 async def strike(pipe: StdioSession, way: StreamName, fault: WireFault, at: int) -> Strike:
-    """Arm it at byte `at` from here on; its own byte, where it begins at once."""
+    """Arm it at byte `at`, counted from now; or at its own byte, if it begins at once."""
     direction = pipe.ways[way]
     async with direction.held() as base:
         assert base is not None
@@ -57,7 +57,7 @@ async def strike(pipe: StdioSession, way: StreamName, fault: WireFault, at: int)
 
 
 def armed(rig: Any, way: StreamName, fault: WireFault, at: int) -> "asyncio.Future[Strike]":
-    """Arm it on the pipe that opens next, before its first byte."""
+    """Arm it on the next pipe, before its first byte."""
     done: asyncio.Future[Strike] = asyncio.get_running_loop().create_future()
 
     async def arm(pipe: StdioSession) -> None:
@@ -68,7 +68,7 @@ def armed(rig: Any, way: StreamName, fault: WireFault, at: int) -> "asyncio.Futu
 
 
 async def seen(tool: Any) -> tuple[bytes, str, int | None]:
-    """What an agent gets to see: bytes, then silence or the end, then what becomes of a word, and the exit."""
+    """What an agent sees: bytes, then silence or the end, the effect of a write, and the exit."""
     got = b""
     while True:
         try:
@@ -92,11 +92,11 @@ async def seen(tool: Any) -> tuple[bytes, str, int | None]:
 
 @pytest.mark.parametrize("ending", KINDS)
 async def test_a_fault_looks_like_a_process_that_really_does_it(rigs: Any, network: Any, ending: str):
-    """The same bytes, the same end or silence, the same exit as one that hangs, closes its output, or is killed."""
+    """The same bytes, end or silence, and exit as a process that hangs, closes its output, or is killed."""
     async with rigs(network, resets=ending == "rst") as rig:
         fault = armed(rig, "out", KINDS[ending], AT)
         mine = await seen(await rig.python(TALKER, stderr=asyncio.subprocess.DEVNULL))
-        # (A reset pipe is over at once, and its links with it: the nemesis waits for the proof before they close.)
+        # (A reset pipe is over at once, and its links with it: the injector waits for the proof before they close.)
         proof = None if ending == "rst" else await (await fault).fired(5)
         rig.way = "bare"
         code = f"import os; said = bytes(i % 251 for i in range(5000)); {REAL[ending]}"
@@ -107,8 +107,8 @@ async def test_a_fault_looks_like_a_process_that_really_does_it(rigs: Any, netwo
 
 
 @pytest.mark.parametrize("ending", KINDS)
-async def test_the_tool_lives_on_behind_a_stall_and_a_fin_and_learns_of_a_reset(rigs: Any, network: Any, ending: str):
-    """Nobody tells a tool that its output stops half-way; after a reset its input ends, as when its parent has died."""
+async def test_the_tool_runs_on_after_a_stall_and_a_fin_and_notices_a_reset(rigs: Any, network: Any, ending: str):
+    """The tool does not notice that its output stops; after a reset its input ends, as if its parent had died."""
     async with rigs(network, resets=ending == "rst") as rig:
         armed(rig, "out", KINDS[ending], AT)
         tool = await rig.python(TALKER, stderr=asyncio.subprocess.PIPE)
@@ -123,16 +123,16 @@ async def test_the_tool_lives_on_behind_a_stall_and_a_fin_and_learns_of_a_reset(
             assert command.status() in (psutil.STATUS_SLEEPING, psutil.STATUS_RUNNING)
 
 
-async def test_a_tool_whose_output_was_cut_can_say_as_much_as_it_likes(rigs: Any, network: Any):
-    """It is neither held back nor told, and its exit status is passed on."""
+async def test_a_tool_whose_output_was_cut_can_write_any_amount(rigs: Any, network: Any):
+    """It is neither blocked nor signalled, and its exit status is passed on."""
     async with rigs(network) as rig:
         armed(rig, "out", Cut("fin"), AT)
         tool = await rig.python("import os\nfor _ in range(100): os.write(1, bytes(10000))\nos._exit(8)")
         assert (len(await tool.rest()), await tool.exits()) == (AT, 8)
 
 
-async def test_a_reset_kills_no_tool_that_does_not_care_for_its_pipes(rigs: Any, network: Any):
-    """What a dead parent leaves behind runs on."""
+async def test_a_reset_does_not_kill_a_tool_that_does_not_use_its_pipes(rigs: Any, network: Any):
+    """Like a process whose parent has died, it runs on."""
     async with rigs(network, resets=True) as rig:
         armed(rig, "out", Cut("rst"), 3)
         tool = await rig.python("import os, signal; os.write(1, b'hello'); signal.pause()")
@@ -144,8 +144,8 @@ async def test_a_reset_kills_no_tool_that_does_not_care_for_its_pipes(rigs: Any,
 
 
 @pytest.mark.parametrize(("ending", "heard"), [("stall", "nothing"), ("fin", "the end")])
-async def test_a_fault_of_its_input_lets_the_tool_hear_so_much(rigs: Any, network: Any, ending: str, heard: str):
-    """Its stdin carries n bytes, then silence or the end; its output is untouched."""
+async def test_a_fault_of_its_input_lets_n_bytes_through(rigs: Any, network: Any, ending: str, heard: str):
+    """Its stdin carries n bytes, then silence or the end; its output is unchanged."""
     patience_s = 1 if heard == "nothing" else 10
     code = f"""
 import os, select
@@ -180,7 +180,7 @@ async def test_what_is_written_to_a_tool_whose_input_was_cut_breaks(rigs: Any, n
 
 
 async def test_a_delay_and_a_drip_lose_nothing(rigs: Any, network: Any):
-    """Late or byte by byte, all of it arrives, and the end and the exit status behind it."""
+    """Late or byte by byte, all of it arrives, followed by the end and the exit status."""
     async with rigs(network) as rig:
         for fault in (Latency(0.2), Drip(0.001, 400)):
 
@@ -194,11 +194,11 @@ async def test_a_delay_and_a_drip_lose_nothing(rigs: Any, network: Any):
             tool = await rig.python("import os; os.write(1, bytes(i % 251 for i in range(5000))); os._exit(3)")
             assert (await tool.rest(), await tool.exits()) == (bytes(i % 251 for i in range(5000)), 3)
             least_s = 0.2 if isinstance(fault, Latency) else 0.01
-            assert asyncio.get_running_loop().time() - begun >= least_s, "it was not slow at all"
+            assert asyncio.get_running_loop().time() - begun >= least_s, "it was not slow"
 
 
-async def test_a_stalled_tool_that_is_told_to_end_is_soon_gone(rigs: Any, network: Any):
-    """Whoever gives up on a tool and sends SIGTERM sees it end, though its last bytes will never come."""
+async def test_a_stalled_tool_that_gets_a_signal_to_end_ends_soon(rigs: Any, network: Any):
+    """A tool that gets SIGTERM ends, though its last bytes will never cross."""
     async with rigs(network) as rig:
         armed(rig, "out", Stall(), 10)
         code = """
@@ -217,7 +217,7 @@ signal.pause()
 
 
 async def test_a_stall_that_is_healed_ends_as_a_cut(rigs: Any, network: Any):
-    """What came behind it is lost, and the tool's exit status is passed on."""
+    """The bytes after it are lost, and the tool's exit status is passed on."""
     async with rigs(network) as rig:
         fault = armed(rig, "out", Stall(), 10)
         tool = await rig.start("sh", "-c", "echo 0123456789abcdef; exit 5")
@@ -231,8 +231,8 @@ async def test_a_stall_that_is_healed_ends_as_a_cut(rigs: Any, network: Any):
 
 @pytest.mark.parametrize("ending", KINDS)
 @pytest.mark.parametrize("when", ["from its start", "in mid conversation"])
-async def test_a_hundred_faults_in_a_row_hit_their_byte(rigs: Any, network: Any, ending: str, when: str):
-    """n bytes asked are n bytes received, each time, wherever the pipe stands when the fault is armed."""
+async def test_a_hundred_faults_in_a_row_take_effect_at_their_byte(rigs: Any, network: Any, ending: str, when: str):
+    """n bytes asked are n bytes received, each time, wherever the pipe is when the fault is armed."""
     dice = random.Random(f"{network.name}{ending}{when}")
     wrong = []
     async with rigs(network, resets=ending == "rst") as rig:
@@ -264,11 +264,11 @@ async def _in_mid(rig: Any, fault: WireFault, ending: str, at: int) -> tuple[int
 
 
 async def _nothing(pipe: StdioSession) -> None:
-    """Do no harm."""
+    """Inject nothing."""
 
 
 async def _ends(rig: Any, tool: Any, at: int, ending: str) -> tuple[int, str]:
-    """How many bytes came, and how it went on."""
+    """How many bytes came, and what followed."""
     got = 0
     while True:
         wait_s = 5 if ending != "stall" or got < at else 0.05
@@ -292,7 +292,7 @@ async def _ends(rig: Any, tool: Any, at: int, ending: str) -> tuple[int, str]:
 
 
 async def test_a_link_that_dies_by_itself_is_our_trouble(rigs: Any, network: Any):
-    """The harness hears how it ended and after how many bytes; nobody armed anything."""
+    """The harness gets the kind of end and the byte count; no fault was armed."""
     async with rigs(network) as rig:
         tool = await rig.start("cat")
         tool.write(b"hello")
@@ -302,30 +302,30 @@ async def test_a_link_that_dies_by_itself_is_our_trouble(rigs: Any, network: Any
         assert await asyncio.wait_for(out.ended, 5) == ("fin", 5)
 
 
-async def test_pipe_and_command_carry_the_runs_mark_though_it_was_washed_off(rigs: Any, network: Any, tmp_path: Any):
-    """By it they are found and ended; the agent's own environment passes otherwise as it is."""
+async def test_pipe_and_command_carry_the_runs_mark_though_the_agent_removed_it(rigs: Any, network: Any, tmp_path: Any):
+    """Its processes are found and ended by the mark; the rest of the environment is passed on unchanged."""
     async with rigs(network) as rig:
         (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ncampaign/run/agent\n")
         tool = await rig.start("cat", env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
-        (shim, command) = psutil.Process(tool.pid), psutil.Process(tool.pipe.child)
+        (proxy, command) = psutil.Process(tool.pid), psutil.Process(tool.pipe.child)
         await rig.until(lambda: command.name() == "cat")
-        for process in (shim, command, *shim.children()):
+        for process in (proxy, command, *proxy.children()):
             assert process.environ()["WEDGEHOG_RUN"] == "campaign/run/agent"
-        assert len(shim.children()) == 2, "the command, and the guard"
+        assert len(proxy.children()) == 2, "the command and the guard"
 
 
 async def test_nothing_of_a_run_outlives_its_harness(networks: Any, tmp_path: Any):
-    """A harness that is gone without a word takes pipes and tools with it."""
+    """If the harness is killed, its pipes and tools end too."""
     code = """
 import asyncio, sys
-from wedgehog.harness.stdio_proxy.session import PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer
 from wedgehog.harness.network.relay import EmbeddedNetwork
 class Watcher:
     async def opened(self, pipe): print(pipe.pid, pipe.child, flush=True)
     async def closed(self, pipe): pass
     def trouble(self, what): pass
 async def main():
-    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, Watcher()) as server:
+    async with EmbeddedNetwork() as network, StdioServer(network, lambda _: False, Watcher()) as server:
         process = await asyncio.create_subprocess_exec(*sys.argv[1:], env={"WEDGEHOG_PIPE": server.address}, stdin=-1)
         await process.wait()
 asyncio.run(main())
@@ -334,10 +334,10 @@ asyncio.run(main())
 
     argv = [sys.executable, "-c", code, *ARGV, "--", "/bin/sleep", "600"]
     harness = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
-    shim, tool = map(psutil.Process, map(int, (await asyncio.wait_for(harness.stdout.readline(), 10)).split()))
+    proxy, tool = map(psutil.Process, map(int, (await asyncio.wait_for(harness.stdout.readline(), 10)).split()))
     harness.kill()
     async with asyncio.timeout(5):
-        for process in (shim, tool):
+        for process in (proxy, tool):
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 await asyncio.sleep(0.01)
     await harness.wait()

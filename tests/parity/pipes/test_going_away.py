@@ -1,6 +1,6 @@
-"""Pipes that go away at the very moment at which they are struck: nobody is there to be hit, and no network has failed.
+"""Pipes that end while a fault is armed on them: the fault misses, and the network has not failed.
 
-`WEDGEHOG_PIPES=200` strikes so many in each way; a few by default.
+`WEDGEHOG_PIPES=200` runs so many in each way; the default is a few.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ PLANS: dict[str, Any] = {
     "stdin": {"at": {"phase": "request", "byte": 50}, "do": "cut"},
 }
 MAY_MISS = ("latency", "late-stall", "stdin")
-"""A command that reads no input and ends by itself may be over by then."""
+"""The command may have ended before these faults can take effect."""
 
 
 @pytest.fixture(params=["embedded", "toxiproxy"])
@@ -50,7 +50,7 @@ async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterato
 
 
 async def comes_and_goes(ends: str, draw: random.Random, address: str, home: Path, history: History) -> None:
-    """A command that ends by itself, is killed, or whose agent goes, within a few hundredths of a second."""
+    """A command that ends by itself, is killed, or whose agent ends, within a few hundredths of a second."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "WEDGEHOG_PIPE": address}
     argv = (*ARGV, "--name", "tool", "--", "sh", "-c", SAYS, "sh", str(draw.randrange(1, 8)))
     pipe = asyncio.subprocess.PIPE
@@ -76,32 +76,32 @@ async def comes_and_goes(ends: str, draw: random.Random, address: str, home: Pat
 
 
 @pytest.mark.parametrize("plan", PLANS)
-async def test_a_pipe_that_goes_away_while_it_is_struck_is_no_trouble(
+async def test_a_pipe_that_ends_while_a_fault_is_armed_is_no_trouble(
     network: Network, tmp_path: Path, plan: str, settled_pipes: Callable[..., Any]
 ):
-    """However it goes and whatever strikes it: each is opened and closed in the history, and the network is whole."""
+    """Every pipe is opened and closed in the history, and the network has not failed."""
     history, draw = History(WallClock()), random.Random(plan)
     faults = FaultPlan((FaultConfig.model_validate(LINE | PLANS[plan]).planned(),))
-    nemesis = Injector(faults, {}, history, WallClock())
-    async with StdioServer(network, nemesis.pipes.resets, nemesis.pipes) as server:
+    injector = Injector(faults, {}, history, WallClock())
+    async with StdioServer(network, injector.pipes.resets, injector.pipes) as server:
         for wave in range(-(-PIPES // AT_ONCE)):
-            await nemesis.before_turn(1)
+            await injector.before_turn(1)
             async with asyncio.TaskGroup() as group:
                 for number in range(AT_ONCE):
                     ends = WAYS[number % len(WAYS)]
                     group.create_task(comes_and_goes(ends, draw, server.address, tmp_path, history))
             if wave % 2:
                 await settled_pipes(history)
-    await nemesis.after_turn(1)
-    await nemesis.close()
-    assert [event.what for event in history.of(Trouble)] == [] and not nemesis.broken.is_set()
+    await injector.after_turn(1)
+    await injector.close()
+    assert [event.what for event in history.of(Trouble)] == [] and not injector.broken.is_set()
     assert len(list(history.of(PipeOpened))) == len(list(history.of(PipeClosed))) >= PIPES // 2
-    assert list(history.of(FaultFired)) or plan in MAY_MISS, "nothing was ever hit"
+    assert list(history.of(FaultFired)) or plan in MAY_MISS, "no fault ever fired"
 
 
 @pytest.fixture
 def settled_pipes() -> Callable[..., Any]:
-    """Waits until every pipe that was opened has closed."""
+    """Waits until every opened pipe has closed."""
 
     async def settled(history: History) -> None:
         async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""Without a fault nobody can tell a command behind `wedgehog-pipe` from the command itself."""
+"""Without a fault, a command behind `wedgehog-pipe` cannot be told from the command itself."""
 
 import asyncio
 import os
@@ -36,8 +36,8 @@ os._exit(4)
 """
 
 
-async def test_every_byte_passes_both_ways_and_the_end_behind_the_last(rig: Any):
-    """What goes in comes out, and the command ends because its input does."""
+async def test_every_byte_passes_both_ways_and_then_the_end(rig: Any):
+    """The input comes out again, and the command ends at the end of its input."""
     data = EVERY_BYTE * 3
     assert await (await rig.start("cat")).says_all(data) == (data, 0)
 
@@ -48,13 +48,13 @@ async def test_an_empty_input_is_an_end_at_once(rig: Any):
 
 
 async def test_messages_larger_than_any_buffer_pass_whole(rig: Any):
-    """Five megabytes there and back."""
+    """Five megabytes in each direction."""
     data = os.urandom(1 << 20) * 5
     assert await (await rig.start("cat")).says_all(data) == (data, 0)
 
 
 async def test_a_question_is_answered_before_the_next_one_is_asked(rig: Any):
-    """Nothing waits for more to come."""
+    """No data is kept back for later."""
     tool = await rig.start("cat")
     for number in range(50):
         tool.write(f"question {number}\n".encode())
@@ -65,7 +65,7 @@ async def test_a_question_is_answered_before_the_next_one_is_asked(rig: Any):
 
 @pytest.mark.parametrize("status", [0, 3, 255])
 async def test_the_exit_status_is_the_commands(rig: Any, status: int):
-    """Whatever it is, with the last output before it."""
+    """Any status; the last output comes before it."""
     assert await (await rig.start("sh", "-c", f"echo last; exit {status}")).says_all() == (b"last\n", status)
 
 
@@ -81,16 +81,16 @@ async def test_a_command_that_dies_by_a_signal_is_seen_to_die_by_it(rig: Any, na
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT"])
 @pytest.mark.parametrize("whom", ["process", "group"])
 async def test_a_signal_reaches_the_command_once(rig: Any, name: str, whom: str):
-    """Sent to what the agent holds or to its whole process group: a second Ctrl-C would mean something else."""
+    """Sent to the process or to its group; a second Ctrl-C would have another meaning."""
     tool = await rig.python(COUNTER, name)
     assert await tool.line() == "ready"
     (os.kill if whom == "process" else os.killpg)(tool.pid, signal.Signals[name])
     assert await tool.line() == name
-    assert await tool.silent(), "it came twice"
+    assert await tool.silent(), "the signal came twice"
 
 
 async def test_a_signal_sent_again_reaches_the_command_again(rig: Any):
-    """Each of them, whether it went to the group or not."""
+    """Each one, whether it was sent to the group or not."""
     tool = await rig.python(COUNTER, "SIGUSR1")
     assert await tool.line() == "ready"
     for kill in (os.kill, os.killpg, os.killpg, os.kill) * 25:
@@ -100,7 +100,7 @@ async def test_a_signal_sent_again_reaches_the_command_again(rig: Any):
 
 
 async def test_a_tool_that_is_killed_is_dead(rig: Any):
-    """SIGKILL to what the agent holds ends the command, which nobody can ask to end itself."""
+    """SIGKILL to the process that the agent knows also ends the command."""
     tool = await rig.start("sleep", "600")
     command = await rig.until(lambda: tool.command if tool.command.name() == "sleep" else None)
     os.kill(tool.pid, signal.SIGKILL)
@@ -109,7 +109,7 @@ async def test_a_tool_that_is_killed_is_dead(rig: Any):
 
 
 async def test_a_tool_whose_group_is_killed_is_dead_with_its_children(rig: Any):
-    """As a client ends a server's process tree."""
+    """As when a client kills a server's process tree."""
     tool = await rig.start("sh", "-c", "sleep 600 & echo $!; wait")
     child = psutil.Process(int(await tool.line()))
     os.killpg(tool.pid, signal.SIGKILL)
@@ -117,9 +117,9 @@ async def test_a_tool_whose_group_is_killed_is_dead_with_its_children(rig: Any):
     await rig.until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
-async def test_a_stopped_tool_goes_on_when_it_is_told_to(rig: Any):
-    """SIGTSTP stops it and its command, SIGCONT wakes both."""
-    # (In a session of its own it would be an orphan, and orphans are never stopped.)
+async def test_a_stopped_tool_continues_after_sigcont(rig: Any):
+    """SIGTSTP stops it and its command, SIGCONT continues both."""
+    # (In a session of its own it would be in an orphaned process group, which SIGTSTP does not stop.)
     tool = await rig.start("cat", start_new_session=False, process_group=0)
     tool.write(b"one\n")
     assert await tool.line() == "one"
@@ -132,8 +132,8 @@ async def test_a_stopped_tool_goes_on_when_it_is_told_to(rig: Any):
     assert await asyncio.wait_for(tool.process.stdout.readline(), 5) in (b"two\n", b"wo\n")
 
 
-async def test_a_signal_that_is_ignored_from_birth_stays_ignored(rig: Any):
-    """As under nohup: the command is started with it ignored."""
+async def test_a_signal_that_is_ignored_from_the_start_stays_ignored(rig: Any):
+    """As under nohup: the command starts with it ignored."""
     code = "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, flush=True)"
     tool = await rig.python(code, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert await tool.line() == "True"
@@ -149,15 +149,15 @@ async def test_a_command_that_closes_its_stdout_lives_on(rig: Any):
 
 
 async def test_a_command_that_closes_its_stdin_is_seen_to_have_done_so(rig: Any):
-    """Nobody will read what is written to it, though it still runs."""
+    """A write to it fails, though it still runs."""
     tool = await rig.python("import os, signal; os.close(0); os.write(1, b'closed\\n'); signal.pause()")
     assert await tool.line() == "closed"
-    # (asyncio watches the pipe, and closes its own end as soon as nobody reads from it.)
+    # (asyncio watches the pipe, and closes its own end when the reader has closed the other.)
     await rig.until(lambda: tool.process._transport.get_pipe_transport(0).is_closing())
     assert psutil.Process(tool.pid).is_running()
 
 
-async def test_a_command_whose_reader_has_gone_gets_sigpipe(rig: Any):
+async def test_a_command_without_a_reader_gets_sigpipe(rig: Any):
     """As at the end of `yes | head`."""
     tool = await rig.start("yes")
     await tool.read(10)
@@ -165,8 +165,8 @@ async def test_a_command_whose_reader_has_gone_gets_sigpipe(rig: Any):
     assert await tool.exits() == -signal.SIGPIPE
 
 
-async def test_a_silent_command_whose_reader_has_gone_gets_sigpipe_at_its_first_word(rig: Any):
-    """Not at its second one."""
+async def test_a_silent_command_without_a_reader_gets_sigpipe_at_its_first_write(rig: Any):
+    """At its first write, not at its second."""
     code = """
 import os
 os.write(1, b"ready\\n")
@@ -184,7 +184,7 @@ except BrokenPipeError:
     assert await tool.exits() == 11
 
 
-async def test_a_command_that_nobody_reads_is_held_back(rig: Any):
+async def test_a_command_whose_output_is_not_read_is_blocked(rig: Any):
     """It can write as much as a few pipes hold, not megabytes."""
     code = """
 import os
@@ -205,7 +205,7 @@ while True:
 
 
 async def test_a_daemon_that_holds_the_pipes_outlives_its_leader(rig: Any):
-    """The leader's exit is seen at once; what the daemon says comes later, and its input still reaches it."""
+    """The leader's exit is seen at once; the daemon's output comes later, and the daemon still gets its input."""
     tool = await rig.python(DAEMON)
     assert await tool.line() == "from the leader"
     assert await tool.exits() == 4
@@ -214,7 +214,7 @@ async def test_a_daemon_that_holds_the_pipes_outlives_its_leader(rig: Any):
 
 
 async def test_the_tool_of_an_agent_that_dies_gets_the_end_of_its_input(rig: Any, tmp_path: Path):
-    """The agent is killed; the tool notices as it would on a bare pipe, and ends by itself."""
+    """The agent is killed; the tool's input ends as on a plain pipe, and the tool ends by itself."""
     note = tmp_path / "note"
     tool = f"import os; os.read(0, 9); os.write(1, b'ready'); os.read(0, 9); open({str(note)!r}, 'w').write('EOF')"
     agent = """
@@ -240,8 +240,8 @@ async def test_standard_error_goes_straight_through(rig: Any):
     assert (out, err) == (b"said\n", b"warned\n")
 
 
-async def test_a_file_is_written_where_the_agent_stands_in_it(rig: Any, tmp_path: Path):
-    """Output into a file that the agent has written to before goes behind it; input is read from a file."""
+async def test_a_file_is_written_at_the_agents_position(rig: Any, tmp_path: Path):
+    """Output is written after what the agent wrote to the file; input is read from a file."""
     (tmp_path / "in").write_bytes(b"input\n")
     with (tmp_path / "in").open("rb") as given, (tmp_path / "out").open("wb", buffering=0) as taken:
         taken.write(b"before\n")
@@ -251,8 +251,8 @@ async def test_a_file_is_written_where_the_agent_stands_in_it(rig: Any, tmp_path
     assert (tmp_path / "out").read_bytes() == b"before\ninput\nbehind\n"
 
 
-async def test_a_socket_is_as_good_as_a_pipe(rig: Any):
-    """Node gives its children sockets."""
+async def test_a_socket_works_like_a_pipe(rig: Any):
+    """Node gives sockets to its children."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         tool = await rig.start("cat", stdin=theirs, stdout=theirs)
@@ -271,7 +271,7 @@ async def test_a_socket_is_as_good_as_a_pipe(rig: Any):
 
 
 async def test_the_agents_own_descriptors_still_block(rig: Any):
-    """What it shares with its tool is not changed behind its back."""
+    """The flags of shared descriptors are not changed."""
     reader, writer = os.pipe()
     tool = await rig.start("sh", "-c", "read line; echo $line", stdin=reader, stdout=writer)
     blocking = [os.get_blocking(reader), os.get_blocking(writer)]
@@ -284,7 +284,7 @@ async def test_the_agents_own_descriptors_still_block(rig: Any):
 
 
 async def test_a_further_descriptor_is_passed_on(rig: Any):
-    """Some tools are given more than three."""
+    """Some tools get more than three."""
     reader, writer = os.pipe()
     tool = await rig.python("import os, sys; os.write(int(sys.argv[1]), b'more')", str(writer), pass_fds=[writer])
     os.close(writer)

@@ -1,4 +1,4 @@
-"""MCP clients through a struck pipe: what they see of a server that really hangs, ends, dies or is slow."""
+"""MCP clients through a faulty pipe see a server that really hangs, ends, dies or is slow."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from wedgehog.harness.network.base import Downstream, WholeLink
 
 SERVER = """
 import json, os, signal, sys, time
-ill = sys.argv[1]
+faulty = sys.argv[1]
 def reply(asked, result):
     return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode() + b"\\n"
 for line in sys.stdin:
@@ -30,15 +30,15 @@ for line in sys.stdin:
         said = reply(asked, {"tools": [{"name": "weather", "inputSchema": {"type": "object"}}]})
     elif asked["method"] == "tools/call":
         said = reply(asked, {"content": [{"type": "text", "text": "fine " * 1000}], "isError": False})
-        if ill != "well":
-            time.sleep(0.4 if ill == "slow" else 0)
-            os.write(1, said[:100] if ill != "slow" else b"")
-        if ill == "hangs":
+        if faulty != "well":
+            time.sleep(0.4 if faulty == "slow" else 0)
+            os.write(1, said[:100] if faulty != "slow" else b"")
+        if faulty == "hangs":
             signal.pause()
-        if ill == "ends":
+        if faulty == "ends":
             os.close(1)
             continue
-        if ill == "dies":
+        if faulty == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
     elif "id" in asked:
         wrong = {"code": -32601, "message": "Method not found"}
@@ -49,13 +49,13 @@ for line in sys.stdin:
 """
 Call = Callable[[], Awaitable[str]]
 WELL = "False: 5000"
-ILLS: dict[str, WireFault] = {"hangs": Stall(), "ends": Cut("fin"), "dies": Cut("rst"), "slow": Latency(0.4)}
+FAULTS: dict[str, WireFault] = {"hangs": Stall(), "ends": Cut("fin"), "dies": Cut("rst"), "slow": Latency(0.4)}
 
 
 WAITS_S = 1.5
-"""For an answer of the server, where it has one to give."""
+"""Time limit of a tool call that gets an answer."""
 SILENT_S = 0.3
-"""For a result that never comes, and for the end of a server that must be told to end."""
+"""Time limit of a call without an answer, and of the end of a server that must be killed."""
 
 
 @contextlib.asynccontextmanager
@@ -78,7 +78,7 @@ async def official(command: str, arguments: list[str], waits_s: float) -> AsyncI
 
 @contextlib.asynccontextmanager
 async def pydantic_ai(command: str, arguments: list[str], _: float) -> AsyncIterator[Call]:
-    """Pydantic AI's, with the layers that it lays over that one; its start has the same time-out as its calls."""
+    """Pydantic AI's client, which wraps that one; its start has the same time limit as its calls."""
     from fastmcp.client.transports import StdioTransport
     from pydantic_ai.mcp import MCPToolset
 
@@ -105,11 +105,11 @@ def client(request: pytest.FixtureRequest) -> Any:
 
 
 async def seen(
-    client: Any, front: tuple[str, ...], folder: Path, ill: str, strike: Any = None, waits_s: float = WAITS_S
+    client: Any, front: tuple[str, ...], folder: Path, faulty: str, strike: Any = None, waits_s: float = WAITS_S
 ) -> tuple[Any, ...]:
-    """What the client's user gets of a tool call, and of a second one, and whether the session could be left."""
+    """What the client's user gets from two tool calls, and whether the session could be closed."""
     (folder / "server.py").write_text(SERVER)
-    command, *arguments = (*front, sys.executable, "-S", "-E", str(folder / "server.py"), ill)
+    command, *arguments = (*front, sys.executable, "-S", "-E", str(folder / "server.py"), faulty)
     outcomes: list[str] = []
     async with asyncio.timeout(30):
         try:
@@ -123,13 +123,13 @@ async def seen(
             outcomes.append("left")
         except Exception as wrong:
             if not outcomes:
-                raise  # it never was a client
+                raise  # the client could not even start
             outcomes.append(f"left with {type(wrong).__name__}: {wrong}")
     return tuple(outcomes)
 
 
 async def came_to(calling: Awaitable[str]) -> str:
-    """A result, or the error in its own words."""
+    """A result, or the client's own error text."""
     try:
         return await calling
     except Exception as wrong:
@@ -143,34 +143,34 @@ async def network(request: pytest.FixtureRequest, networks: Any) -> AsyncIterato
         yield network
 
 
-@pytest.mark.parametrize("ill", ILLS)
-async def test_a_fault_is_to_the_client_what_an_ill_server_is(
-    rigs: Any, network: Any, client: Any, ill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("faulty", FAULTS)
+async def test_a_fault_looks_to_the_client_like_a_faulty_server(
+    rigs: Any, network: Any, client: Any, faulty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The same result or error, as late, for this call and the next; and its session can be left as well."""
-    waits_s = SILENT_S if ill == "hangs" else WAITS_S
-    if ill == "hangs":
+    """The same result or error, after the same time, for both calls; the session can be closed too."""
+    waits_s = SILENT_S if faulty == "hangs" else WAITS_S
+    if faulty == "hangs":
         monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", SILENT_S)
-    real = await seen(client, (), tmp_path, ill, waits_s=waits_s)
-    async with rigs(network, resets=ill == "dies") as rig:
+    real = await seen(client, (), tmp_path, faulty, waits_s=waits_s)
+    async with rigs(network, resets=faulty == "dies") as rig:
         (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
-        monkeypatch.setenv("HOME", str(tmp_path))  # the client passes it on, and drops what it does not know
+        monkeypatch.setenv("HOME", str(tmp_path))  # the client passes on HOME, but not unknown variables
 
         async def strike() -> None:
             out = rig.watcher.pipes[-1].ways["out"]
             async with out.held() as base:
-                slow = isinstance(ILLS[ill], Latency)
-                await out.link.strike(ILLS[ill], WholeLink() if slow else Downstream(out.conn, base + 100))
+                slow = isinstance(FAULTS[faulty], Latency)
+                await out.link.strike(FAULTS[faulty], WholeLink() if slow else Downstream(out.conn, base + 100))
 
         mine = await seen(client, rig.front, tmp_path, "well", strike, waits_s)
     assert mine == real
-    assert (real[0] == WELL) is (ill == "slow"), "the server was not ill"
+    assert (real[0] == WELL) is (faulty == "slow"), "the server was not faulty"
 
 
 async def test_without_a_fault_the_client_sees_the_server(
     rigs: Any, network: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """And the pipe was really there: the harness has counted it."""
+    """The pipe was in use: the harness has counted it."""
     async with rigs(network) as rig:
         (tmp_path / ".wedgehog-pipe").write_text(f"{rig.server.address}\ntest-of-mcp\n")
         monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""One message to a langchain agent on langgraph: `driver.py CHECKPOINTS LLM_URL KEY MESSAGE`."""
+"""Send one message to a langchain agent on langgraph: `driver.py CHECKPOINTS LLM_URL KEY MESSAGE`."""
 
 import sys
 from pathlib import Path
@@ -8,21 +8,21 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 sys.path.insert(0, str(Path(__file__).parent))
-from shell_tool import bash  # (beside this file)
+from shell_tool import bash  # in this folder
 
 
 def main(database: str, url: str, key: str, message: str) -> int:
-    """Answer on stdout, an error on stderr with exit code 1."""
+    """Print the answer to stdout, or an error to stderr with exit code 1."""
     model = ChatOpenAI(model="gpt-4o", base_url=f"{url}/v1", api_key=key, streaming=True)
     with SqliteSaver.from_conn_string(database) as saver:
         agent = create_agent(model, tools=[bash], checkpointer=saver)
         thread = {"configurable": {"thread_id": "one"}}
         try:
-            said = agent.invoke({"messages": [{"role": "user", "content": message}]}, thread)
+            result = agent.invoke({"messages": [{"role": "user", "content": message}]}, thread)
         except Exception as wrong:
             print(f"{type(wrong).__name__}: {wrong}", file=sys.stderr)
             return 1
-    print(said["messages"][-1].text)
+    print(result["messages"][-1].text)
     return 0
 
 

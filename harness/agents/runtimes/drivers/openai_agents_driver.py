@@ -1,4 +1,4 @@
-"""One message to an openai-agents agent: `driver.py SESSION_DB LLM_URL KEY MESSAGE`."""
+"""Send one message to an openai-agents agent: `driver.py SESSION_DB LLM_URL KEY MESSAGE`."""
 
 import asyncio
 import sys
@@ -8,11 +8,11 @@ from agents import Agent, OpenAIChatCompletionsModel, Runner, SQLiteSession, fun
 from openai import AsyncOpenAI
 
 sys.path.insert(0, str(Path(__file__).parent))
-from shell_tool import bash  # (beside this file)
+from shell_tool import bash  # in this folder
 
 
 async def main(database: str, url: str, key: str, message: str) -> int:
-    """Answer on stdout, an error on stderr with exit code 1."""
+    """Print the answer to stdout, or an error to stderr with exit code 1."""
     model = OpenAIChatCompletionsModel("gpt-4o", AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
     agent = Agent(name="assistant", model=model, tools=[function_tool(bash)])
     try:

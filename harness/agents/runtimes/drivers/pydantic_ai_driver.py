@@ -1,4 +1,4 @@
-"""One message to a pydantic-ai agent: `driver.py HISTORY LLM_URL KEY MESSAGE`; the history outlives an error."""
+"""Send one message to a pydantic-ai agent: `driver.py HISTORY LLM_URL KEY MESSAGE`; an error keeps the history."""
 
 import sys
 from pathlib import Path
@@ -8,11 +8,11 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 sys.path.insert(0, str(Path(__file__).parent))
-from shell_tool import bash  # (beside this file)
+from shell_tool import bash  # in this folder
 
 
 def main(history: Path, url: str, key: str, message: str) -> int:
-    """Answer on stdout, an error on stderr with exit code 1."""
+    """Print the answer to stdout, or an error to stderr with exit code 1."""
     earlier = ModelMessagesTypeAdapter.validate_json(history.read_bytes()) if history.exists() else []
     model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key))
     agent = Agent(model, tools=[bash])

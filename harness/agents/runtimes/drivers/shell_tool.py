@@ -1,4 +1,4 @@
-"""The one tool of the drivers: a shell command, its output, and its exit code where that is not 0."""
+"""The drivers' only tool: a shell command, its output, and its exit code if that is not 0."""
 
 import subprocess
 
@@ -8,5 +8,5 @@ TIMEOUT_S = 60
 def bash(command: str) -> str:
     """Run a shell command and return its output."""
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    said = done.stdout + done.stderr
-    return said if done.returncode == 0 else f"{said}\n(exit code {done.returncode})"
+    output = done.stdout + done.stderr
+    return output if done.returncode == 0 else f"{output}\n(exit code {done.returncode})"

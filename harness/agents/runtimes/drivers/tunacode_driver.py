@@ -1,7 +1,7 @@
-"""One message to TunaCode by its own calls: `driver.py SESSION LLM_URL KEY TIMEOUT_S MESSAGE`.
+"""Send one message to TunaCode through its functions: `driver.py SESSION LLM_URL KEY TIMEOUT_S MESSAGE`.
 
-Sends, saves and loads as its terminal application does; the user's settings are those of a first start, but for the
-provider's address and the timeout of a request.
+It sends, saves and loads as the terminal application does. The settings are those of a first start, except for the
+provider's address and the request timeout.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ MODEL = "openai:gpt-4o"
 
 
 async def main(session_id: str, url: str, key: str, timeout_s: float, message: str) -> int:
-    """Answer on stdout, an error on stderr with exit code 1."""
+    """Print the answer to stdout, or an error to stderr with exit code 1."""
     state = StateManager()
     await state.load_session(session_id)
     session = state.session
@@ -36,11 +36,11 @@ async def main(session_id: str, url: str, key: str, timeout_s: float, message: s
 
 
 async def _nothing(_: str) -> None:
-    """Its user reads the answer at the end."""
+    """Ignore streamed text: the answer is printed at the end."""
 
 
 def answer(messages: list[Any]) -> str:
-    """The text of the last reply, as its application shows it."""
+    """The text of the last reply, as the application shows it."""
     for message in reversed(messages):
         parts = [getattr(item, "text", None) for item in getattr(message, "content", None) or ()]
         if type(message).__name__ == "AssistantMessage":
@@ -54,4 +54,6 @@ if __name__ == "__main__":
     code = loop.run_until_complete(main(session, url, key, float(timeout_s), message))
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # its application lives on; waiting here for a thread that still reads a reply would be ours alone
+    os._exit(
+        code
+    )  # the application does not wait for a thread that still reads a reply, so this driver must not either

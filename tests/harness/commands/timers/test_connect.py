@@ -6,9 +6,9 @@ from typing import cast
 import pytest
 
 from wedgehog.harness.agents.base import Outcome
-from wedgehog.harness.commands.timers.connect import BlackHole, Calls, _taken, why_not
+from wedgehog.harness.commands.timers.connect import BlackHole, Calls, _taken, connect_unavailable_reason
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason="only Linux shows who calls")
+pytestmark = pytest.mark.skipif(connect_unavailable_reason() is not None, reason="only Linux shows who calls")
 
 
 def test_a_call_is_neither_taken_nor_refused_and_its_caller_is_seen():

@@ -1,4 +1,4 @@
-"""The doorway between an agent's TLS and a plain link: bytes, silence, FIN and RST come through as they are."""
+"""The proxy between an agent's TLS and a plain link: bytes, silence, FIN and RST pass unchanged."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ PATIENCE_S = 10.0
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    """One for all: making keys takes time."""
+    """One for all tests, because key generation is slow."""
     made = CertificateAuthority(tmp_path_factory.mktemp("authority"))
     made.publish()
     return made
@@ -31,7 +31,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 @dataclass(frozen=True)
 class Caller:
-    """An agent of that doorway."""
+    """A client of the proxy."""
 
     address: tuple[str, int]
     authority: CertificateAuthority | None
@@ -42,8 +42,8 @@ class Caller:
         client = ssl.create_default_context(cafile=str(self.authority.certificate))
         return await asyncio.open_connection(*self.address, ssl=client, server_hostname=HOST)
 
-    def believing_others(self) -> None:
-        """One that trusts the system's authorities alone; asyncio's own client would not say why it goes."""
+    def trusting_others(self) -> None:
+        """A client that trusts only the system's authorities; asyncio's own client would not show the alert."""
         with socket.create_connection(self.address, PATIENCE_S) as plain:
             ssl.create_default_context().wrap_socket(plain, server_hostname=HOST).close()
 
@@ -52,7 +52,7 @@ class Caller:
 async def through(
     serve: Serve, authority: CertificateAuthority | None, alerts: list[str] | None = None
 ) -> AsyncIterator["Caller"]:
-    """A server behind a doorway; how an agent calls it."""
+    """A server behind a proxy, and a function that connects to it."""
     serving: set[asyncio.Task[Any]] = set()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,7 +67,7 @@ async def through(
     server = await asyncio.start_server(served, "127.0.0.1", 0)
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
-    tls = authority.vouch(HOST) if authority else None
+    tls = authority.issue(HOST) if authority else None
 
     distrusted = (alerts if alerts is not None else []).append
     async with TlsProxy(listening, server.sockets[0].getsockname(), tls, distrusted):
@@ -83,12 +83,12 @@ def how(request: pytest.FixtureRequest, authority: CertificateAuthority) -> Cert
 
 
 async def soon(waited: Awaitable[Any]) -> Any:
-    """It comes, or the test fails."""
+    """Fails the test if the result does not come in time."""
     return await asyncio.wait_for(waited, PATIENCE_S)
 
 
 async def test_a_large_message_passes_whole_in_both_directions_and_fin_is_an_end(how: CertificateAuthority | None):
-    """More than any buffer holds; the agent then reads an end, not an error."""
+    """The message is larger than any buffer; at the end, the agent reads an end, not an error."""
     size = 3_000_000
 
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,7 +105,7 @@ async def test_a_large_message_passes_whole_in_both_directions_and_fin_is_an_end
 
 
 async def test_a_reset_link_is_a_reset_connection(how: CertificateAuthority | None):
-    """What came before it has been read; then the agent's own socket reports RST."""
+    """The agent reads what came before; then its socket reports RST."""
     heard = asyncio.Event()
 
     async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,7 +125,7 @@ async def test_a_reset_link_is_a_reset_connection(how: CertificateAuthority | No
 
 
 async def test_an_agent_that_hangs_up_hangs_up_on_the_link(how: CertificateAuthority | None):
-    """Whoever serves it sees the end at once."""
+    """The server behind the link sees the end at once."""
     gone: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -139,19 +139,19 @@ async def test_an_agent_that_hangs_up_hangs_up_on_the_link(how: CertificateAutho
 
 
 async def test_a_link_that_refuses_resets_the_agents_connection(authority: CertificateAuthority):
-    """Before the handshake: no agent believes to be connected."""
+    """Before the handshake, so that no agent counts as connected."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = closed.getsockname()
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
-    async with TlsProxy(listening, nobody, authority.vouch(HOST)):
+    async with TlsProxy(listening, nobody, authority.issue(HOST)):
         with pytest.raises((ConnectionResetError, ssl.SSLError)):
             client = ssl.create_default_context(cafile=str(authority.certificate))
             await soon(asyncio.open_connection(*address, ssl=client, server_hostname=HOST))
 
 
-async def test_an_agent_that_does_not_believe_us_is_named(authority: CertificateAuthority):
-    """Its alert is told, and the link sees no request."""
+async def test_the_alert_of_an_agent_that_does_not_trust_us_is_reported(authority: CertificateAuthority):
+    """The alert is reported, and the link sees no request."""
     alerts: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,7 +159,7 @@ async def test_an_agent_that_does_not_believe_us_is_named(authority: Certificate
 
     async with through(serve, authority, alerts=alerts) as call:
         with pytest.raises(ssl.SSLCertVerificationError):
-            await asyncio.to_thread(call.believing_others)
+            await asyncio.to_thread(call.trusting_others)
         for _ in range(200):
             if alerts:
                 break
@@ -167,8 +167,8 @@ async def test_an_agent_that_does_not_believe_us_is_named(authority: Certificate
     assert len(alerts) == 1 and "unknown ca" in alerts[0]
 
 
-async def test_closing_the_doorway_hangs_up_on_everybody(how: CertificateAuthority | None):
-    """A run that is over leaves no connection open."""
+async def test_closing_the_proxy_closes_every_connection(how: CertificateAuthority | None):
+    """A finished run leaves no connection open."""
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -183,10 +183,10 @@ async def test_closing_the_doorway_hangs_up_on_everybody(how: CertificateAuthori
 
 
 def test_no_key_is_left_on_disk(tmp_path: Path):
-    """The authority's never was there, and a host's is gone."""
+    """The authority's key is never written, and the host's key is deleted."""
     made = CertificateAuthority(tmp_path)
     made.publish()
-    made.vouch(HOST)
+    made.issue(HOST)
     assert [path.name for path in tmp_path.iterdir()] == ["ca.pem"]
     assert "PRIVATE" not in made.certificate.read_text()
     assert set(made.env.values()) == {str(made.certificate)} and "NODE_EXTRA_CA_CERTS" in made.env
