@@ -1,6 +1,7 @@
 """The registry of invariants by name, with what the judge, the docs and a scenario's author need.
 
-A check is a pure function with typed keyword parameters, all with a default:
+A check is a pure function with typed keyword parameters, all with a default. It returns a verdict, or yields findings,
+of which `together` makes one:
 
     @invariant("tool_round_bound")
     def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Verdict:
@@ -11,15 +12,17 @@ A parameter whose default is None has no stock bound: without one its value is r
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from types import UnionType
-from typing import Annotated, Any, Protocol, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, Field
 
 from wedgehog.harness.faults.parameters import Parameter, Seconds, accept, did_you_mean
 from wedgehog.harness.invariants.overload import counted
+from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, error
 
@@ -28,12 +31,7 @@ class InvariantError(ValueError):
     """An unknown invariant or parameter, or a wrong value: the user's mistake, in one line."""
 
 
-class Check(Protocol):
-    """A check: it takes a sealed history and its own keyword parameters."""
-
-    def __call__(self, history: History, **parameters: Any) -> Verdict:
-        """Judge one history."""
-        ...
+CheckFunction = TypeVar("CheckFunction", bound=Callable[..., Verdict | Iterator[Verdict]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Invariant:
     name: str
     doc: str
     """One line."""
-    run: Check
+    run: Callable[..., Verdict]
     parameters: Mapping[str, Parameter]
     asked: bool = False
     """Judged only where a scenario names it."""
@@ -65,21 +63,30 @@ _REGISTRY: dict[str, Invariant] = {}
 
 def invariant(
     name: str, *, asked: bool = False, unscaled: tuple[str, ...] = (), by_calls: bool = False
-) -> Callable[[Callable[..., Verdict]], Callable[..., Verdict]]:
+) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check; `unscaled` names durations that are real seconds in every run.
 
     Raises:
         InvariantError: the name is taken, or a parameter is not as described above.
     """
 
-    def register(run: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    def register(run: CheckFunction) -> CheckFunction:
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
-        _REGISTRY[name] = Invariant(name, doc, run, _parameters(run, unscaled), asked, by_calls)
+        _REGISTRY[name] = Invariant(name, doc, _one_verdict(run), _parameters(run, unscaled), asked, by_calls)
         return run
 
     return register
+
+
+def _one_verdict(run: Callable[..., Verdict | Iterator[Verdict]]) -> Callable[..., Verdict]:
+    @wraps(run)
+    def judge(history: History, **parameters: Any) -> Verdict:
+        found = run(history, **parameters)
+        return found if isinstance(found, Verdict) else together(found)
+
+    return judge
 
 
 def _whole(value: object) -> object:
@@ -90,7 +97,7 @@ def _whole(value: object) -> object:
 _HINTS = {bool: bool, float: Annotated[float, Field(ge=0)], int: Annotated[int, Field(ge=0), BeforeValidator(_whole)]}
 
 
-def _parameters(run: Callable[..., Verdict], unscaled: tuple[str, ...]) -> Mapping[str, Parameter]:
+def _parameters(run: Callable[..., object], unscaled: tuple[str, ...]) -> Mapping[str, Parameter]:
     hints = get_type_hints(run)
     found = {}
     for name, given in inspect.signature(run).parameters.items():

@@ -11,9 +11,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing
 
 @invariant("spend_bound", by_calls=True)
 def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdict:
-    """A turn costs at most `usd_per_turn` (no stock number: without one, the dearest turn is reported).
+    """A turn costs at most `usd_per_turn` (no stock number: without one, the most expensive turn is reported).
 
-    Billed is what counts: input tokens on acceptance, output tokens as far as they were generated.
+    Input tokens are billed on acceptance, output tokens as far as they were generated.
     """
     books = ledger_of(history)
 
