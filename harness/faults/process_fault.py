@@ -59,8 +59,8 @@ class ProcessFault(ActorFault):
         """The agent's link or the tool host's, during a call or after a time."""
         link = "tool:mcp" if self.at_server else "agent"
         phases = ("headers", "body", "middle", "terminal", "linger")
-        told = "is done to processes"
-        return Aim((link,), told, (None, *phases), f"{told}: write one of {', '.join(phases)}", self.aim_hint)
+        says = "is done to processes"
+        return Aim((link,), says, (None, *phases), f"{says}: write one of {', '.join(phases)}", self.aim_hint)
 
     @property
     def needs(self) -> tuple[Need, ...]:

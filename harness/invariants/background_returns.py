@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, over, told_name, tool_uses_of
+from wedgehog.harness.invariants.scope import blocked, name_of_call, over, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
@@ -32,7 +32,7 @@ def _judge(
     history: History, turn: Turn, use: ToolUse, start: BeaconSeen, siblings: Sequence[ToolUse], least_s: float
 ) -> Verdict:
     until = _until(history, turn, use, start)
-    name = told_name(use)
+    name = name_of_call(use)
     sent = next((request for request in use.results if request.id > start.id), None)
     if sent is not None and (until is None or sent.id < until.id) and not _says_too_late(use, start, sent, least_s):
         return passed(f"{name} came back after {sent.at_s - start.at_s:.1f} s, while its job ran")
@@ -52,8 +52,8 @@ def _judge(
 def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Event | None:
     """The end of the time in which the result could show that the agent did not wait."""
     done = next((beacon for beacon in use.done if beacon.id > start.id), None)
-    struck = [fault for fault in history.of(FaultFired) if fault.link == "agent"]
-    ends = [event for event in (done, over(turn), turn.end, *struck) if event is not None and event.id > start.id]
+    faults = [fault for fault in history.of(FaultFired) if fault.link == "agent"]
+    ends = [event for event in (done, over(turn), turn.end, *faults) if event is not None and event.id > start.id]
     return min(ends, key=lambda event: event.id, default=None)
 
 

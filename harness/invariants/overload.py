@@ -107,10 +107,9 @@ def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:
 
 
 def _why(waited: CpuWait, lag_s: float = 0.0) -> str:
-    """`the agent waited 0.8 s for a processor, Toxiproxy 0.1 s`."""
+    """`the agent waited 0.8 s for a processor, the harness itself lagged by 0.1 s`."""
     parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s}
-    waits = [f"{name} {{}}{s:.1f} s{{}}" for name, s in parties.items() if s >= WORTH_SAYING_S]
-    told = [it.format("waited " if not i else "", " for a processor" if not i else "") for i, it in enumerate(waits)]
-    if lag_s >= WORTH_SAYING_S or not told:
-        told.append(f"the harness itself lagged by {lag_s:.1f} s")
-    return ", ".join(told)
+    waits = [f"{name} waited {s:.1f} s for a processor" for name, s in parties.items() if s >= WORTH_SAYING_S]
+    if lag_s >= WORTH_SAYING_S or not waits:
+        waits.append(f"the harness itself lagged by {lag_s:.1f} s")
+    return ", ".join(waits)

@@ -91,7 +91,7 @@ def blocked(history: History, use: ToolUse, end: Event) -> bool:
     return any(use.reply.id < fault.id < end.id for fault in fired)
 
 
-def told_name(use: ToolUse) -> str:
+def name_of_call(use: ToolUse) -> str:
     """`tool call 1.1.1 (shell)`."""
     return f"tool call {use.token} ({use.offered.name})"
 

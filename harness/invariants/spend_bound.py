@@ -34,4 +34,4 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     if found.status != "nothing":
         return found
     dearest = max((tally.usd for tally in books.turns.values() if tally.usd is not None), default=None)
-    return passed("" if dearest is None else f"the dearest turn cost ${float(dearest):.4f}")
+    return passed("" if dearest is None else f"the most expensive turn cost ${float(dearest):.4f}")

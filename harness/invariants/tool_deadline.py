@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, main_calls_of, over, together, told_name, tool_uses_of
+from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, over, together, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
@@ -39,7 +39,7 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
         for it in uses:
             over_s = it.took_s - history.stretched(bound_s)
             if over_s > 0:
-                says = f"{told_name(it.use)} took {it.took_s:.1f} s, {bound_s:.1f} s allowed"
+                says = f"{name_of_call(it.use)} took {it.took_s:.1f} s, {bound_s:.1f} s allowed"
                 if it.blocked:
                     yield inconclusive(f"{says}, but a fault blocked the next request", (it.use.reply, it.end))
                 else:
