@@ -1,6 +1,6 @@
 """An example of a fault: the model calls a tool that the agent does not have."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wedgehog.fake_llm.reply import Answer, Item, Reply, ToolCall
 from wedgehog.harness.faults.base import fault
@@ -8,7 +8,6 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("renamed_tool", family="reply")
-@dataclass(frozen=True, slots=True)
 class RenamedTool(ReplyFault):
     """Every tool call of the reply asks for a tool whose name ends in `suffix`, which nobody advertised."""
 

@@ -8,29 +8,27 @@ written by hand. A test fails when the committed files are not what this module 
 
 import inspect
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING
+from itertools import starmap
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Any, Literal, cast
 
 from wedgehog.fake_llm.script.when import ScriptFile
 from wedgehog.harness import faults as _every_fault  # noqa: F401  importing it registers them
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import NAMES
 from wedgehog.harness.faults.base import Family, Fault, parameters, registered
-from wedgehog.harness.faults.parameters import Default, Duration, Range, hints
-from wedgehog.harness.invariants import Invariant, Parameter, known
+from wedgehog.harness.faults.parameters import Parameter, Schema, takes
+from wedgehog.harness.invariants import Invariant, known
 from wedgehog.harness.record.turn_outcome import STOCK_PATTERNS
 from wedgehog.harness.scenario.model import ANY_PIPE, LINKS, FaultConfig, Scenario
 
-Schema = dict[str, Any]
 FileKind = Literal["scenario", "agent", "script"]
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
-_JSON_TYPES = {float: "number", int: "integer", bool: "boolean", str: "string", NoneType: "null"}
 
 
 # ---- JSON Schemas
@@ -79,8 +77,8 @@ def _with_faults(words: Schema) -> None:
 
 def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
     """`abort`, `{stall: forever}`, `{stall: {for_s: 3}}`: whichever this fault allows."""
-    fits = {name: fitting(hint) for name, hint in hints(cls).items()}
-    required = [row.name for row in parameters(cls) if row.default is Default.REQUIRED]
+    fits = {name: it.schema for name, it in parameters(cls).items()}
+    required = [name for name, it in parameters(cls).items() if it.default is MISSING]
     if not required:
         yield {"const": cls.name, "description": _flat(cls)}
     values = [_closed(fits, required), *(() if required else ({"type": "null"},))]
@@ -89,40 +87,10 @@ def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
     yield _closed({cls.name: {"anyOf": values}}, [cls.name]) | {"description": _flat(cls)}
 
 
-def fitting(hint: object) -> Schema:
-    """What fits one parameter of a fault, by its annotation.
-
-    >>> fitting(Annotated[int, Range(400, 599)])
-    {'type': 'integer', 'minimum': 400, 'maximum': 599}
-    """
-    if get_origin(hint) in (Union, UnionType):
-        return {"anyOf": [fitting(member) for member in get_args(hint)]}
-    if get_origin(hint) is Literal:
-        return {"enum": list(get_args(hint))}
-    if get_origin(hint) is Annotated:
-        bare, *extras = get_args(hint)
-        return fitting(bare) | {key: value for extra in extras for key, value in _bounds(extra)}
-    return {"type": _JSON_TYPES[cast(type, hint)]}
-
-
-def _bounds(extra: object) -> Iterator[tuple[str, float | str]]:
-    if isinstance(extra, Range):
-        yield "minimum", extra.low
-        if extra.high != math.inf:
-            yield "maximum", extra.high
-    if isinstance(extra, Duration):
-        yield "description", "seconds"
-
-
 def _invariant_schema(found: Invariant) -> Schema:
-    takes = {name: _parameter_schema(parameter) for name, parameter in found.parameters.items()}
+    bounds = _closed({name: it.schema for name, it in found.parameters.items()})
     off = {"type": "string", "pattern": "^off(:|$)"}
-    return {"description": found.doc, "anyOf": [_closed(takes), off, {"type": "null"}]}
-
-
-def _parameter_schema(parameter: Parameter) -> Schema:
-    made: Schema = {"type": _JSON_TYPES[parameter.type]}
-    return made if parameter.type is bool else made | {"minimum": 0}
+    return {"description": found.doc, "anyOf": [bounds, off, {"type": "null"}]}
 
 
 def _closed(properties: Schema, required: Sequence[str] = ()) -> Schema:
@@ -167,49 +135,28 @@ def _fault_table(family: Family) -> str:
 
 def _fault_parameters(cls: type[Fault]) -> str:
     """The main parameter, which may be written alone, comes first and bold."""
-    fits = hints(cls)
-    cells = []
-    for place, row in enumerate(parameters(cls)):
-        name = f"**`{row.name}`**" if place == 0 else f"`{row.name}`"
-        cells.append(f"{name}: {words(fitting(fits[row.name]))}{_default(row.default)}")
-    return "<br>".join(cells) or "none"
+    cells = [f"`{name}`: {takes(it.schema)}{_default(it.default)}" for name, it in parameters(cls).items()]
+    main, _, rest = "<br>".join(cells).partition(":")
+    return f"**{main}**:{rest}" if cells else "none"
 
 
 def _default(default: object) -> str:
-    if default is Default.REQUIRED:
+    if default is MISSING:
         return ""
     return " (optional)" if default is None else f" = `{_yaml(default)}`"
 
 
-def words(fits: Schema) -> str:
-    """What fits, in words.
-
-    >>> words({"anyOf": [{"enum": ["forever"]}, {"type": "number", "minimum": 0, "description": "seconds"}]})
-    '`forever` or seconds'
-    """
-    if "anyOf" in fits:
-        return " or ".join(words(option) for option in fits["anyOf"] if option != {"type": "null"})
-    if "enum" in fits:
-        return " or ".join(f"`{choice}`" for choice in fits["enum"])
-    noun = fits.get("description", {"integer": "whole number", "boolean": "true or false"}.get(fits["type"], "text"))
-    if "maximum" in fits:
-        return f"{noun}, {fits['minimum']:g} to {fits['maximum']:g}"
-    return f"{noun}, {fits['minimum']:g} or more" if fits.get("minimum", 0) >= 1 else str(noun)
-
-
 def _invariant_table() -> str:
     head = ("invariant", "what must hold", "parameters", "judged")
-    rows = [
-        (f"`{name}`", _flat(found.run), "<br>".join(map(_bound, found.parameters.values())) or "none", _judged(found))
-        for name, found in known().items()
-    ]
+    bounds = {name: "<br>".join(starmap(_bound, found.parameters.items())) for name, found in known().items()}
+    rows = ((f"`{name}`", _flat(it.run), bounds[name] or "none", _judged(it)) for name, it in known().items())
     return table(head, rows)
 
 
-def _bound(parameter: Parameter) -> str:
+def _bound(name: str, parameter: Parameter) -> str:
     stock = "no stock bound" if parameter.default is None else f"`{_yaml(parameter.default)}`"
-    real = ", real seconds" if parameter.in_seconds and not parameter.scaled else ""
-    return f"`{parameter.name}`: {stock}{real}"
+    real = ", real seconds" if parameter.seconds and not parameter.scaled else ""
+    return f"`{name}`: {stock}{real}"
 
 
 def _judged(found: Invariant) -> str:

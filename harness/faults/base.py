@@ -1,37 +1,29 @@
-"""Faults as plain data, the registry they enter by name, and the two small things a wire fault talks to.
+"""Faults as plain data, and the registry of their names.
 
-A fault is a frozen value that knows what it means and nothing about when or where it strikes:
+A fault is a frozen value. It says what it does; the plan says when and where:
 
 >>> parse_fault({"cut": "rst"})
 Cut(then='rst')
 >>> parse_fault({"stall": {"for_s": 30}}).scaled(10)
 Stall(for_s=3.0)
 
-To add one, write a file in `wire/`, `reply/` or `actor/` with a decorated dataclass; nothing else lists it.
+To add one, write a class with `@fault` in `wire/`, `reply/` or `actor/`; no other list names it.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, dataclass_transform, get_type_hints
 
-from wedgehog.harness.faults.parameters import (
-    Default,
-    FaultError,
-    check,
-    closest,
-    hints,
-    is_duration,
-    shorten,
-)
+from wedgehog.harness.faults.parameters import FaultError, Parameter, accept, did_you_mean
 
 Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]
 Need = Literal["abort", "front_end", "processes", "disk", "stream"]
-"""What an agent must have for a fault to strike it: a way to stop a turn, a client that can give up, and so on."""
+"""What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 
 
 class FaultPipe(Protocol):
-    """One direction of one connection, as a wire fault sees it; `at` counts from the connection's first byte."""
+    """One direction of one connection, for a wire fault; `at` counts from the connection's first byte."""
 
     def stop(self, at: int, how: Ending) -> None:
         """Let exactly `at` bytes pass, then stay silent for ever, send FIN, or send RST."""
@@ -54,7 +46,7 @@ class Toxic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The links and phases at which a fault can strike, None: all; and what a user is told at others."""
+    """The links and phases that a fault fits (None: all), and what a user reads at others."""
 
     links: tuple[str, ...] | None = None
     says: str = ""
@@ -64,7 +56,10 @@ class Aim:
 
 
 class Fault:
-    """Base of all faults: validated when made, comparable, and able to run faster than the story tells it."""
+    """Base of all faults: a frozen dataclass whose parameters are valid.
+
+    A property that is the same for all faults of a class may be a class attribute: `needs = ("stream",)`.
+    """
 
     __slots__ = ()
     name: ClassVar[str]
@@ -72,35 +67,35 @@ class Fault:
 
     @property
     def aim(self) -> Aim:
-        """Where it can strike."""
+        """The links and phases that it fits."""
         return Aim()
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What it needs of the agent."""
+        """What the agent must have."""
         return ()
 
     @property
     def timed(self) -> Literal["never", "alone", "always"]:
-        """Whether time sets it off and no call: `alone`, where its trigger names no place in a call."""
+        """Whether time triggers it instead of a call; `alone`: where its trigger names no part of a call."""
         return "never"
 
     def __post_init__(self) -> None:
-        """Refuse parameters of the wrong type or out of range (FaultError)."""
-        for parameter, hint in hints(type(self)).items():
-            check(self.name, parameter, hint, getattr(self, parameter))
+        """Raise FaultError for a parameter of the wrong type or out of range."""
+        known = parameters(type(self))
+        accept(self.name, known, {parameter: getattr(self, parameter) for parameter in known}, FaultError)
 
     def scaled(self, factor: float) -> Self:
-        """The same fault with every duration divided by `factor` (a scenario's `time_scale`)."""
-        durations = [parameter for parameter, hint in hints(type(self)).items() if is_duration(hint)]
-        return replace(self, **{it: shorten(getattr(self, it), factor) for it in durations})  # type: ignore[type-var]
+        """The same fault with each duration divided by `factor` (a scenario's `time_scale`)."""
+        durations = {name: getattr(self, name) for name, it in parameters(type(self)).items() if it.scaled}
+        shorter = {name: s / factor for name, s in durations.items() if isinstance(s, int | float)}
+        return replace(self, **shorter)  # type: ignore[type-var]
 
 
 class WireFault(Fault):
-    """What happens to bytes: its meaning for a Pipe and for Toxiproxy stand side by side.
+    """What happens to bytes: its meaning for a Pipe beside its meaning for Toxiproxy.
 
-    How many bytes can have arrived under it is not written down again: `on_pipe` is played on a Pipe, with the times
-    at which the reply was written.
+    How many bytes can have arrived under it follows from `on_pipe`, run with the times at which the reply was written.
     """
 
     __slots__ = ()
@@ -119,7 +114,7 @@ class WireFault(Fault):
 
     @property
     def reach(self) -> Literal["connection", "link"]:
-        """What it strikes. Toxiproxy can slow a whole link only."""
+        """What it applies to. Toxiproxy can slow a whole link only."""
         return "link" if self.slows or self.closes_port else "connection"
 
     @property
@@ -129,51 +124,43 @@ class WireFault(Fault):
 
     @property
     def holds_s(self) -> float | None:
-        """For how long the sender holds at the byte, where no network can make the harm."""
+        """How long the sender holds at the byte, where no network can make the fault."""
         return None
 
     @property
     def begins(self) -> Literal["before", "at_spot"]:
-        """Where the sender must hold while it is armed: anywhere before its byte, or at it: the harm begins at once."""
+        """Where the sender holds while the fault is armed: before its byte, or at it where the fault begins at once."""
         return "before" if self.proof == "count" and self.holds_s is None else "at_spot"
 
     @property
     def heals_after_s(self) -> float | None:
-        """After how long it is over by itself."""
+        """After how long it ends by itself."""
         return None
 
     @property
     def timed(self) -> Literal["never", "alone", "always"]:
-        """What strikes a whole link needs no call."""
+        """A fault of a whole link needs no call."""
         return "alone" if self.reach == "link" else "never"
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
-        """Do the harm to one direction of a connection at absolute byte `at`."""
+        """Apply the fault to one direction of a connection at absolute byte `at`."""
         raise NotImplementedError
 
     def toxics(self, at: int) -> tuple[Toxic, ...]:
-        """The same harm as Toxiproxy settings, in the order in which they must be made."""
+        """The same fault as Toxiproxy settings, in the order in which they must be made."""
         raise NotImplementedError
 
 
 class PortFault(WireFault):
-    """A closed port: it has no pipe and no toxic, for the network closes its listener itself."""
+    """A closed port: the network closes its listener itself; open connections end with FIN."""
 
     __slots__ = ()
     closes_port: ClassVar[bool] = True
-
-    @property
-    def ends(self) -> Ending:
-        """What is open ends with FIN."""
-        return "fin"
-
-    @property
-    def aim(self) -> Aim:
-        """It strikes connections."""
-        return Aim(phases=(None, "connect"), phases_say="strikes connections: write `phase: connect`")
+    ends = "fin"
+    aim = Aim(phases=(None, "connect"), phases_say="strikes connections: write `phase: connect`")
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
-        """End what is open."""
+        """End an open connection."""
         pipe.stop(0, "fin")
 
     def toxics(self, at: int) -> tuple[Toxic, ...]:
@@ -183,39 +170,54 @@ class PortFault(WireFault):
 
 FaultClass = TypeVar("FaultClass", bound=type[Fault])
 _registry: dict[str, type[Fault]] = {}
+_parameters: dict[type[Fault], dict[str, Parameter]] = {}
 
 
+@dataclass_transform(frozen_default=True)
 def fault(name: str, family: Family) -> Callable[[FaultClass], FaultClass]:
-    """Enter a fault dataclass into the registry under its wire name, the word in a scenario's `do:`."""
+    """Make a class a frozen dataclass, and register it under `name`, the word in a scenario's `do:`."""
 
-    def enter(cls: FaultClass) -> FaultClass:
+    def register(cls: Any) -> Any:
         if name in _registry:
             raise FaultError(f"two faults are called {name}")
-        cls.name, cls.family = name, family
-        _registry[name] = cls
-        return cls
+        made = cls if "__dataclass_fields__" in vars(cls) else dataclass(frozen=True, slots=True)(cls)
+        made.name, made.family = name, family
+        _registry[name] = made
+        return made
 
-    return enter
+    return register
 
 
 def registered(family: Family | None = None) -> dict[str, type[Fault]]:
-    """All fault classes by name, in alphabetical order; of one family if asked."""
+    """All fault classes by name, in alphabetical order; of one family if given."""
     return {name: cls for name, cls in sorted(_registry.items()) if family in (None, cls.family)}
+
+
+def parameters(cls: type[Fault]) -> dict[str, Parameter]:
+    """The parameters of a fault class in order, the main one first."""
+    if cls not in _parameters:
+        hints = get_type_hints(cls, include_extras=True)
+        found = fields(cls)  # type: ignore[arg-type]
+        _parameters[cls] = {it.name: Parameter(hints[it.name], it.default) for it in found}
+    return _parameters[cls]
 
 
 def parse_fault(do: object) -> Fault:
     """The fault that a scenario's `do:` means: a name, or one name with its main parameter or all parameters.
 
     >>> parse_fault("abort"), parse_fault({"stall": "forever"}), parse_fault({"status": {"code": 429}})
-    (Abort(), Stall(for_s='forever'), Status(code=429, retry_after=None, message=None))
+    (Abort(), Stall(for_s='forever'), StatusReply(code=429, retry_after=None, message=None))
 
     Raises FaultError with one sentence for the user.
     """
     name, value = _split(do)
     if name not in _registry:
-        raise FaultError(f"no fault is called {name!r}{closest(name, _registry) or _all_names()}")
+        hint = did_you_mean(name, _registry) or f"; there are {', '.join(sorted(_registry))}"
+        raise FaultError(f"no fault is called {name!r}{hint}")
     cls = _registry[name]
-    return cls(**_arguments(cls, value))
+    given = _given(cls, value)
+    accept(name, parameters(cls), given, FaultError)
+    return cls(**given)
 
 
 def _split(do: object) -> tuple[str, object]:
@@ -227,64 +229,11 @@ def _split(do: object) -> tuple[str, object]:
     return str(name), value
 
 
-def _arguments(cls: type[Fault], value: object) -> dict[str, Any]:
-    known = list(hints(cls))
+def _given(cls: type[Fault], value: object) -> dict[str, object]:
     if value is None:
-        given: dict[str, Any] = {}
-    elif isinstance(value, Mapping):
-        given = {str(key): item for key, item in value.items()}
-    elif known:
-        given = {known[0]: value}
-    else:
+        return {}
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if not parameters(cls):
         raise FaultError(f"{cls.name} takes no parameter, not even {value!r}")
-    for key in given:
-        if key not in known:
-            raise FaultError(f"{cls.name} has no parameter {key!r}{closest(key, known) or _only(known)}")
-    for parameter in _required(cls):
-        if parameter not in given:
-            raise FaultError(f"{cls.name} needs {parameter}: write `{cls.name}: {{{parameter}: …}}`")
-    return given
-
-
-def _required(cls: type[Fault]) -> list[str]:
-    return [row.name for row in parameters(cls) if row.default is Default.REQUIRED]
-
-
-def _only(known: list[str]) -> str:
-    return f"; it has {', '.join(known)}" if known else "; it takes none"
-
-
-def _all_names() -> str:
-    return f"; there are {', '.join(sorted(_registry))}"
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterRow:
-    """One parameter of a fault: its name and its default (`Default.REQUIRED` where it has none)."""
-
-    name: str
-    default: object
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRow:
-    """One line of the generated table of faults."""
-
-    name: str
-    family: Family
-    parameters: tuple[ParameterRow, ...]
-    says: str
-
-
-def parameters(cls: type[Fault]) -> tuple[ParameterRow, ...]:
-    """The parameters of a fault class in order, the main one first."""
-    return tuple(ParameterRow(item.name, Default.of(item)) for item in fields(cls))  # type: ignore[arg-type]
-
-
-def fault_table() -> list[FaultRow]:
-    """Every registered fault, by family and name, for the docs: `says` is the first line of its docstring."""
-    rows = [
-        FaultRow(name, cls.family, parameters(cls), (cls.__doc__ or "").strip().splitlines()[0])
-        for name, cls in _registry.items()
-    ]
-    return sorted(rows, key=lambda row: (("wire", "reply", "actor").index(row.family), row.name))
+    return {next(iter(parameters(cls))): value}

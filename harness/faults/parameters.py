@@ -1,125 +1,121 @@
-"""Types and ranges of fault parameters, checked with words a user understands.
+"""Parameters of faults and invariants: pydantic checks each value, and its JSON Schema says what the value must be.
 
 A parameter's type is its annotation: `float`, `int`, `bool`, `str`, `Literal`, `None`, unions of them, and
-`Annotated[..., Range(low, high)]`. Durations are annotated `Seconds`, which is how `Fault.scaled` finds them.
+`Annotated[int, Field(ge=400, le=599)]`. Durations are annotated `Seconds` or `Positive`.
 """
 
-import difflib
-import math
-from collections.abc import Iterable
-from dataclasses import MISSING, Field, dataclass, fields
-from enum import Enum
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+Schema = dict[str, Any]
+
+Seconds = Annotated[float, Field(ge=0, description="seconds")]
+Positive = Annotated[float, Field(gt=0, description="seconds")]
+Forever = Literal["forever"]
+
+_NOUNS = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+_BOUNDS = {
+    "minimum": "of at least",
+    "exclusiveMinimum": "above",
+    "maximum": "of at most",
+    "exclusiveMaximum": "below",
+}
 
 
 class FaultError(ValueError):
-    """A fault that a user wrote can't be understood; the message is one sentence that says what was expected."""
+    """A mistake in a fault that a user wrote, in one sentence that says what is expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Inclusive bounds of a number; no `high` means without end."""
+class Parameter:
+    """One parameter: its JSON Schema, its default (MISSING where it has none), and whether a time scale divides it."""
 
-    low: float
-    high: float = math.inf
+    def __init__(self, hint: Any, default: object = MISSING, *, real_time: bool = False) -> None:
+        """`real_time`: its seconds are the same in every run; no time scale divides them."""
+        self._adapter = TypeAdapter[Any](hint, config=ConfigDict(strict=True, allow_inf_nan=False))
+        self.schema: Schema = self._adapter.json_schema()
+        self.default = default
+        self.seconds = any(option.get("description") == "seconds" for option in _options(self.schema))
+        self.scaled = self.seconds and not real_time
 
-    def words(self) -> str:
-        """The bounds as a user reads them."""
-        return f"of at least {self.low:g}" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Duration(Range):
-    """Bounds of seconds that belong to the story's time and are therefore divided by its time scale."""
-
-
-Seconds = Annotated[float, Duration(0)]
-Positive = Annotated[float, Duration(1e-9)]
-Forever = Literal["forever"]
-
-
-class Default(Enum):
-    """Stands where a parameter has no default."""
-
-    REQUIRED = "required"
-
-    @classmethod
-    def of(cls, item: "Field[Any]") -> object:
-        """The default of a dataclass field, or REQUIRED."""
-        return cls.REQUIRED if item.default is MISSING else item.default
+    def fit(self, value: object) -> Any:
+        """`value` as its type; its own default always fits. Raises ValueError: what is expected, and what is found."""
+        if value is None and self.default is None:
+            return None
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError:
+            raise ValueError(mismatch([takes(self.schema)], value, choices(self.schema))) from None
 
 
-def hints(cls: type) -> dict[str, Any]:
-    """The parameters of a fault class with their annotations, in order."""
-    found = get_type_hints(cls, include_extras=True)
-    return {item.name: found[item.name] for item in fields(cls)}
+def accept(
+    owner: str, known: Mapping[str, Parameter], given: Mapping[str, object], error: type[ValueError]
+) -> dict[str, Any]:
+    """The given parameters as their types; `error` with one sentence for an unknown, missing or wrong one."""
+    for name in given:
+        if name not in known:
+            rest = f"it takes {', '.join(known)}" if known else "it takes no parameters"
+            raise error(f"{owner} has no parameter {name!r}{did_you_mean(name, known)}; {rest}")
+    for name, parameter in known.items():
+        if parameter.default is MISSING and name not in given:
+            raise error(f"{owner} needs {name}: write `{owner}: {{{name}: …}}`")
+    fitting = {}
+    for name, value in given.items():
+        try:
+            fitting[name] = known[name].fit(value)
+        except ValueError as wrong:
+            raise error(f"{owner}: {name}: {wrong}") from None
+    return fitting
 
 
-def check(owner: str, parameter: str, hint: object, value: object) -> None:
-    """Raise FaultError unless `value` fits `hint`."""
-    options = _options(hint)
-    if any(_fits(option, value) for option in options):
-        return
-    words = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
-    guess = closest(value, words) if isinstance(value, str) else ""
-    expected = " or ".join(_words(option) for option in options)
-    raise FaultError(f"{owner}: {parameter} must be {expected}, not {value!r}{guess}")
+def _options(schema: Schema) -> list[Schema]:
+    return cast(list[Schema], schema.get("anyOf", [schema]))
 
 
-def is_duration(hint: object) -> bool:
-    """Whether a parameter holds seconds of the story's time."""
-    return any(isinstance(bounds_of(option), Duration) for option in _options(hint))
+def choices(schema: Schema) -> list[Any]:
+    """The words that fit a schema."""
+    return [word for it in _options(schema) for word in it.get("enum", [it["const"]] if "const" in it else [])]
 
 
-def bounds(hint: object) -> Range:
-    """The bounds of a parameter that is a number."""
-    return next(filter(None, map(bounds_of, _options(hint))), Range(1))
+def takes(schema: Schema) -> str:
+    """What fits a schema, in words.
+
+    >>> takes({"anyOf": [{"const": "forever"}, {"type": "number", "minimum": 0, "description": "seconds"}]})
+    '`forever` or seconds of at least 0'
+    """
+    if "anyOf" in schema:
+        return " or ".join(takes(option) for option in schema["anyOf"] if option.get("type") != "null")
+    if words := choices(schema):
+        return " or ".join(f"`{word}`" for word in words)
+    noun = schema.get("description", _NOUNS.get(schema.get("type", ""), "a value of its type"))
+    if "minimum" in schema and "maximum" in schema:
+        return f"{noun} from {schema['minimum']:,} to {schema['maximum']:,}"
+    return " ".join([noun, *(f"{word} {schema[key]:,}" for key, word in _BOUNDS.items() if key in schema)])
 
 
-def shorten(value: object, factor: float) -> object:
-    """Seconds divided by a time scale; words such as `forever` stay."""
-    return value / factor if isinstance(value, int | float) else value
+def mismatch(expected: Iterable[str], value: object, words: Iterable[object] = ()) -> str:
+    """`expected true or false, found 'perhaps'`, with the nearest of the words that fit."""
+    near = did_you_mean(value, [str(word) for word in words]) if isinstance(value, str) else ""
+    return f"expected {' or '.join(dict.fromkeys(expected))}, found {_shown(value)}{near}"
 
 
-def closest(word: str, among: Iterable[str]) -> str:
-    """`(did you mean …?)` with a space before it, or nothing."""
-    found = difflib.get_close_matches(word, list(among), n=1, cutoff=0.6)
-    return f" (did you mean {found[0]}?)" if found else ""
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "an empty list" if not value else "a list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…'"
 
 
-def _options(hint: object) -> list[object]:
-    if get_origin(hint) in (Union, UnionType):
-        return [option for member in get_args(hint) for option in _options(member)]
-    return [hint]
-
-
-def bounds_of(hint: object) -> Range | None:
-    """The bounds of one option of a parameter, if it has any."""
-    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((extra for extra in extras if isinstance(extra, Range)), None)
-
-
-def _bare(hint: object) -> object:
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def _fits(hint: object, value: object) -> bool:
-    bare, bounds = _bare(hint), bounds_of(hint)
-    if get_origin(bare) is Literal:
-        return value in get_args(bare) and not isinstance(value, bool)
-    if bare in (int, float):
-        number = isinstance(value, int | float if bare is float else int) and not isinstance(value, bool)
-        low, high = (bounds.low, bounds.high) if bounds else (-math.inf, math.inf)
-        return number and math.isfinite(cast(float, value)) and low <= cast(float, value) <= high
-    return isinstance(value, cast(type, bare))
-
-
-def _words(hint: object) -> str:
-    bare, bounds = _bare(hint), bounds_of(hint)
-    if get_origin(bare) is Literal:
-        return " or ".join(str(choice) for choice in get_args(bare))
-    if bare in (int, float):
-        noun = "seconds" if isinstance(bounds, Duration) else "a whole number" if bare is int else "a number"
-        return f"{noun} {bounds.words()}" if bounds else noun
-    return {bool: "true or false", str: "text", NoneType: "nothing"}.get(cast(type, bare), str(bare))
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'turns'?)`, or nothing where no known word is near."""
+    near = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

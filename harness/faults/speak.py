@@ -1,4 +1,4 @@
-"""No fault of a plan: the user says something while the agent is still at work on what was said before."""
+"""A message in the middle of a turn; no name in a scenario means it, only a turn's `during`."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from wedgehog.harness.faults.process_fault import Hands, ProcessFault
 
 @dataclass(frozen=True, slots=True)
 class Speak(ProcessFault):
-    """The message of `turn` is handed over. It has no name in a scenario: a turn's `during` means it."""
+    """The message of `turn` is sent while the agent still works on an earlier one."""
 
     turn: int
 
     async def act(self, hands: Hands) -> None:
-        """Give the message."""
+        """Send the message."""
         await hands.speak(self.turn)
 
 

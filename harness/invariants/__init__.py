@@ -10,27 +10,9 @@ Importing this package registers every invariant in it: a new file needs no list
 import importlib
 import pkgutil
 
-from wedgehog.harness.invariants.registry import (
-    Invariant,
-    InvariantError,
-    Parameter,
-    accept,
-    check,
-    find,
-    invariant,
-    known,
-)
+from wedgehog.harness.invariants.registry import Invariant, InvariantError, check, find, invariant, known
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
 
-__all__ = [
-    "Invariant",
-    "InvariantError",
-    "Parameter",
-    "accept",
-    "check",
-    "find",
-    "invariant",
-    "known",
-]
+__all__ = ["Invariant", "InvariantError", "check", "find", "invariant", "known"]

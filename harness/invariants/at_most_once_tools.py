@@ -1,10 +1,10 @@
-"""What a tool call does, it does once."""
+"""A tool call runs once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import after_deadline, together
+from wedgehog.harness.invariants.scope import after_deadline
 from wedgehog.harness.record.event import AgentKilled, BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -13,34 +13,26 @@ TIMES = {2: "twice"}
 
 
 @invariant("at_most_once_tools")
-def at_most_once_tools(history: History) -> Verdict:
-    """No tool call of the model's is carried out twice: not after a retry, a restart or a message sent again.
+def at_most_once_tools(history: History) -> Iterator[Verdict]:
+    """No tool call of the model runs twice: not after a retry, a restart or a message that is sent again.
 
-    Judged by the call's own beacon, whose token a retried step's call shares: who runs the call of the reply that came
-    whole, once, is right; who ran the cut reply's as well is not. It holds after a kill too: how far the first run came
-    nobody knows, so a second one is for the model or the user to ask for.
+    Judged by the call's own beacon, whose token a retried step's call shares: to run the call of the complete reply
+    once is right; to run the cut reply's call as well is not. It holds after a kill too: how far the first run came is
+    unknown, so only the model or the user may ask for a second one.
     """
     starts: dict[str, list[BeaconSeen]] = {}
     for beacon in history.of(BeaconSeen):
         if beacon.phase == "started" and not after_deadline(history, beacon):
             starts.setdefault(beacon.token, []).append(beacon)
-    return together(_judge(history, starts))
-
-
-def _judge(history: History, starts: dict[str, list[BeaconSeen]]) -> Iterator[Verdict]:
     names = {use.token: f" ({use.offered.name})" for use in history.tool_uses}
     for token, beacons in starts.items():
         if len(beacons) == 1:
             yield passed()
             continue
-        kills = [kill for kill in history.of(AgentKilled) if _between(kill, beacons)]
+        kills = [kill for kill in history.of(AgentKilled) if beacons[0].id < kill.id < beacons[-1].id]
         times = TIMES.get(len(beacons), f"{len(beacons)} times")
         says = f"tool call {token}{names.get(token, '')} ran {times}, {_when(beacons)}"
         yield fail(f"{says}{_kills(kills)}", sorted((*beacons, *kills), key=lambda event: event.id))
-
-
-def _between(kill: AgentKilled, beacons: Sequence[BeaconSeen]) -> bool:
-    return beacons[0].id < kill.id < beacons[-1].id
 
 
 def _when(beacons: Sequence[BeaconSeen]) -> str:

@@ -4,24 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import over, together, tool_uses_of
+from wedgehog.harness.invariants.scope import blocked, name_of_call, over, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 
 @invariant("background_returns", unscaled=("least_s",))
-def background_returns(history: History, *, least_s: float = 2) -> Verdict:
+def background_returns(history: History, *, least_s: float = 2) -> Iterator[Verdict]:
     """The result of a command that ends in `&` is sent while its job still runs.
 
-    A tool that waits for the job, or for whoever else holds the output of its shell, is stuck for as long as that lives
-    (incident lost-tool-result). Judged by the beacon of the job, where the agent had `least_s` before its end with
-    nothing else to do: a shorter job proves nothing.
+    A tool that waits for the job, or for another process that holds the output of its shell, is stuck until that ends
+    (incident lost-tool-result). Judged by the beacon of the job, where the agent was idle for `least_s` before the
+    job's end: a shorter job proves nothing.
     """
-    return together(_each(history, history.stretched(least_s)))
-
-
-def _each(history: History, least_s: float) -> Iterator[Verdict]:
+    least_s = history.stretched(least_s)
     for turn in history.turns:
         uses = tool_uses_of(turn)
         for use in uses:
@@ -35,7 +32,7 @@ def _judge(
     history: History, turn: Turn, use: ToolUse, start: BeaconSeen, siblings: Sequence[ToolUse], least_s: float
 ) -> Verdict:
     until = _until(history, turn, use, start)
-    name = f"tool call {use.token} ({use.offered.name})"
+    name = name_of_call(use)
     sent = next((request for request in use.results if request.id > start.id), None)
     if sent is not None and (until is None or sent.id < until.id) and not _says_too_late(use, start, sent, least_s):
         return passed(f"{name} came back after {sent.at_s - start.at_s:.1f} s, while its job ran")
@@ -45,29 +42,29 @@ def _judge(
     since_s = _last_sign(start, siblings, end).at_s
     idle_s = end.at_s - since_s
     if idle_s <= least_s:
-        return nothing(f"no job in the background that ran long enough to tell ({name}: {idle_s:.1f} s)")
+        return nothing(f"no background job ran long enough to judge ({name}: {idle_s:.1f} s)")
     says = f"{name} did not come back in {idle_s:.1f} s, though its command ends in `&` and {_why(end, use)}"
-    if _kept_away(history, use, end):
-        return inconclusive(f"{says}, but a fault kept the next request away", (start, end))
+    if blocked(history, use, end):
+        return inconclusive(f"{says}, but a fault blocked the next request", (start, end))
     return too_late(history, says, (start, end), over_s=idle_s - least_s, since_s=since_s, until_s=end.at_s)
 
 
 def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Event | None:
     """The end of the time in which the result could show that the agent did not wait."""
     done = next((beacon for beacon in use.done if beacon.id > start.id), None)
-    struck = [fault for fault in history.of(FaultFired) if fault.link == "agent"]
-    ends = [event for event in (done, over(turn), turn.end, *struck) if event is not None and event.id > start.id]
+    faults = [fault for fault in history.of(FaultFired) if fault.link == "agent"]
+    ends = [event for event in (done, over(turn), turn.end, *faults) if event is not None and event.id > start.id]
     return min(ends, key=lambda event: event.id, default=None)
 
 
 def _says_too_late(use: ToolUse, start: BeaconSeen, sent: RequestArrived, least_s: float) -> bool:
-    """An error that comes late is the tool's own time-out: it had waited."""
+    """A late error is the tool's own time-out: the tool waited."""
     failed = any(result.token == use.token and result.is_error for result in sent.results)
     return failed and sent.at_s - start.at_s > least_s
 
 
 def _may_run(sibling: ToolUse, end: Event) -> bool:
-    """Whether another call of the same reply may have held the request: one without a beacon may always."""
+    """Whether another call of the same reply may have delayed the request; one without a beacon always may."""
     if not sibling.started:
         return True
     began = sibling.started[0].id < end.id
@@ -79,14 +76,7 @@ def _last_sign(start: BeaconSeen, siblings: Sequence[ToolUse], end: Event) -> Ev
     return max((sign for sign in signs if sign.id < end.id), key=lambda sign: sign.id)
 
 
-def _kept_away(history: History, use: ToolUse, end: Event) -> bool:
-    return any(
-        fault.link == "llm" and fault.call is None and use.reply.id < fault.id < end.id
-        for fault in history.of(FaultFired)
-    )
-
-
 def _why(end: Event, use: ToolUse) -> str:
     if isinstance(end, BeaconSeen):
         return "its job has ended"
-    return "what came back is an error" if end in use.results else "its job still ran"
+    return "its result is an error" if end in use.results else "its job still ran"

@@ -1,32 +1,28 @@
-"""A failure reaches the agent's user: an answer, or a word about what went wrong."""
+"""A failure reaches the agent's user as an error message."""
 
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, requests, together
+from wedgehog.harness.invariants.scope import ends, requests
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, passed
 
 
 @invariant("error_surfaced")
-def error_surfaced(history: History) -> Verdict:
-    """A turn that is not answered ends in an error that its user can see; an exit code without a word is none.
+def error_surfaced(history: History) -> Iterator[Verdict]:
+    """A turn that is not answered ends in an error that its user can see; an exit code without a message is none.
 
-    Silence until the deadline is told under `turn_deadline`, a cut reply shown as if whole under `truncation_noticed`.
+    `turn_deadline` judges silence until the deadline, `truncation_noticed` a cut reply shown as if whole.
     """
-
-    def each() -> Iterator[Verdict]:
-        for turn in history.turns:
-            outcome = outcome_of(turn, history)
-            if outcome.kind == "hidden":
-                says = f"{turn}: {outcome.how}"
-                evidence = (*requests(call for call in turn.main_calls if not call.ok), *ends(turn))
-                if history.run.carries_nonces:
-                    yield fail(says, evidence)
-                else:
-                    yield inconclusive(f"{says}; its answers never carry the model's words", evidence)
-            elif outcome.seen:
-                yield passed(f"{turn}: {outcome.remark}" if outcome.kind == "surfaced" and outcome.remark else "")
-
-    return together(each())
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        if outcome.kind == "hidden":
+            says = f"{turn}: {outcome.how}"
+            evidence = (*requests(call for call in turn.main_calls if not call.ok), *ends(turn))
+            if history.run.carries_nonces:
+                yield fail(says, evidence)
+            else:
+                yield inconclusive(f"{says}; its answers never carry the model's words", evidence)
+        elif outcome.seen:
+            yield passed(f"{turn}: {outcome.remark}" if outcome.kind == "surfaced" and outcome.remark else "")

@@ -1,20 +1,19 @@
-"""A tool call whose arguments were cut is not carried out."""
+"""A tool call with cut arguments does not run."""
 
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.event import BeaconSeen
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("no_half_calls")
-def no_half_calls(history: History) -> Verdict:
+def no_half_calls(history: History) -> Iterator[Verdict]:
     """A tool call of which only a part arrived never runs.
 
-    Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon; a step
-    that was tried again offers the same call again, so only a start before a whole one arrived counts.
+    Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon. A
+    retried step offers the same call again, so only a start before a whole one arrived counts.
     """
     offers = [(call, offered) for call in history.calls if call.ended for offered in call.ended.tool_calls]
     whole: dict[str, list[Call]] = {}
@@ -22,18 +21,15 @@ def no_half_calls(history: History) -> Verdict:
         if offered.whole:
             whole.setdefault(offered.token, []).append(call)
 
-    def each() -> Iterator[Verdict]:
-        for call, offered in offers:
-            if offered.whole or call.ended is None:
-                continue
-            started = _started(history, offered.token, call, whole.get(offered.token, []))
-            if started is None:
-                yield passed()
-            else:
-                says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
-                yield fail(says, (call.ended, started))
-
-    return together(each())
+    for call, offered in offers:
+        if offered.whole or call.ended is None:
+            continue
+        started = _started(history, offered.token, call, whole.get(offered.token, []))
+        if started is None:
+            yield passed()
+        else:
+            says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
+            yield fail(says, (call.ended, started))
 
 
 def _started(history: History, token: str, half: Call, whole: list[Call]) -> BeaconSeen | None:

@@ -1,10 +1,10 @@
-"""When its user or front end has gone, the agent asks the model nothing more."""
+"""After its user or front end has stopped a turn, the agent sends no more model request for it."""
 
 from collections.abc import Sequence
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import requests, together
+from wedgehog.harness.invariants.scope import next_message, requests, together
 from wedgehog.harness.record.event import Event
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
@@ -14,14 +14,14 @@ from wedgehog.harness.record.verdict import Verdict, passed
 def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
     """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
-    A back end that works on for a front end that has given up spends for nobody (incident endless-loop).
+    A back end that goes on for a front end that has given up wastes money (incident endless-loop).
     """
     return together(_judge(history, turn, grace_s) for turn in history.turns if turn.stopped is not None)
 
 
 def _judge(history: History, turn: Turn, grace_s: float) -> Verdict:
     stop = turn.stopped
-    assert stop is not None  # noqa: S101  the caller has asked
+    assert stop is not None  # noqa: S101  the caller has checked
     calls = _calls_after(history, turn, stop)
     allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
     late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
@@ -44,9 +44,8 @@ def _came(calls: Sequence[Call]) -> str:
 
 
 def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
-    """The requests after a stop; behind the next message only those that still work on the stopped turn."""
-    given = [other.stimulus.id for other in history.turns if other.stimulus is not None]
-    until = min((number for number in given if number > stop.id), default=len(history.events))
+    """The requests after a stop; after the next message only those that still belong to the stopped turn."""
+    until = next_message(history, stop)
     beside = {other.number for other in history.beside(turn)}
     return [
         call

@@ -1,8 +1,7 @@
-"""What a busy machine can have done to a run: every bound on time, and every count of calls, is judged through here.
+"""The effect of a busy machine on a run: all bounds on time, and all counts of calls, are judged with these functions.
 
-A bound is stretched by a second; what comes within that is in time. What comes later by no more than our own lag and
-the waits for a processor in that time is inconclusive: it is neither in time nor the agent's fault. So no overload
-makes a pass, and what is later than overload can explain stays red.
+A bound is stretched by one second, and a turn within that is in time. Later by no more than the harness's own lag and
+the waits for a processor is inconclusive. So overload never makes a pass, and what it can't explain stays red.
 """
 
 import re
@@ -15,20 +14,19 @@ from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
 
 STARVED_SHARE = 0.2
-"""Of a time in which the agent stood still for as much as this, its own timers may have fired for want of a processor.
+"""An agent that waits for a processor for this share of a time may see its own timers fire because of that.
 
-A timer that fires where the provider answers at once has measured little else. One that fires in a stall has measured
-the stall: there the agent sleeps, and waits for no processor.
+In a stall the agent sleeps, and waits for no processor: there a timer measures the stall.
 """
 OF_A_TIMER = re.compile(r"time[ds]?[ -]?out|deadline|abort|cancel|too (long|slow)|no (answer|response|reply)", re.I)
-"""What an agent says whose timer has fired."""
+"""Words of an agent whose timer has fired."""
 WORTH_SAYING_S = 0.05
 
 
 def too_late(
     history: History, says: str, evidence: Iterable[Event], *, over_s: float, since_s: float, until_s: float
 ) -> Verdict:
-    """A time bound was broken by `over_s`, in what happened between these times, as far as that can be told."""
+    """A time bound was exceeded by `over_s` between these times: red, unless overload explains it."""
     waited = history.cpu_wait(since_s, until_s)
     if history.too_slow_to_judge_time:
         return inconclusive(f"{says}, but {_why(CpuWait(0, 0, 0), history.lag_s)}", evidence)
@@ -40,14 +38,14 @@ def too_late(
 def stopped_too_late(
     history: History, says: str, evidence: Iterable[Event], stop: DeadlineHit | StartMissed | None
 ) -> Verdict:
-    """A turn was stopped when its time, and what it had waited for processors, was over."""
+    """A turn was stopped after its time, plus what it had waited for processors."""
     if stop is not None and stop.cpu_wait_s:
-        return inconclusive(f"{says}, but it had waited {stop.cpu_wait_s:.1f} s for a processor", evidence)
+        return inconclusive(f"{says}, but it waited {stop.cpu_wait_s:.1f} s for a processor", evidence)
     return too_late(history, says, evidence, over_s=float("inf"), since_s=0.0, until_s=0.0)  # lag was granted as well
 
 
 def unless_starved(history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float) -> Verdict:
-    """Something went wrong between these times that the agent's own timers can have done, if it stood still."""
+    """An error between these times; inconclusive if the agent waited so long that its own timers may be the cause."""
     waited = history.cpu_wait(since_s, until_s)
     if _starved(waited, since_s, until_s):
         return inconclusive(f"{says}, but {_why(waited)}", evidence)
@@ -55,23 +53,24 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
 
 
 def unless_timed_out(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
-    """A turn ended in an error, which may be that of a timer of the agent's own."""
+    """A turn ended in an error, perhaps of a timer of the agent."""
     if turn.end is None or not _may_be_a_timers(turn):
         return fail(says, evidence)
     return unless_starved(history, says, evidence, turn.start_s, turn.end.at_s)
 
 
 def _may_be_a_timers(turn: Turn) -> bool:
-    """By its words, or because the agent hung up; an error that names a refusal of the provider is that one's."""
+    """By its words, or because the agent hung up; not where a refusal or a fault on the last call explains it."""
     refused = any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
-    if turn.end is None or refused or told_of(turn) is not None:
+    struck = any(call.faults and not call.hung_up for call in turn.main_calls[-1:])
+    if turn.end is None or refused or struck or told_of(turn) is not None:
         return False
     said = (turn.end.answer, turn.end.error, turn.end.stderr, turn.end.raised or "")
     return any(call.hung_up for call in turn.main_calls) or bool(OF_A_TIMER.search("\n".join(said)))
 
 
 def counted(history: History, found: Verdict, check: Callable[[History], Verdict]) -> Verdict:
-    """A verdict by the number of calls: red without those that a starved agent gave up, green with time for more."""
+    """A verdict on the number of calls: red also without those that a waiting agent gave up, green if it had time."""
     if found.status == "pass":
         return _unless_cut_short(history, found)
     starved = {call.number for call in history.calls if _gave_up_starved(history, call)}
@@ -81,18 +80,18 @@ def counted(history: History, found: Verdict, check: Callable[[History], Verdict
     if check(History(events=others).seal()).status == "fail":
         return found
     numbers = ", ".join(map(str, sorted(starved)))
-    says = f"{found.says}, but on request {numbers} the agent hung up while it waited for a processor"
+    says = f"{found.says}, but the agent hung up on request {numbers} while it waited for a processor"
     return Verdict("inconclusive", says, found.evidence, found.name)
 
 
 def _unless_cut_short(history: History, found: Verdict) -> Verdict:
-    """An agent that stood still until the clock stopped it may have had more calls in mind than anybody saw."""
+    """An agent that waited for a processor until it was stopped might have made more calls."""
     for turn in history.turns:
         stop = _stop_by_the_clock(turn)
         waited = history.cpu_wait(turn.start_s, stop.at_s) if stop else None
         if stop and waited and _starved(waited, turn.start_s, stop.at_s):
             says = f"{turn} was stopped after {stop.at_s - turn.start_s:.1f} s, but {_why(waited)}"
-            return replace(inconclusive(f"{says}: what more it would have asked is unknown", (stop,)), name=found.name)
+            return replace(inconclusive(f"{says}: it might have made more calls", (stop,)), name=found.name)
     return found
 
 
@@ -103,7 +102,7 @@ def _stop_by_the_clock(turn: Turn) -> GaveUp | DeadlineHit | None:
 
 
 def _gave_up_starved(history: History, call: Call) -> bool:
-    """Whether the agent hung up on a call that no fault held up, while it stood still."""
+    """Whether the agent hung up on a call without a fault, while it waited for a processor."""
     if call.hung_up is None or call.faults:
         return False
     until_s = call.hung_up.at_s
@@ -115,10 +114,9 @@ def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:
 
 
 def _why(waited: CpuWait, lag_s: float = 0.0) -> str:
-    """`the agent waited 0.8 s for a processor, Toxiproxy 0.1 s`."""
+    """`the agent waited 0.8 s for a processor, the harness itself lagged by 0.1 s`."""
     parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s}
-    waits = [f"{name} {{}}{s:.1f} s{{}}" for name, s in parties.items() if s >= WORTH_SAYING_S]
-    told = [it.format("waited " if not i else "", " for a processor" if not i else "") for i, it in enumerate(waits)]
-    if lag_s >= WORTH_SAYING_S or not told:
-        told.append(f"the harness itself lagged by {lag_s:.1f} s")
-    return ", ".join(told)
+    waits = [f"{name} waited {s:.1f} s for a processor" for name, s in parties.items() if s >= WORTH_SAYING_S]
+    if lag_s >= WORTH_SAYING_S or not waits:
+        waits.append(f"the harness itself lagged by {lag_s:.1f} s")
+    return ", ".join(waits)

@@ -1,9 +1,9 @@
-"""How often one turn may be paid for: retries multiply through SDK, agent, profile and model layers."""
+"""How often one turn may be paid for: the retries of SDK, agent, profile and model multiply."""
 
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import calls_of, requests, steps_in, stray_calls, together
+from wedgehog.harness.invariants.scope import calls_of, requests, steps_in, stray_calls
 from wedgehog.harness.record.history import Call, History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -16,13 +16,13 @@ def paid_call_bound(
     zero_output: int = 11,
     calls_without_progress: int | None = None,
     calls_per_turn: int | None = None,
-) -> Verdict:
-    """A step is paid for at most `per_step` times beyond the first, and `zero_output` paid calls in a row are empty.
+) -> Iterator[Verdict]:
+    """A step is paid for at most `per_step` times after the first; at most `zero_output` paid calls in a row are empty.
 
-    The provider bills every accepted request, whatever the client then received (incident retry-storm). Ten retries is
-    the largest common default, so twelve repeats are no false alarm. `calls_without_progress` bounds requests in a row,
-    accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` all of a turn's requests.
-    Calls that no stimulus asked for are judged as one more turn.
+    The provider bills every accepted request, also where the client received nothing (incident retry-storm). Ten
+    retries is the largest common default, so more than twelve is no false alarm. `calls_without_progress` bounds
+    requests in a row, accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` bounds all
+    requests of a turn. Calls outside of any turn are judged as one more turn.
     """
 
     def one(name: str, calls: Sequence[Call]) -> Iterator[Verdict]:
@@ -33,7 +33,7 @@ def paid_call_bound(
                 yield fail(says, requests(step.paid_calls))
         streak = longest_run((call for call in main if call.paid), lambda call: call.tokens_delivered == 0)
         if len(streak) > zero_output:
-            says = f"{name}: {len(streak)} paid calls in a row brought nothing, {zero_output} allowed"
+            says = f"{name}: {len(streak)} paid calls in a row delivered nothing, {zero_output} allowed"
             yield fail(says, requests(streak))
         stuck = longest_run(main, lambda call: not call.progressed)
         if calls_without_progress is not None and len(stuck) > calls_without_progress:
@@ -43,17 +43,14 @@ def paid_call_bound(
             yield fail(f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls))
         yield passed(_remark(name, len(streak), len(stuck)))
 
-    def each() -> Iterator[Verdict]:
-        for turn in history.turns:
-            if calls := calls_of(turn):
-                yield from one(str(turn), calls)
-        if stray := stray_calls(history):
-            yield from one("outside any turn", stray)
-
-    return together(each())
+    for turn in history.turns:
+        if calls := calls_of(turn):
+            yield from one(str(turn), calls)
+    if stray := stray_calls(history):
+        yield from one("outside any turn", stray)
 
 
 def _remark(name: str, zero_output: int, stuck: int) -> str:
-    parts = [f"{zero_output} paid calls in a row brought nothing"] if zero_output > 1 else []
+    parts = [f"{zero_output} paid calls in a row delivered nothing"] if zero_output > 1 else []
     parts += [f"{stuck} requests in a row completed nothing"] if stuck > max(1, zero_output) else []
     return f"{name}: {', '.join(parts)}" if parts else ""

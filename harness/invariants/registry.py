@@ -1,75 +1,37 @@
-"""The registry that invariants enter by name, with what the judge, the docs and a scenario's author need to know.
+"""The registry of invariants by name, with what the judge, the docs and a scenario's author need.
 
-A check is a pure function with typed keyword parameters, all with a default:
+A check is a pure function with typed keyword parameters, all with a default. It returns a verdict, or yields findings,
+of which `together` makes one:
 
     @invariant("tool_round_bound")
     def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Verdict:
         \"\"\"A turn has at most `tool_rounds` rounds of tool calls.\"\"\"
 
-A parameter whose default is None has no stock number: without one its value is reported, never judged. Parameters
-named `…_s` are seconds, and real ones when they reach the check.
+A parameter whose default is None has no stock bound: without one its value is reported, not judged. Parameters named
+`…_s` are seconds; a check gets them as real ones.
 """
 
-import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Protocol, get_args, get_type_hints
+from functools import wraps
+from types import UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
+from pydantic import BeforeValidator, Field
+
+from wedgehog.harness.faults.parameters import Parameter, Seconds, accept, did_you_mean
 from wedgehog.harness.invariants.overload import counted
+from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, error
 
-Number = int | float | bool | None
-
 
 class InvariantError(ValueError):
-    """An unknown invariant or parameter, or a value that does not fit: the user's mistake, in one line."""
+    """An unknown invariant or parameter, or a wrong value: the user's mistake, in one line."""
 
 
-class Check(Protocol):
-    """A check: it takes a sealed history and its own keyword parameters."""
-
-    def __call__(self, history: History, **parameters: Any) -> Verdict:
-        """Judge one history."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One keyword parameter of a check."""
-
-    name: str
-    type: type[int] | type[float] | type[bool]
-    default: Number
-    optional: bool
-    """It may be None, which means: report the value, judge nothing."""
-    scaled: bool
-    """Seconds of the story: whoever calls divides them by the run's `time_scale` first."""
-
-    @property
-    def in_seconds(self) -> bool:
-        """Whether it is a duration."""
-        return self.name.endswith("_s")
-
-    def fit(self, value: Any) -> Number:
-        """`value`, if it fits.
-
-        Raises:
-            ValueError: what was expected.
-        """
-        if value is None and self.optional:
-            return None
-        if self.type is bool:
-            if not isinstance(value, bool):
-                raise ValueError("true or false")
-            return value
-        whole = self.type is int
-        number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-        if not number or (whole and value != int(value)):
-            raise ValueError(f"a {'whole ' if whole else ''}number of 0 or more")
-        return int(value) if whole else value
+CheckFunction = TypeVar("CheckFunction", bound=Callable[..., Verdict | Iterator[Verdict]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +41,7 @@ class Invariant:
     name: str
     doc: str
     """One line."""
-    run: Check
+    run: Callable[..., Verdict]
     parameters: Mapping[str, Parameter]
     asked: bool = False
     """Judged only where a scenario names it."""
@@ -91,41 +53,62 @@ class Invariant:
         """Whether it has bounds but no stock number for any: without one it only reports."""
         return bool(self.parameters) and all(it.default is None for it in self.parameters.values())
 
+    def accept(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as their types. Raises InvariantError: one line that says what is expected."""
+        return accept(self.name, self.parameters, parameters, InvariantError)
+
 
 _REGISTRY: dict[str, Invariant] = {}
 
 
 def invariant(
     name: str, *, asked: bool = False, unscaled: tuple[str, ...] = (), by_calls: bool = False
-) -> Callable[[Callable[..., Verdict]], Callable[..., Verdict]]:
+) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check; `unscaled` names durations that are real seconds in every run.
 
     Raises:
         InvariantError: the name is taken, or a parameter is not as described above.
     """
 
-    def register(run: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    def register(run: CheckFunction) -> CheckFunction:
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
-        _REGISTRY[name] = Invariant(name, doc, run, _parameters(run, unscaled), asked, by_calls)
+        _REGISTRY[name] = Invariant(name, doc, _one_verdict(run), _parameters(run, unscaled), asked, by_calls)
         return run
 
     return register
 
 
-def _parameters(run: Callable[..., Verdict], unscaled: tuple[str, ...]) -> Mapping[str, Parameter]:
+def _one_verdict(run: Callable[..., Verdict | Iterator[Verdict]]) -> Callable[..., Verdict]:
+    @wraps(run)
+    def judge(history: History, **parameters: Any) -> Verdict:
+        found = run(history, **parameters)
+        return found if isinstance(found, Verdict) else together(found)
+
+    return judge
+
+
+def _whole(value: object) -> object:
+    """A scenario file's numbers are floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_HINTS = {bool: bool, float: Annotated[float, Field(ge=0)], int: Annotated[int, Field(ge=0), BeforeValidator(_whole)]}
+
+
+def _parameters(run: Callable[..., object], unscaled: tuple[str, ...]) -> Mapping[str, Parameter]:
     hints = get_type_hints(run)
     found = {}
     for name, given in inspect.signature(run).parameters.items():
         if name != "history":
             hint = hints.get(name)
             members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-            kind = next((it for it in (bool, float, int) if it in members), None)
+            kind = next((it for it in _HINTS if it in members), None)
             if kind is None or given.default is inspect.Parameter.empty:
                 raise InvariantError(f"parameter {name}: it needs a default, and int, float or bool as its type")
-            scaled = name.endswith("_s") and name not in unscaled
-            found[name] = Parameter(name, kind, given.default, NoneType in members, scaled)
+            fits = Seconds if name.endswith("_s") and kind is not bool else _HINTS[kind]
+            found[name] = Parameter(fits, given.default, real_time=name in unscaled)
     return found
 
 
@@ -135,32 +118,10 @@ def known() -> dict[str, Invariant]:
 
 
 def find(name: str) -> Invariant:
-    """The invariant of this name.
-
-    Raises:
-        InvariantError: there is none.
-    """
+    """The invariant of this name. Raises InvariantError where there is none."""
     if name not in _REGISTRY:
-        raise InvariantError(f"unknown invariant {name!r}{_did_you_mean(name, _REGISTRY)}")
+        raise InvariantError(f"unknown invariant {name!r}{did_you_mean(name, _REGISTRY)}")
     return _REGISTRY[name]
-
-
-def accept(name: str, parameters: Mapping[str, Any]) -> dict[str, Number]:
-    """The parameters, if the invariant knows them and their values fit.
-
-    Raises:
-        InvariantError: one line that says what was expected.
-    """
-    known, fitting = find(name).parameters, {}
-    for word, value in parameters.items():
-        if word not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-            raise InvariantError(f"{name} does not know {word!r}{_did_you_mean(word, known)}; {takes}")
-        try:
-            fitting[word] = known[word].fit(value)
-        except ValueError as wanted:
-            raise InvariantError(f"{name}: {word}: expected {wanted}, found {value!r}") from None
-    return fitting
 
 
 def check(name: str, history: History, **parameters: Any) -> Verdict:
@@ -170,16 +131,11 @@ def check(name: str, history: History, **parameters: Any) -> Verdict:
         InvariantError: an unknown name or parameter.
     """
     chosen = find(name)
-    fitting = accept(name, parameters)
+    fitting = chosen.accept(parameters)
     try:
         found = chosen.run(history, **fitting).named(name)
         if not chosen.by_calls:
             return found
         return counted(history, found, lambda others: chosen.run(others, **fitting))
-    except Exception as crash:  # whatever a check dies of is ours, never the agent's
+    except Exception as crash:  # a crash is the harness's fault, never the agent's
         return error(f"the check itself failed: {type(crash).__name__}: {crash}").named(name)
-
-
-def _did_you_mean(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

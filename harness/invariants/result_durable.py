@@ -1,34 +1,34 @@
-"""What a tool brought is not lost with the process that had it."""
+"""A tool result survives a kill of the agent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.scope import next_message
 from wedgehog.harness.record.event import AgentKilled, Event, RequestArrived, SessionSaved, ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 
 @invariant("result_durable", asked=True)
-def result_durable(history: History) -> Verdict:
+def result_durable(history: History) -> Iterator[Verdict]:
     """After a kill, the next request carries the tool results that the agent had sent, or written to its session file.
 
-    Those count that its last request before the kill still carried, and those that no request had carried yet: what an
-    agent had trimmed away before is not missed. A repaired history that only says "lost" where the result was at hand
-    has lost it.
+    Judged: results in its last request before the kill, and results that no request had carried yet; an agent may have
+    trimmed away others. A repaired history that only says "lost" has lost a result that was saved.
     """
-    kills = [turn.killed for turn in history.turns if turn.killed is not None]
-    return together(_judge(history, kill) for kill in kills)
+    for turn in history.turns:
+        if turn.killed is not None:
+            yield _judge(history, turn.killed)
 
 
 def _judge(history: History, kill: AgentKilled) -> Verdict:
     known = _known(history, kill)
     if not known:
-        return nothing("no tool result that the agent had sent or saved before its kill")
+        return nothing("the agent had sent or saved no tool result before its kill")
     after = _first_call_after(history, kill)
     tokens = f"tool call{'s' if len(known) > 1 else ''} {', '.join(known)}"
     if after is None:
-        return inconclusive(f"no request came after the kill, which could carry the result of {tokens}", (kill,))
+        return inconclusive(f"no request after the kill could carry the result of {tokens}", (kill,))
     carried = {result.token: result for result in after.results}
     lost = [token for token, (_, failed) in known.items() if not _holds(carried, token, failed)]
     if not lost:
@@ -38,18 +38,18 @@ def _judge(history: History, kill: AgentKilled) -> Verdict:
     says = f"request {after.call}, the first one after the kill, does not carry the result of tool call {said}"
     evidence = sorted({known[token][0].id: known[token][0] for token in lost}.values(), key=lambda event: event.id)
     if "" in carried:
-        # A result that could not be matched to its call may be the one that is missing.
+        # The missing result may be one that could not be matched to its call.
         return inconclusive(says, (*evidence, kill, after))
     return fail(says, (*evidence, kill, after))
 
 
 def _known(history: History, kill: AgentKilled) -> Mapping[str, tuple[Event, bool]]:
-    """Results that the agent held, by token: the event that shows it, and whether it was an error already."""
+    """Results that the agent had, by token: the event that shows it, and whether it already was an error."""
     before = [call.arrived for call in history.calls if call.main and call.arrived.id < kill.id]
     once_sent = {result.token for request in before for result in request.results}
     last = before[-1] if before else None
     sent = {result.token: (last, result.is_error) for result in last.results if result.token} if last else {}
-    until = _next_message(history, kill)
+    until = next_message(history, kill)
     saved: dict[str, tuple[Event, bool]] = {
         token: (file, False)
         for file in history.of(SessionSaved)
@@ -60,14 +60,9 @@ def _known(history: History, kill: AgentKilled) -> Mapping[str, tuple[Event, boo
     return {**sent, **saved}
 
 
-def _next_message(history: History, kill: AgentKilled) -> int:
-    given = (turn.stimulus.id for turn in history.turns if turn.stimulus is not None)
-    return min((number for number in given if number > kill.id), default=len(history.events))
-
-
 def _first_call_after(history: History, kill: AgentKilled) -> RequestArrived | None:
-    """Of the message after the kill: what was on its way when the agent died is none of it."""
-    until = _next_message(history, kill)
+    """Of the message after the kill: a request that was sent before the kill does not count."""
+    until = next_message(history, kill)
     return next((call.arrived for call in history.calls if call.main and call.arrived.id > until), None)
 
 

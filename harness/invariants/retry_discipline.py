@@ -1,38 +1,34 @@
-"""Retries wait, and what can't succeed is not tried again."""
+"""Retries wait, and a request that can't succeed is not sent again."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of, together
+from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 LONGEST_RETRY_AFTER_S = 60.0
-"""A longer wait than this is asked of no client; ignoring it is reported."""
+"""To ignore a longer wait is only reported."""
 RETRY_AFTER_SHARE = 0.9
 DATE_RESOLUTION_S = 1.0
-"""An HTTP date counts in whole seconds."""
+"""An HTTP date has whole seconds."""
 HASTY_S = 0.1
 HASTY_IN_A_ROW = 3
 ATTEMPTS_PER_STEP = 30
 NEVER_AGAIN = (400, 401)
-"""The same request with the same key gets the same refusal."""
+"""Statuses that the same request with the same key gets again."""
 
 
 @invariant("retry_discipline", by_calls=True)
-def retry_discipline(history: History) -> Verdict:
-    """A retry of the same body with the same key heeds Retry-After, never follows a 400 or 401, and does not hammer.
+def retry_discipline(history: History) -> Iterator[Verdict]:
+    """A retry of the same body with the same key obeys Retry-After, never follows a 400 or 401, and waits.
 
     Red: an arrival before 90 % of a Retry-After of up to 60 s has passed (for a date, one second less); a 400 or 401
-    that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of the
-    provider's or network's refusal, never of the agent's own time-out; more than 30 attempts at one step.
+    that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a refusal by
+    the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
     """
-    return together(_each(history))
-
-
-def _each(history: History) -> Iterator[Verdict]:
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
     for turn in history.turns:
         calls = main_calls_of(turn)
@@ -52,7 +48,7 @@ def _attempts(turn: Turn) -> Iterator[Verdict]:
 
 
 def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """Calls with the same body and key, in order of arrival, where there are several."""
+    """Groups of several calls with the same body and key, in order of arrival."""
     known = [call for call in calls if call.arrived.body_hash]
     by_request = sorted(known, key=lambda call: (call.same_request, call.arrived.id))
     for _, same in groupby(by_request, key=lambda call: call.same_request):
@@ -106,7 +102,7 @@ def _hammering(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
 
 
 def _too_hasty(history: History, says: str, row: Sequence[Call], before: Call, again: Call, bound_s: float) -> Verdict:
-    """We see a cut only when it is proved, which may be late; a refusal of ours we see before the agent does."""
+    """The record of a cut may be late, when it is proved; the record of our refusal is earlier than its arrival."""
     over_s = bound_s - (again.at_s - (_refused_s(before) or before.at_s))
     since_s = again.at_s if before.refused else before.at_s
     return too_late(history, says, requests(row), over_s=over_s, since_s=since_s, until_s=again.at_s)
@@ -122,7 +118,7 @@ def _hasty(before: Call, again: Call, bound_s: float) -> bool:
 
 
 def _refused_s(call: Call) -> float | None:
-    """When the provider or the network refused it; None where the agent itself stopped waiting, or nothing failed."""
+    """When the provider or the network refused it; None: the agent itself stopped waiting, or nothing failed."""
     if call.refused is not None:
         return call.refused.at_s
     return call.ended.at_s if call.ended is not None and call.ended.how == "cut" else None

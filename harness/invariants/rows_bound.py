@@ -1,4 +1,4 @@
-"""What the agent writes is written once."""
+"""The agent writes each row once."""
 
 from itertools import accumulate
 
@@ -10,10 +10,10 @@ from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 @invariant("rows_bound", asked=True)
 def rows_bound(history: History, *, rows: int | None = None) -> Verdict:
-    """The run's inserts add at most `rows` rows to our database (no stock number: without one, their number is told).
+    """The run's inserts add at most `rows` rows to our database (no stock number: without one it is reported).
 
-    A message that is sent again while the first one runs, a retry behind the agent's back, a restart: each of them may
-    do the work a second time (incident endless-loop), and no request shows it.
+    A message that is sent again while the first one runs, a retry of a library or a restart may do the work a second
+    time (incident endless-loop), and no model request shows it.
     """
     asked = list(history.of(StoreAsked))
     if not asked:

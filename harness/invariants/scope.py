@@ -1,9 +1,9 @@
-"""What of a history is judged where: what comes after a stop or a deadline is told under other names."""
+"""Views of a history that several checks share: a turn's calls before its stop, tool calls, evidence."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.event import Event, FaultFired
 from wedgehog.harness.record.history import Call, History, Step, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, nothing, passed, worst
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def over(turn: Turn) -> Event | None:
-    """The event after which the turn's calls are judged no more: its abort, its give-up, its deadline or its kill."""
+    """The event after which no call of the turn is judged: its abort, give-up, deadline or kill."""
     stops = [event for event in (turn.aborted, turn.gave_up, turn.deadline, turn.killed) if event is not None]
     return min(stops, key=lambda event: event.id, default=None)
 
@@ -23,7 +23,7 @@ def calls_of(turn: Turn) -> tuple[Call, ...]:
 
 
 def main_calls_of(turn: Turn) -> tuple[Call, ...]:
-    """The turn's calls of the conversation, before its stop or deadline."""
+    """The turn's main calls before its stop or deadline."""
     return tuple(call for call in calls_of(turn) if call.main)
 
 
@@ -42,7 +42,7 @@ def steps_in(calls: Iterable[Call]) -> tuple[Step, ...]:
 
 
 def stray_calls(history: History) -> tuple[Call, ...]:
-    """Calls that came while no stimulus was under way, unless they follow a turn that was stopped or over its time."""
+    """Calls outside of any turn, except after a turn that was stopped or over its deadline."""
     stopped = {turn.number for turn in history.turns if over(turn) is not None}
     began = [(turn.stimulus.id, turn.number) for turn in history.turns if turn.stimulus is not None]
 
@@ -55,7 +55,7 @@ def stray_calls(history: History) -> tuple[Call, ...]:
 def tool_uses_of(turn: Turn) -> tuple[ToolUse, ...]:
     """The turn's tool calls as the agent acted on them.
 
-    A step that was tried again offers the same call again; what the agent did is put to the last offer before it.
+    A retried step offers the same call again; what the agent did counts for the last offer before it.
     """
     stop = over(turn)
     offers: dict[str, list[ToolUse]] = {}
@@ -72,11 +72,28 @@ def _acted_on(uses: Sequence[ToolUse]) -> ToolUse:
 
 
 def after_deadline(history: History, event: Event) -> bool:
-    """Whether it lies between a turn's deadline and that turn's end: an agent that is being stopped may do anything."""
+    """Whether it is between a turn's deadline and its end: an agent that is being stopped may do anything."""
     return any(
         turn.deadline is not None and turn.deadline.id < event.id and (turn.end is None or event.id < turn.end.id)
         for turn in history.turns
     )
+
+
+def next_message(history: History, event: Event) -> int:
+    """The id of the first message after an event; without one, the number of events."""
+    given = (turn.stimulus.id for turn in history.turns if turn.stimulus is not None)
+    return min((number for number in given if number > event.id), default=len(history.events))
+
+
+def blocked(history: History, use: ToolUse, end: Event) -> bool:
+    """Whether a fault of the model's link may have blocked the request with a tool's result."""
+    fired = (fault for fault in history.of(FaultFired) if fault.link == "llm" and fault.call is None)
+    return any(use.reply.id < fault.id < end.id for fault in fired)
+
+
+def name_of_call(use: ToolUse) -> str:
+    """`tool call 1.1.1 (shell)`."""
+    return f"tool call {use.token} ({use.offered.name})"
 
 
 def requests(calls: Iterable[Call]) -> tuple[Event, ...]:
@@ -90,12 +107,12 @@ def ends(turn: Turn) -> tuple[Event, ...]:
 
 
 def refused_by_us(calls: Iterable[Call]) -> Call | None:
-    """The first request that our validator refused, and not for its pairs: what follows is not the agent's blame."""
+    """The first request that our validator refused for another reason than tool call pairing: perhaps our mistake."""
     return next((c for c in calls if c.main and c.refused and not c.refused.scripted and not c.refused.pairing), None)
 
 
 def together(findings: Iterable[Verdict]) -> Verdict:
-    """The first of the worst findings; of passes one pass, with all that they remark; of none, nothing."""
+    """The first of the worst findings; of passes one pass with all remarks; of none, nothing."""
     found = [finding for finding in findings if finding.status != "nothing"]
     if not found:
         return nothing()

@@ -1,4 +1,4 @@
-"""After healing, the session works again."""
+"""The session works again after healing."""
 
 from dataclasses import replace
 
@@ -16,10 +16,10 @@ from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, pass
 def session_recovers(history: History) -> Verdict:
     """When every fault is healed, the next message is answered.
 
-    A recovery message that ends in an error which its user sees, and which is no refusal for pairing, is followed by
-    one more, and that one counts: breakers cool down, pools hold dead connections. Said with it: whether the request
-    still carried the earlier turns, and what became of the scenario's own messages after the harm that got neither an
-    answer nor an error in their turn (which is red under other names): answered late, never answered, or lost.
+    If the recovery message ends in an error that its user sees, and that is no refusal for pairing, a second message
+    follows and counts: circuit breakers cool down, pools hold dead connections. The verdict also says whether the
+    request carried the earlier turns, and which of the scenario's own messages after the fault, without an answer or
+    error in their turn (other invariants judge that), were answered late, never answered, or lost.
     """
     recoveries = [turn for turn in history.turns if turn.recovery]
     if not recoveries:
@@ -47,9 +47,9 @@ def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
         return inconclusive(outcome.how)
     ours = refused_by_us(main_calls_of(turn))
     if ours is not None:
-        return inconclusive("our validator refused the recovery message, not for its pairs", ours.evidence)
+        return inconclusive("our validator refused the recovery message, and not for tool call pairing", ours.evidence)
     if _cannot_tell(history, turn, outcome):
-        return inconclusive(f"whether it was answered can't be told: {outcome.how}", ends(turn))
+        return inconclusive(f"it is unknown whether it was answered: {outcome.how}", ends(turn))
     says = f"{which} was not answered: {outcome.how}"
     evidence = (*requests(turn.main_calls), *ends(turn))
     if outcome.kind == "silent":
@@ -67,7 +67,7 @@ def _refused_for_pairing(turn: Turn) -> bool:
 
 
 def _context(history: History, fates: list[MessageOutcome]) -> str:
-    """What the first answered request after the harm still carried of the turns before."""
+    """How many earlier turns the first answered request after the fault carried."""
     turn = next((fate.turn for fate in fates if fate.kind == "answered"), None)
     if turn is None:
         return ""

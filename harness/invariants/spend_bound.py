@@ -11,9 +11,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing
 
 @invariant("spend_bound", by_calls=True)
 def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdict:
-    """A turn costs at most `usd_per_turn` (no stock number: without one, the dearest turn is reported).
+    """A turn costs at most `usd_per_turn` (no stock number: without one, the most expensive turn is reported).
 
-    Billed is what counts: input tokens on acceptance, output tokens as far as they were generated.
+    Input tokens are billed on acceptance, output tokens as far as they were generated.
     """
     books = ledger_of(history)
 
@@ -34,4 +34,4 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     if found.status != "nothing":
         return found
     dearest = max((tally.usd for tally in books.turns.values() if tally.usd is not None), default=None)
-    return passed("" if dearest is None else f"the dearest turn cost ${float(dearest):.4f}")
+    return passed("" if dearest is None else f"the most expensive turn cost ${float(dearest):.4f}")

@@ -2,31 +2,26 @@
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of
-from wedgehog.harness.record.event import RequestArrived, ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 TRUNCATION_MARK_CHARS = 100
-"""What a mark that says "cut here" may add."""
+"""Room for a mark that says where the result was cut."""
 
 
 @invariant("tool_result_bound")
 def tool_result_bound(history: History, *, tool_result_chars: int | None = None) -> Verdict:
     """A request carries at most `tool_result_chars` characters of one tool result (no stock number: then reported).
 
-    100 more are allowed for a mark that says where it was cut.
+    100 more are allowed for a mark of the cut.
     """
     carried = [
         (result, call.arrived) for turn in history.turns for call in calls_of(turn) for result in call.arrived.results
     ]
     if not carried:
         return nothing("no tool result was carried")
-    result, request = max(carried, key=_chars)
+    result, request = max(carried, key=lambda pair: pair[0].chars)
     if tool_result_chars is not None and result.chars > tool_result_chars + TRUNCATION_MARK_CHARS:
         says = f"request {request.call} carries a tool result of {result.chars} characters, {tool_result_chars} allowed"
         return fail(says, (request,))
     return passed(f"the longest tool result had {result.chars} characters")
-
-
-def _chars(pair: tuple[ToolResult, RequestArrived]) -> int:
-    return pair[0].chars

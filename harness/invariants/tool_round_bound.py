@@ -3,37 +3,32 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, over, requests, together, tool_uses_of
+from wedgehog.harness.invariants.scope import main_calls_of, over, requests, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
 @invariant("tool_round_bound", by_calls=True)
-def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Verdict:
+def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Iterator[Verdict]:
     """A turn has at most `tool_rounds` rounds of tool calls.
 
-    A model that always asks for one more tool must not be able to spend for ever (incident endless-loop). Fifty is
-    above the limits that agents commonly set themselves. A round counts once a tool of it has started, or its results
-    were sent.
+    A model that always asks for one more tool must not cause endless cost (incident endless-loop). Fifty is above the
+    usual limits of agents. A round counts once one of its tools has started, or its results were sent.
     """
-
-    def each() -> Iterator[Verdict]:
-        for turn in history.turns:
-            sent = [call for call in main_calls_of(turn) if call.arrived.step > 1]
-            started = [(use.step, beacon) for use in tool_uses_of(turn) for beacon in _started(use, turn)]
-            rounds = max([*(call.arrived.step - 1 for call in sent), *(step for step, _ in started)], default=0)
-            if rounds > tool_rounds:
-                calls = requests(call for call in sent if call.arrived.step - 1 > tool_rounds)
-                beyond = calls or [beacon for step, beacon in started if step > tool_rounds]
-                yield fail(f"{turn} had {rounds} rounds of tool calls, {tool_rounds} allowed", beyond)
-            elif rounds:
-                yield passed(f"{turn} had {rounds} rounds of tool calls" if rounds > 1 else "")
-
-    return together(each())
+    for turn in history.turns:
+        sent = [call for call in main_calls_of(turn) if call.arrived.step > 1]
+        started = [(use.step, beacon) for use in tool_uses_of(turn) for beacon in _started(use, turn)]
+        rounds = max([*(call.arrived.step - 1 for call in sent), *(step for step, _ in started)], default=0)
+        if rounds > tool_rounds:
+            calls = requests(call for call in sent if call.arrived.step - 1 > tool_rounds)
+            beyond = calls or [beacon for step, beacon in started if step > tool_rounds]
+            yield fail(f"{turn} had {rounds} rounds of tool calls, {tool_rounds} allowed", beyond)
+        elif rounds:
+            yield passed(f"{turn} had {rounds} rounds of tool calls" if rounds > 1 else "")
 
 
 def _started(use: ToolUse, turn: Turn) -> Iterator[BeaconSeen]:
-    """Before its user stopped the turn, or its time was up."""
+    """Starts before the turn's stop or deadline."""
     stop = over(turn)
     return (beacon for beacon in use.started if stop is None or beacon.id < stop.id)

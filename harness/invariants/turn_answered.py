@@ -1,39 +1,34 @@
-"""A message is answered, in spite of the fault."""
+"""A message is answered in spite of the fault."""
 
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, refused_by_us, requests, together
+from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 
 
 @invariant("turn_answered", asked=True)
-def turn_answered(history: History) -> Verdict:
+def turn_answered(history: History) -> Iterator[Verdict]:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
-    Silence until the deadline is told under `turn_deadline`; a turn that was stopped or killed, or a wake-up,
-    owes no answer.
+    `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer.
     """
-
-    def each() -> Iterator[Verdict]:
-        for turn in history.turns:
-            outcome = outcome_of(turn, history)
-            if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
-                continue
-            if outcome.kind == "answered":
-                yield passed()
-            elif ours := refused_by_us(turn.calls):
-                yield inconclusive(f"{turn}: our validator refused a request, not for its pairs", ours.evidence)
-            elif not history.run.carries_nonces:
-                yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
-            else:
-                says, evidence = f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn))
-                yield unless_timed_out(history, turn, says, evidence)
-
-    return together(each())
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
+            continue
+        if outcome.kind == "answered":
+            yield passed()
+        elif ours := refused_by_us(turn.calls):
+            yield inconclusive(f"{turn}: our validator refused a request, and not for tool call pairing", ours.evidence)
+        elif not history.run.carries_nonces:
+            yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
+        else:
+            says, evidence = f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn))
+            yield unless_timed_out(history, turn, says, evidence)
 
 
 def _owes_answer(turn: Turn) -> bool:

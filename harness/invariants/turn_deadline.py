@@ -1,4 +1,4 @@
-"""A turn ends in time, one way or another."""
+"""A turn ends in time, with an answer or an error."""
 
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
@@ -9,15 +9,15 @@ from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 AS_WRITTEN = 1e-6
-"""Two equal durations of a story may differ by this share once both are divided by its time scale."""
+"""Two equal durations of a scenario may differ by this share when both are divided by its time scale."""
 
 
 @invariant("turn_deadline")
 def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
-    """A turn is over within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
+    """A turn ends within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
 
-    Each retry has its own time-out, and their sum is what the user waits (incident endless-loop). An aborted turn owes
-    nothing. Where the front end itself gives up, silence until then counts only if it waited `turn_s` at least.
+    Each retry has its own time-out, and the user waits for their sum (incident endless-loop). An aborted turn is not
+    judged. Where the front end itself gives up, silence until then counts only if it waited at least `turn_s`.
     """
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":
@@ -36,7 +36,7 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     if turn.deadline is not None:
         return _deadline(history, turn, turn_s)
     took_s = _took_s(history, turn)
-    if turn.killed is not None:  # what it then took to end is no work of the turn
+    if turn.killed is not None:  # the time from the kill to its end does not count
         took_s = max(0.0, turn.killed.at_s - turn.start_s)
     took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
     over_s = took_s - history.stretched(turn_s)
@@ -48,12 +48,12 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
 
 
 def _given_s(turn: Turn) -> float:
-    """Its time may count from here, where a fault kept its first request away."""
+    """The start of its time where a fault blocked its first request."""
     return turn.stimulus.at_s if turn.stimulus is not None else turn.start_s
 
 
 def _took_s(history: History, turn: Turn) -> float:
-    """Of an answered turn without the time that the agent always takes to exit: nobody waits for that."""
+    """Of an answered turn without the time that the agent always takes to exit: the user has the answer."""
     took_s = turn.duration_s or 0.0
     if outcome_of(turn, history).kind != "answered":
         return took_s
@@ -61,35 +61,32 @@ def _took_s(history: History, turn: Turn) -> float:
 
 
 def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:
-    assert turn.gave_up is not None  # noqa: S101  the caller has asked
-    waited_s = turn.gave_up.after_s
-    if waited_s is None:
-        waited_s = turn.gave_up.at_s - turn.start_s
+    assert turn.gave_up is not None  # noqa: S101  the caller has checked
+    after_s = turn.gave_up.after_s
+    waited_s = turn.gave_up.at_s - turn.start_s if after_s is None else after_s
     if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
         return passed()
-    says = f"{turn}: the front end waited {waited_s:.1f} s in vain, {turn_s:.1f} s allowed"
+    says = f"{turn}: the front end got no answer in {waited_s:.1f} s, {turn_s:.1f} s allowed"
     return unless_starved(history, says, (turn.gave_up,), turn.start_s, turn.gave_up.at_s)
 
 
 def _never_asked(history: History, turn: Turn) -> Verdict:
-    """An agent that asked the model before can do so, and then its silence is its own.
+    """Red where the agent can reach the model: it did so before in this run.
 
-    In this run; or in its control, where all that is different is the session that it starts from.
+    Or in its control run, which differs only in the session that it starts from.
     """
-    assert turn.start_missed is not None  # noqa: S101  the caller has asked
+    assert turn.start_missed is not None  # noqa: S101  the caller has checked
     waited, seen = _hang(history, turn)
-    says = f"{turn}: it never asked the model within {turn.start_missed.bound_s:.1f} s{waited}"
+    says = f"{turn}: it sent no model request within {turn.start_missed.bound_s:.1f} s{waited}"
     evidence = (turn.start_missed, *seen)
-    if (
-        any(call.arrived.id < turn.start_missed.id for call in history.calls)
-        or history.first(SessionPlanted) is not None
-    ):
+    asked_before = any(call.arrived.id < turn.start_missed.id for call in history.calls)
+    if asked_before or history.first(SessionPlanted) is not None:
         return stopped_too_late(history, says, evidence, turn.start_missed)
     return inconclusive(says, evidence)
 
 
 def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
-    assert turn.deadline is not None  # noqa: S101  the caller has asked
+    assert turn.deadline is not None  # noqa: S101  the caller has checked
     bound_s = turn.deadline.bound_s
     waited, seen = _hang(history, turn)
     evidence = (turn.deadline, *seen)
@@ -104,10 +101,10 @@ def _so_far(history: History, turn: Turn) -> str:
         return "had answered, but did not end"
     told = told_of(turn)
     words = f"the {told}" if told is not None else told_words(turn, history)
-    return f"told of {words}, and neither answered nor gave up" if words else "gave no answer and no error"
+    return f"reported {words}, but neither answered nor gave up" if words else "gave no answer and no error"
 
 
 def _hang(history: History, turn: Turn) -> tuple[str, tuple[HangSeen, ...]]:
-    """What the agent was seen to wait for, to be said with it."""
+    """What the agent waited for, as a part of the sentence."""
     seen = next((hang for hang in history.of(HangSeen) if hang.turn == turn.number), None)
-    return (f": {seen.says}", (seen,)) if seen is not None else ("", ())
+    return (f": {seen.says}", (seen,)) if seen else ("", ())

@@ -1,28 +1,28 @@
-"""What tools have done is not lost when one of them fails."""
+"""The results of finished tool calls are kept when a parallel one fails."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, over, together, tool_uses_of
+from wedgehog.harness.invariants.scope import main_calls_of, over, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, RequestArrived, ToolResult
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 SMALLEST_CAP_CHARS = 200
-"""No agent cuts a result as short as that."""
+"""No agent cuts results shorter."""
 
 
 @invariant("work_kept")
-def work_kept(history: History, *, asked: bool = False) -> Verdict:
+def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
     """When one of several parallel tool calls fails, the results of those that finished are in the next request.
 
     Where the turn ends before that request it is reported, or, with `asked`, judged on the next turn's first request.
     """
-    turns = history.turns
-    return together(
-        _judge(history, turn, siblings, asked) for turn in turns for siblings in _replies(turn) if len(siblings) > 1
-    )
+    for turn in history.turns:
+        for siblings in _replies(turn):
+            if len(siblings) > 1:
+                yield _judge(history, turn, siblings, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,12 @@ def _replies(turn: Turn) -> Iterator[list[ToolUse]]:
 
 def _judge(history: History, turn: Turn, siblings: Sequence[ToolUse], asked: bool) -> Verdict:
     reply = siblings[0].reply
-    following = next((call for call in main_calls_of(turn) if call.arrived.id > reply.id), None)
-    if following is not None:
-        sorted_out = _sort(siblings, following.arrived)
-        if not sorted_out.finished or not sorted_out.failed:
-            return nothing()
-        return _kept(sorted_out, following.arrived, "the next request")
-    sorted_out = _sort(siblings, over(turn) or turn.end)
+    following = next((call.arrived for call in main_calls_of(turn) if call.arrived.id > reply.id), None)
+    sorted_out = _sort(siblings, following or over(turn) or turn.end)
     if not sorted_out.finished or not sorted_out.failed:
         return nothing()
+    if following is not None:
+        return _kept(sorted_out, following, "the next request")
     return _after_the_turn(history, turn, sorted_out, asked)
 
 
@@ -69,42 +66,37 @@ def _first_call_after(history: History, turn: Turn) -> Call | None:
 
 
 def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
-    """Who had finished before `until`, and who failed: an error as result, or no sign of an end."""
+    """Calls that had finished before `until`, and calls that failed: an error as result, or no sign of an end."""
     last = until.id if until is not None else 1 << 62
     results = {result.token: result for result in until.results} if isinstance(until, RequestArrived) else {}
 
     def done(use: ToolUse) -> BeaconSeen | None:
         return next((beacon for beacon in use.done if beacon.id < last), None)
 
-    def finished(use: ToolUse) -> bool:
-        return done(use) is not None
-
     def failed(use: ToolUse) -> bool:
         end = done(use)
         if end is not None and end.exit_code is not None:
             return end.exit_code != 0
-        return results[use.token].is_error if use.token in results else not finished(use)
+        return results[use.token].is_error if use.token in results else end is None
 
     bad = tuple(use for use in siblings if failed(use))
-    return _Siblings(tuple(use for use in siblings if finished(use) and use not in bad), bad)
+    return _Siblings(tuple(use for use in siblings if done(use) is not None and use not in bad), bad)
 
 
 def _kept(siblings: _Siblings, request: RequestArrived, where: str) -> Verdict:
-    carried = [result.token for result in request.results]
     results = {result.token: result for result in request.results}
     lost = [use for use in siblings.finished if not _told(use, results.get(use.token))]
     if not lost:
         return passed(f"the results of {_tokens(siblings.finished)} are in {where}")
-    says = f"{_tokens(lost)} had finished, but {where} ({request.call}) does not carry what came of it"
-    # A result that could not be matched to its call may be the one that is missing.
-    unmatched = carried.count("")
-    return inconclusive(says, (request,)) if unmatched else fail(says, (*_proof(lost), request))
+    says = f"{_tokens(lost)} finished, but {where} ({request.call}) does not carry the result"
+    # The missing result may be one that could not be matched to its call.
+    return inconclusive(says, (request,)) if "" in results else fail(says, (*_proof(lost), request))
 
 
 def _told(use: ToolUse, result: ToolResult | None) -> bool:
-    """Whether a result says what came of it: one that only tells of a failure, of a tool that did not fail, is none.
+    """Whether it is a result of the call: an error for a tool that did not fail is none.
 
-    Not every wire can mark an error. But a command's last words are known, and no cap is so small that it costs them.
+    Not every wire can mark an error. But the last words of a command are known, and no agent's cap removes them.
     """
     if result is None or result.printed:
         return result is not None

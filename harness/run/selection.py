@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
-from wedgehog.harness.invariants import InvariantError, accept, find
+from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenarios, load_scenario
 
@@ -126,8 +126,7 @@ def place_of(name: str) -> Path:
 def check_invariant(name: str, parameters: Mapping[str, object] | None) -> str:
     """What is wrong with an invariant's name or parameters in a scenario file; empty where nothing is."""
     try:
-        find(name)
-        accept(name, parameters or {})
+        find(name).accept(parameters or {})
     except InvariantError as wrong:
         return str(wrong)
     return ""

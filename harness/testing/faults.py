@@ -16,16 +16,16 @@ import itertools
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, Literal, get_args, get_origin
+from dataclasses import MISSING, dataclass
+from typing import Any, Literal
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.server import FakeLLM
-from wedgehog.harness.faults.base import WireFault, registered
-from wedgehog.harness.faults.parameters import bounds, hints, is_duration
+from wedgehog.harness.faults.base import WireFault, parameters, registered
+from wedgehog.harness.faults.parameters import Parameter, choices
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Address, Downstream, Link, Network, Target, WholeLink
 from wedgehog.harness.network.choose import choose_network
@@ -56,17 +56,16 @@ BRISK = 10_000
 
 def examples(cls: type[WireFault]) -> Iterator[WireFault]:
     """The fault with each of its words; a number that it demands is 1 s, or the least that is allowed."""
-    names, values = [it.name for it in fields(cls)], [_choices(cls, it) for it in fields(cls)]  # type: ignore[arg-type]
-    return (cls(**dict(zip(names, choice, strict=True))) for choice in itertools.product(*values))
+    known = parameters(cls)
+    return (cls(**dict(zip(known, values, strict=True))) for values in itertools.product(*map(_values, known.values())))
 
 
-def _choices(cls: type[WireFault], item: Any) -> Sequence[object]:
-    hint = hints(cls)[item.name]
-    if get_origin(hint) is Literal:
-        return get_args(hint)
-    if item.default is not MISSING:
-        return (item.default,)
-    return (1.0,) if is_duration(hint) else (math.ceil(bounds(hint).low),)
+def _values(parameter: Parameter) -> Sequence[object]:
+    if "anyOf" not in parameter.schema and (words := choices(parameter.schema)):
+        return words
+    if parameter.default is not MISSING:
+        return (parameter.default,)
+    return (1.0,) if parameter.seconds else (math.ceil(parameter.schema.get("minimum", 1)),)
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Case:
 
     def __str__(self) -> str:
         """`stall(for_s='forever')-embedded`"""
-        told = ", ".join(f"{name}={getattr(self.fault, name)!r}" for name in hints(type(self.fault)))
+        told = ", ".join(f"{name}={getattr(self.fault, name)!r}" for name in parameters(type(self.fault)))
         return f"{self.fault.name}({told})-{self.network}"
 
     def run(self) -> None:

@@ -133,10 +133,10 @@ def test_every_stock_bound_is_explained(docs: Path):
     """The page of verdicts names each number with its parameter."""
     rows = [line for line in (docs / "verdicts.md").read_text().splitlines() if line.startswith("|")]
     for found in known().values():
-        for parameter in found.parameters.values():
+        for name, parameter in found.parameters.items():
             if parameter.default not in (None, False):
                 number = f"{parameter.default:g}"
-                assert any(f"`{parameter.name}`" in row and number in row for row in rows), parameter.name
+                assert any(f"`{name}`" in row and number in row for row in rows), name
 
 
 def test_every_column_of_the_summary_is_explained(docs: Path):

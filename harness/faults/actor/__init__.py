@@ -1,1 +1,1 @@
-"""One fault per file: what happens to processes and people."""
+"""What processes and people do."""

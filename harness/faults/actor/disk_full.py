@@ -1,28 +1,24 @@
-"""A disk without room: the oldest way to tear a file in two."""
+"""A full disk: a write can end in the middle of a file."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from wedgehog.harness.faults.base import Need, fault
-from wedgehog.harness.faults.parameters import Range
+from pydantic import Field
+
+from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.process_fault import Hands, ProcessFault
 
 
 @fault("disk_full", family="actor")
-@dataclass(frozen=True, slots=True)
 class DiskFull(ProcessFault):
-    """The disk on which the agent's HOME and session folder lie has room for `free_bytes` more, until it is healed.
+    """The disk on which the agent's HOME and session folder are has room for `free_bytes` more, until it is healed.
 
-    Room is counted in whole pages of 4,096 bytes; what a file's last page still holds is used first. It needs Linux
+    Room is counted in whole pages of 4,096 bytes; free room in a file's last page is used first. It needs Linux
     with user namespaces, and no root; elsewhere the scenario is skipped.
     """
 
-    free_bytes: Annotated[int, Range(0)] = 0
+    free_bytes: Annotated[int, Field(ge=0)] = 0
 
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """A disk of the agent's own."""
-        return ("processes", "disk")
+    needs = ("processes", "disk")
 
     async def act(self, hands: Hands) -> None:
         """Fill it."""

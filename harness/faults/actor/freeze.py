@@ -1,6 +1,5 @@
-"""A process that gets no time: a paused container, a laptop asleep, a machine that swaps."""
+"""A process that does not run: a paused container, a laptop asleep, a machine that swaps."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.harness.faults.base import fault
@@ -9,12 +8,11 @@ from wedgehog.harness.faults.process_fault import Hands, ProcessFault
 
 
 @fault("freeze", family="actor")
-@dataclass(frozen=True, slots=True)
 class Freeze(ProcessFault):
     """Processes stand still for `for_s` seconds (SIGSTOP, then SIGCONT): the agent's `tree` or `leader`, or the `tool`.
 
-    Nothing is lost. While the agent itself stands still no time bound runs; of a tool that stands still it may be
-    expected that somebody stops waiting.
+    Nothing is lost. No time bound counts while the agent itself stands still; a tool that stands still may exceed
+    one.
     """
 
     for_s: Positive

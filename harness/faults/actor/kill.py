@@ -1,6 +1,5 @@
-"""A crash, or somebody who ends a process."""
+"""A crash, or the end of a process by a signal."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from wedgehog.harness.faults.base import fault
@@ -8,13 +7,11 @@ from wedgehog.harness.faults.process_fault import Hands, ProcessFault, SignalNam
 
 
 @fault("kill", family="actor")
-@dataclass(frozen=True, slots=True)
 class Kill(ProcessFault):
     """Processes are ended by a signal: the agent's `tree` or its `leader`, the `tool` that runs, or the tool `server`.
 
-    The turn of a killed agent is over and owes nothing; the next message goes to the same session, as its user would
-    do it. `tear` takes away half of the last line of the session file that was written last, as a crash can that leaves
-    a buffer half written.
+    The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
+    removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
     """
 
     signal: SignalName = "SIGKILL"

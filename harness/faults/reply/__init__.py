@@ -1,1 +1,1 @@
-"""One fault per file: what the model says."""
+"""What the model says."""

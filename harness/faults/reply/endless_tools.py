@@ -1,7 +1,7 @@
 """The model never stops calling tools."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
@@ -13,12 +13,11 @@ COMMANDS = ("command", "cmd", "commands", "script")
 
 
 @fault("endless_tools", family="reply")
-@dataclass(frozen=True, slots=True)
 class EndlessTools(ReplyFault):
-    """The answer is a tool call again: the scripted one, else the last one made.
+    """The answer is a tool call again: the scripted one, else the last one of the conversation.
 
-    `distinct` makes each shell command differ by a comment with the step's number, so that a loop detector that
-    looks for equal calls sees none. Without any tool call to repeat the answer stays as it is.
+    `distinct` makes each shell command differ by a comment with the step's number, so that a loop detector
+    finds no equal calls. Without any tool call to repeat the answer stays as it is.
     """
 
     on_script: ClassVar[bool] = True

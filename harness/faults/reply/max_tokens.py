@@ -1,27 +1,27 @@
-"""The model runs into its output limit."""
+"""The model reaches its output limit."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
+
+from pydantic import Field
 
 from wedgehog.fake_llm.limit import cut
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.parameters import Range
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
 @fault("max_tokens", family="reply")
-@dataclass(frozen=True, slots=True)
 class MaxTokens(ReplyFault):
     """The reply stops at its token limit after `chars` characters of the first tool call's argument, or of the text.
 
-    Characters of the argument are counted as its author wrote them. What came before that tool call is kept whole; what
-    would follow is lost. At least one character is always lost.
+    Characters of the argument count as in the script. Items before that tool call stay whole, later ones are lost. At
+    least one character is always lost.
     """
 
-    chars: Annotated[int, Range(0)] = 20
+    chars: Annotated[int, Field(ge=0)] = 20
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply, stopped in the middle."""

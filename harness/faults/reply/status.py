@@ -1,29 +1,29 @@
-"""The provider refuses, is busy, or fails."""
+"""The provider answers with an HTTP error."""
 
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Annotated, Self
 
+from pydantic import Field
+
 from wedgehog.fake_llm.reply import Answer, Failure
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.parameters import FaultError, Range, Seconds
+from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 DATE = "date:"
 
 
 @fault("status", family="reply")
-@dataclass(frozen=True, slots=True)
 class StatusReply(ReplyFault):
     """The request is answered with an HTTP error, in the provider's own shape; nothing is paid.
 
-    `retry_after` is seconds, or `date:SECONDS` for an HTTP date that far ahead. The header knows whole seconds only,
+    `retry_after` is seconds, or `date:SECONDS` for an HTTP date that far ahead. The header holds whole seconds,
     so a shortened one is rounded up.
     """
 
-    code: Annotated[int, Range(400, 599)]
+    code: Annotated[int, Field(ge=400, le=599)]
     retry_after: Seconds | str | None = None
     message: str | None = None
 
@@ -34,7 +34,7 @@ class StatusReply(ReplyFault):
             _seconds_ahead(self.retry_after)
 
     def scaled(self, factor: float) -> Self:
-        """Shorten `retry_after`, in both forms, to no less than the whole second a header can say."""
+        """Shorten `retry_after`, in both forms, to whole seconds."""
         wait = self.retry_after
         if wait is None:
             return self

@@ -1,1 +1,1 @@
-"""One fault per file: what happens to bytes."""
+"""What happens to bytes."""

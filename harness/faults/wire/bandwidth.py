@@ -2,25 +2,25 @@
 fake ─────┤ 40 KB at once ├──▶  4 KB · · 4 KB · · 4 KB · ·  ──▶ agent        `kb_per_s` thousand bytes a second
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Self
 
+from pydantic import Field
+
 from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
-from wedgehog.harness.faults.parameters import Range
 
 SLICE_S = 0.1
 """Toxiproxy sends as much as the rate allows in this time, ten times a second."""
 
 
 @fault("bandwidth", family="wire")
-@dataclass(frozen=True, slots=True)
 class Bandwidth(WireFault):
     """From the trigger on at most `kb_per_s` thousand bytes pass in a second, on every connection of the link.
 
     Nothing is lost. A time scale makes it faster, as it shortens seconds.
     """
 
-    kb_per_s: Annotated[int, Range(1, 1_000_000)]
+    kb_per_s: Annotated[int, Field(ge=1, le=1_000_000)]
 
     def scaled(self, factor: float) -> Self:
         """The same bytes in less time."""

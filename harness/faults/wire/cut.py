@@ -4,16 +4,14 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
           └───────────────────────────────────┘
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.harness.faults.base import Ending, FaultPipe, Toxic, WireFault, fault
 
 
 @fault("cut", family="wire")
-@dataclass(frozen=True, slots=True)
 class Cut(WireFault):
-    """The body ends at the trigger; `then` says how the agent's socket hears of it: fin or rst."""
+    """The body ends at the trigger; `then` is what the agent's socket gets: fin or rst."""
 
     then: Literal["fin", "rst"] = "fin"
 
@@ -27,5 +25,5 @@ class Cut(WireFault):
         pipe.stop(at, self.then)
 
     def toxics(self, at: int) -> tuple[Toxic, ...]:
-        """One limit: a link that may see RST was born with `reset_peer` at toxicity 0, which turns FIN into RST."""
+        """One limit: on a link that can get RST, `reset_peer` at toxicity 0 turns its FIN into RST."""
         return Toxic("slow_close", {"delay": 0}), Toxic("limit_data", {"bytes": at})

@@ -4,9 +4,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
           └───────────────────────────────────┘
 """
 
-from dataclasses import dataclass
-
-from wedgehog.harness.faults.base import Ending, FaultPipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
 # Eleven and a half days in milliseconds: longer than any run.
@@ -14,25 +12,21 @@ FOREVER_MS = 10**9
 
 
 @fault("stall", family="wire")
-@dataclass(frozen=True, slots=True)
 class Stall(WireFault):
     """Silence from the trigger on: the connection stays open and no byte comes.
 
-    `for_s` a number means that the stream goes on without loss afterwards. No network can do that to the byte, so the
-    fake model holds at the trigger for that long, and the network is never asked. Healing a stall that lasts for ever
-    sends FIN: what came behind the trigger is lost.
+    After `for_s` seconds the stream goes on without loss. No network can do that exactly at a byte, so the fake model
+    itself holds at the trigger for that long. Healing a stall that lasts for ever sends FIN: the bytes after the
+    trigger are lost.
     """
 
     for_s: Forever | Seconds = "forever"
 
-    @property
-    def ends(self) -> Ending:
-        """With silence."""
-        return "stall"
+    ends = "stall"
 
     @property
     def holds_s(self) -> float | None:
-        """A stall that ends is the sender's pause."""
+        """The sender makes a stall that ends."""
         return None if self.for_s == "forever" else self.for_s
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:

@@ -1,16 +1,16 @@
-"""A mistake in a file that a person wrote: where it stands, and what was expected."""
+"""A mistake in a file: its place, and what is expected."""
 
 from pathlib import Path
 
 DocumentPath = tuple[str | int, ...]
-"""Where a value stands: the keys and list positions that lead to it from the top."""
+"""The keys and list positions that lead to a value from the top."""
 
 
 class BadFileError(Exception):
     """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
 
     def __init__(self, path: Path, line: int | None, message: str) -> None:
-        """`line` counts from 1; None where the mistake is the file itself."""
+        """`line` counts from 1; None: the mistake is the file itself."""
         super().__init__(path, line, message)
         self.path, self.line, self.message = path, line, message
 
@@ -20,7 +20,7 @@ class BadFileError(Exception):
 
 
 class BadValueError(ValueError):
-    """A model's validator says which key below it is wrong: `BadValueError("no such fix", "fixed", 0)`."""
+    """From a model's validator, with the key below it that is wrong: `BadValueError("no such fix", "fixed", 0)`."""
 
     def __init__(self, message: str, *place: str | int) -> None:
         """`place` is relative to the value that is being validated."""

@@ -1,19 +1,19 @@
-"""From pydantic's errors to one line for a person."""
+"""One line for a user from pydantic's errors."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from wedgehog.harness.faults.parameters import did_you_mean, mismatch
 from wedgehog.harness.scenario.document.errors import BadValueError, DocumentPath
 
 Lines = Mapping[DocumentPath, int]
-"""The line of each place that the file holds."""
+"""The line of each place in the file."""
 
 _EXPECTED = {
     "string_type": "text",
@@ -59,9 +59,9 @@ class _Mistake:
 
 
 def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> tuple[DocumentPath, str]:
-    """The mistake to tell first: the topmost, but one inside a value before one of that value.
+    """Where the first mistake is, and its sentence: the topmost, but one inside a value before one of that value.
 
-    So an unknown key comes before the key that is missing for it, and a union's branch that fits best is heard.
+    So an unknown key comes before the key that is missing because of it, and of a union the branch that fits best.
     """
     mistakes = [_Mistake(_real(error["loc"], lines, at), error) for error in bad.errors(include_url=False)]
     deepest = [one for one in mistakes if not any(_is_below(other.place, one.place) for other in mistakes)]
@@ -78,7 +78,7 @@ def _is_below(inner: DocumentPath, outer: DocumentPath) -> bool:
 
 
 def _real(loc: Sequence[str | int], lines: Lines, at: DocumentPath) -> DocumentPath:
-    """The part of an error's location that the file holds: pydantic also names the branches of a union."""
+    """The part of an error's location that is in the file: pydantic also names the branches of a union."""
     place = at
     for step in loc:
         if (*place, step) in lines:
@@ -93,9 +93,9 @@ def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
         return f"the key '{error['loc'][-1]}' is missing{inside}"
     if "error" in error.get("ctx", {}):
         return str(error["ctx"]["error"])
-    expected = list(dict.fromkeys(_expected(one) for one in same))
-    said = f"expected {' or '.join(expected)}, found {_shown(error['input'])}"
-    return (f"'{name}': {said}" if name else said) + _meant(error)
+    words = re.findall(r"'([^']*)'", error["ctx"]["expected"]) if error["type"] in ("literal_error", "enum") else ()
+    said = mismatch(map(_expected, same), error["input"], words)
+    return f"'{name}': {said}" if name else said
 
 
 def _dotted(place: DocumentPath) -> str:
@@ -110,36 +110,11 @@ def _expected(error: ErrorDetails) -> str:
     return words.format_map(error.get("ctx", {})) if words else error["msg"][:1].lower() + error["msg"][1:]
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list):
-        return "an empty list" if not value else "a list"
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…'"
-
-
-def _meant(error: ErrorDetails) -> str:
-    if error["type"] not in ("literal_error", "enum") or not isinstance(error["input"], str):
-        return ""
-    return _did_you_mean(error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"]))
-
-
 def _unknown(key: str, known: Sequence[str]) -> str:
-    hint = _did_you_mean(key, known)
+    hint = did_you_mean(key, known)
     if not hint and 0 < len(known) <= 12:
         hint = f" (known: {', '.join(known)})"
     return f"unknown key '{key}'{hint}"
-
-
-def _did_you_mean(word: str, known: Sequence[str]) -> str:
-    """` (did you mean 'turns'?)`, or nothing where no known word is near."""
-    near = get_close_matches(word, known, n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def _known_keys(kind: Any, place: DocumentPath) -> list[str]:
@@ -151,7 +126,7 @@ def _known_keys(kind: Any, place: DocumentPath) -> list[str]:
 
 
 def _branches(kind: Any) -> list[Any]:
-    """A union's members, and what is annotated without its notes; any other type is its only branch."""
+    """A union's members, an annotated type without its notes; any other type is its only branch."""
     if get_origin(kind) not in (Union, UnionType, Annotated):
         return [kind]
     members = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
@@ -159,7 +134,7 @@ def _branches(kind: Any) -> list[Any]:
 
 
 def _entries(kind: Any, step: str | int) -> Sequence[Any]:
-    """The types of what stands at `step` in a value of `kind`."""
+    """The types of the value at `step` in a value of `kind`."""
     if _is_model(kind):
         return [annotation for key, annotation in _annotations(kind).items() if key == step]
     return get_args(kind)

@@ -1,5 +1,6 @@
-"""A file's text into a document: its data, and the line of each part of it."""
+"""Reads YAML as plain data with the line of each part: no tag runs, and only YAML 1.2's few words are not text."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.scenario.document.errors import BadFileError, DocumentPath
 from wedgehog.harness.scenario.document.mistake import first_mistake
-from wedgehog.harness.scenario.document.yaml_loader import LineReader, PlainLoader
 
 T = TypeVar("T")
+MOST_VALUES = 100_000
+"""More than any hand-written file; a file of nested aliases can stand for billions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Document:
     lines: Mapping[DocumentPath, int] = field(repr=False)
 
     def line(self, place: Sequence[str | int]) -> int:
-        """The line of `place`, or of the nearest thing above it that the file really holds."""
+        """The line of `place`, or of the nearest place above it in the file."""
         steps = tuple(place)
         while steps and steps not in self.lines:
             steps = steps[:-1]
@@ -89,3 +91,82 @@ def _problem(bad: yaml.MarkedYAMLError) -> str:
     if "single document" in said:
         return "expected a single document, found a second one"
     return said
+
+
+class PlainLoader(yaml.SafeLoader):
+    """YAML 1.2's few unquoted words that are not text: no `on`, no dates, no base 60, no leading-zero octal."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  PyYAML's own shape
+
+
+_NUMBER_STARTS = list("-+0123456789")
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+PlainLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(~|null|Null|NULL|)$"), ["~", "n", "N", ""])
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$|^0x[0-9a-fA-F]+$"), _NUMBER_STARTS
+)
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"),
+    [*_NUMBER_STARTS, "."],
+)
+
+_SCALARS = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:null": lambda text: None,
+    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
+    "tag:yaml.org,2002:int": lambda text: int(text, 16 if "x" in text else 10),
+    "tag:yaml.org,2002:float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text, flags=re.IGNORECASE)),
+}
+
+
+class LineReader:
+    """Turns YAML nodes into plain data, and notes the line of each."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is for error messages; `value` fills `lines`."""
+        self._path = path
+        self.lines: dict[DocumentPath, int] = {}
+        self._open: list[yaml.Node] = []
+
+    def value(self, node: yaml.Node, place: DocumentPath) -> Any:
+        """The data of the node at `place`. Errors: BadFileError."""
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if len(self.lines) > MOST_VALUES or node in self._open:
+            raise self._bad(node, "holds itself, or more values than any file needs")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
+        self._open.append(node)
+        data = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._sequence(node, place)
+        self._open.pop()
+        return data
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        if node.tag not in _SCALARS:
+            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
+        try:
+            return _SCALARS[node.tag](node.value)  # type: ignore[operator]
+        except ValueError:
+            raise self._bad(node, f"{node.value!r} is not a {node.tag.rsplit(':', 1)[1]}") from None
+
+    def _sequence(self, node: yaml.Node, place: DocumentPath) -> list[Any]:
+        return [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
+
+    def _mapping(self, node: yaml.MappingNode, place: DocumentPath) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key, entry in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self._bad(key, "a key must be a plain word")
+            if key.value in data:
+                first = self.lines[(*place, key.value)]
+                raise self._bad(key, f"the key {key.value!r} stands here a second time (first in line {first})")
+            self.lines[(*place, key.value)] = key.start_mark.line + 1
+            data[key.value] = self.value(entry, (*place, key.value))
+        return data
+
+    def _bad(self, node: yaml.Node, message: str) -> BadFileError:
+        return BadFileError(self._path, node.start_mark.line + 1, message)

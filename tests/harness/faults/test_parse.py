@@ -1,10 +1,12 @@
 """What a scenario's `do:` may say, and what it is told when it can't be understood."""
 
+from dataclasses import MISSING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.harness.faults.base import Default, FaultError, fault_table, parse_fault, registered
+from wedgehog.harness.faults.base import FaultError, parameters, parse_fault, registered
 from wedgehog.harness.faults.reply.status import StatusReply
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.drip import Drip
@@ -33,15 +35,24 @@ def test_a_fault_is_written_by_name_by_main_parameter_or_by_all(do, fault):
 @pytest.mark.parametrize(
     ("do", "says"),
     [
-        ("cutt", "no fault is called 'cutt' (did you mean cut?)"),
-        ({"cut": "rts"}, "cut: then must be fin or rst, not 'rts' (did you mean rst?)"),
-        ({"cut": {"than": "rst"}}, "cut has no parameter 'than' (did you mean then?)"),
+        ("cutt", "no fault is called 'cutt' (did you mean 'cut'?)"),
+        ({"cut": "rts"}, "cut: then: expected `fin` or `rst`, found 'rts' (did you mean 'rst'?)"),
+        ({"cut": {"than": "rst"}}, "cut has no parameter 'than' (did you mean 'then'?); it takes then"),
         ("drip", "drip needs every_s: write `drip: {every_s: …}`"),
-        ({"stall": -1}, "stall: for_s must be forever or seconds of at least 0, not -1"),
-        ({"stall": True}, "stall: for_s must be forever or seconds of at least 0, not True"),
-        ({"latency": float("nan")}, "latency: s must be seconds of at least 0, not nan"),
-        ({"drip": {"every_s": 1, "bytes": 1.5}}, "drip: bytes must be a whole number of at least 1, not 1.5"),
-        ({"status": 200}, "status: code must be a whole number from 400 to 599, not 200"),
+        ({"stall": -1}, "stall: for_s: expected `forever` or seconds of at least 0, found -1"),
+        ({"stall": True}, "stall: for_s: expected `forever` or seconds of at least 0, found true"),
+        (
+            {"stall": "forver"},
+            "stall: for_s: expected `forever` or seconds of at least 0, found 'forver' (did you mean 'forever'?)",
+        ),
+        ({"drip": -1}, "drip: every_s: expected seconds above 0, found -1"),
+        ({"drip": 0}, "drip: every_s: expected seconds above 0, found 0"),
+        ({"latency": float("nan")}, "latency: s: expected seconds of at least 0, found nan"),
+        ({"latency": "3"}, "latency: s: expected seconds of at least 0, found '3'"),
+        ({"kill": {"tear": 1}}, "kill: tear: expected true or false, found 1"),
+        ({"huge_result": 0}, "huge_result: bytes: expected a whole number from 1 to 200,000,000, found 0"),
+        ({"drip": {"every_s": 1, "bytes": 1.5}}, "drip: bytes: expected a whole number of at least 1, found 1.5"),
+        ({"status": 200}, "status: code: expected a whole number from 400 to 599, found 200"),
         (
             {"status": {"code": 429, "retry_after": "soon"}},
             "status: retry_after must be seconds or date:SECONDS, not 'soon'",
@@ -82,15 +93,23 @@ def test_no_input_makes_the_parser_stumble(value):
             assert "\n" not in str(error) or isinstance(value, str | dict)
 
 
-def test_the_table_shows_every_fault_with_its_parameters():
-    """One row each, wire faults first, with a sentence for the docs."""
-    rows = {row.name: row for row in fault_table()}
-    assert set(rows) == set(registered())
-    assert all(row.says.endswith((".", ":")) and len(row.says) > 20 for row in rows.values())
-    assert [row.family for row in fault_table()] == sorted(
-        (row.family for row in fault_table()), key=["wire", "reply", "actor"].index
-    )
-    assert [(it.name, it.default) for it in rows["drip"].parameters] == [("every_s", Default.REQUIRED), ("bytes", 1)]
+def test_every_fault_has_a_sentence_and_described_parameters():
+    """Each has a sentence for the docs, and its parameters in order."""
+    says = [(cls.__doc__ or "").strip().splitlines()[0] for cls in registered().values()]
+    assert all(it.endswith((".", ":")) and len(it) > 20 for it in says)
+    drip = parameters(registered()["drip"])
+    assert [(name, it.default) for name, it in drip.items()] == [("every_s", MISSING), ("bytes", 1)]
+    assert [(it.scaled, it.schema) for it in drip.values()] == [
+        (True, {"type": "number", "exclusiveMinimum": 0, "description": "seconds"}),
+        (False, {"type": "integer", "minimum": 1}),
+    ]
+
+
+@pytest.mark.parametrize("make", [lambda: Stall(-1), lambda: Drip(1, bytes=0), lambda: Cut("sideways")])
+def test_a_fault_that_is_made_in_code_is_checked_too(make):
+    """A fault is valid from its start."""
+    with pytest.raises(FaultError, match="expected"):
+        make()
 
 
 def test_two_faults_cannot_share_a_name():

@@ -34,8 +34,8 @@ def test_each_changes_one_thing(do: object, harmed: Result, at_once: bool):
     [
         ("late_result", "late_result needs s"),
         ("huge_result", "huge_result needs bytes"),
-        ({"huge_result": 0}, "bytes must be a whole number from 1"),
-        ({"late_result": -1}, "s must be seconds of at least 0"),
+        ({"huge_result": 0}, "bytes: expected a whole number from 1"),
+        ({"late_result": -1}, "s: expected seconds of at least 0"),
     ],
 )
 def test_what_is_wrong_is_said(do: object, said: str):

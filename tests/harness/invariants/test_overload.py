@@ -81,7 +81,7 @@ def test_everybody_is_named_who_waited():
     """The network's server holds a turn up too."""
     tell = _slow_turn(1.4).waited(1.0, for_s=5, network_s=0.5)
     assert check("turn_deadline", tell.end().seal(), turn_s=60).says.endswith(
-        "but the agent waited 1.0 s for a processor, Toxiproxy 0.5 s"
+        "but the agent waited 1.0 s for a processor, Toxiproxy waited 0.5 s for a processor"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_turn_that_was_stopped_after_all_its_waits_were_granted_is_red(name: s
     assert check(name, _silent(0.0)).status == "fail"
     found = check(name, _silent(65.0))
     assert found.status == "inconclusive"
-    assert "but it had waited 65.0 s for a processor" in found.says
+    assert "but it waited 65.0 s for a processor" in found.says
 
 
 def test_an_agent_that_was_too_slow_to_start_is_told_the_same_way():
@@ -145,6 +145,15 @@ def test_an_error_that_is_no_timers_stays_red():
     assert check("turn_answered", tell.fails("Error: boom").seal()).status == "fail"
 
 
+def test_an_error_after_a_fault_on_the_last_call_is_the_faults():
+    """`Connection aborted` names the cut; a stall on which the agent hung up is another matter."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1))
+    tell.wait(2).waited(2.0, for_s=2)
+    assert check("turn_answered", tell.fails("Error: Connection aborted.").seal()).status == "fail"
+
+
 @pytest.mark.parametrize("pairing", [True, False])
 def test_an_error_that_names_a_refusal_is_no_timers(pairing: bool):
     """However long the agent stood still: it had its answer."""
@@ -185,7 +194,7 @@ def test_calls_that_a_starved_agent_gave_up_do_not_make_too_many():
     assert check("paid_call_bound", _paid(13, 0), zero_output=99).status == "fail"
     found = check("paid_call_bound", _paid(12, 1), zero_output=99)
     assert (found.status, found.name) == ("inconclusive", "paid_call_bound")
-    assert found.says.endswith("but on request 13 the agent hung up while it waited for a processor")
+    assert found.says.endswith("but the agent hung up on request 13 while it waited for a processor")
 
 
 def test_too_many_calls_without_the_starved_ones_stay_red():

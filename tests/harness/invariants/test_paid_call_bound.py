@@ -50,7 +50,7 @@ def test_refused_calls_are_not_paid_and_do_not_end_a_streak():
         tell.stall(tell.ask(1))
         tell.refuse(tell.ask(1), 429)
     verdict = check("paid_call_bound", tell.fails().seal())
-    assert verdict.says == "turn 1: 12 paid calls in a row brought nothing, 11 allowed"
+    assert verdict.says == "turn 1: 12 paid calls in a row delivered nothing, 11 allowed"
     tell = HistoryBuilder()
     tell.message()
     for _ in range(25):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from wedgehog.harness import invariants
-from wedgehog.harness.invariants import InvariantError, accept, check, find, invariant, known, registry
+from wedgehog.harness.invariants import InvariantError, check, find, invariant, known, registry
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
 from wedgehog.harness.testing import HistoryBuilder
@@ -32,12 +32,12 @@ def test_each_invariant_says_what_it_asks_in_one_line():
 def test_parameters_are_known_with_type_default_and_unit():
     """The judge scales durations of the story, and leaves real seconds alone."""
     bound = find("paid_call_bound").parameters
-    assert (bound["per_step"].type, bound["per_step"].default, bound["per_step"].optional) == (int, 12, False)
-    assert bound["calls_per_turn"].optional
+    assert (bound["per_step"].schema, bound["per_step"].default) == ({"type": "integer", "minimum": 0}, 12)
+    assert bound["calls_per_turn"].default is None
     turn_s = find("turn_deadline").parameters["turn_s"]
-    assert (turn_s.type, turn_s.in_seconds, turn_s.scaled) == (float, True, True)
+    assert (turn_s.schema["type"], turn_s.seconds, turn_s.scaled) == ("number", True, True)
     grace_s = find("no_spend_after_abort").parameters["grace_s"]
-    assert (grace_s.in_seconds, grace_s.scaled) == (True, False)
+    assert (grace_s.seconds, grace_s.scaled) == (True, False)
 
 
 def test_those_without_a_stock_number_are_told_apart():
@@ -63,44 +63,44 @@ def test_only_what_no_agent_promises_waits_to_be_asked():
         (
             "paid_call_bound",
             {"per_stp": 5},
-            "paid_call_bound does not know 'per_stp' (did you mean 'per_step'?); "
+            "paid_call_bound has no parameter 'per_stp' (did you mean 'per_step'?); "
             "it takes per_step, zero_output, calls_without_progress, calls_per_turn",
         ),
         (
             "error_surfaced",
             {"turn_s": 5},
-            "error_surfaced does not know 'turn_s'; it takes no parameters",
+            "error_surfaced has no parameter 'turn_s'; it takes no parameters",
         ),
         (
             "paid_call_bound",
             {"per_step": "5"},
-            "paid_call_bound: per_step: expected a whole number of 0 or more, found '5'",
+            "paid_call_bound: per_step: expected a whole number of at least 0, found '5'",
         ),
         (
             "paid_call_bound",
             {"per_step": 2.5},
-            "paid_call_bound: per_step: expected a whole number of 0 or more, found 2.5",
+            "paid_call_bound: per_step: expected a whole number of at least 0, found 2.5",
         ),
         ("paid_call_bound", {"per_step": None}, "paid_call_bound: per_step: expected a whole number"),
-        ("turn_deadline", {"turn_s": -1}, "turn_deadline: turn_s: expected a number of 0 or more, found -1"),
-        ("turn_deadline", {"turn_s": True}, "turn_deadline: turn_s: expected a number of 0 or more, found True"),
+        ("turn_deadline", {"turn_s": -1}, "turn_deadline: turn_s: expected seconds of at least 0, found -1"),
+        ("turn_deadline", {"turn_s": True}, "turn_deadline: turn_s: expected seconds of at least 0, found true"),
         ("work_kept", {"asked": 1}, "work_kept: asked: expected true or false, found 1"),
     ],
 )
 def test_a_mistake_gets_one_line_that_says_what_was_expected(name: str, parameters: dict[str, object], says: str):
     """Unknown names and parameters are the user's mistake, not the agent's."""
     with pytest.raises(InvariantError) as wrong:
-        accept(name, parameters)
+        find(name).accept(parameters)
     assert str(wrong.value).startswith(says)
 
 
 def test_numbers_come_back_as_their_parameter_wants_them():
     """A YAML reader may turn 5 into 5.0."""
-    assert accept("paid_call_bound", {"per_step": 5.0, "calls_per_turn": None}) == {
+    assert find("paid_call_bound").accept({"per_step": 5.0, "calls_per_turn": None}) == {
         "per_step": 5,
         "calls_per_turn": None,
     }
-    assert accept("turn_deadline", {"turn_s": 5}) == {"turn_s": 5}
+    assert find("turn_deadline").accept({"turn_s": 5}) == {"turn_s": 5}
 
 
 @pytest.mark.usefixtures("a_registry_of_its_own")

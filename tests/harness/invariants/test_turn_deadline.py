@@ -65,8 +65,8 @@ def _retried_until(stderr: str) -> str:
 def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_silent():
     """Its user saw why he waits; words that do not name what the provider said prove nothing."""
     told = _retried_until("Attempt 1 failed with status 429. Retrying with backoff...")
-    assert told == "turn 1 told of the 429, and neither answered nor gave up within 60.0 s"
-    assert _retried_until("\x1b[33m429\x1b[0m, again in 1 s").startswith("turn 1 told of the 429")
+    assert told == "turn 1 reported the 429, but neither answered nor gave up within 60.0 s"
+    assert _retried_until("\x1b[33m429\x1b[0m, again in 1 s").startswith("turn 1 reported the 429")
     assert _retried_until("pid 42900 ^C KeyboardInterrupt") == "turn 1 gave no answer and no error within 60.0 s"
 
 
@@ -75,7 +75,7 @@ def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_sil
     [
         (
             "ERROR: Reconnecting… waiting for network\nturn interrupted",
-            "told of ERROR: Reconnecting… waiting for network, and",
+            "reported ERROR: Reconnecting… waiting for network, but",
         ),
         ("Error: interrupted by a signal", "gave no answer and no error within 60.0 s"),
         ("Traceback (most recent call last):\n    raise OSError(1)\nKeyboardInterrupt", "gave no answer and no error"),

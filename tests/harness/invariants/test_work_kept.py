@@ -69,7 +69,7 @@ def test_a_result_that_only_tells_of_an_error_is_lost_where_its_command_went_wel
     verdict = check("work_kept", _both_ended(fast, result(SLOW, is_error=True), 0, 1))
     assert verdict.status == status
     if status == "fail":
-        assert verdict.says.startswith(f"tool call {FAST} had finished, but the next request (2) does not carry")
+        assert verdict.says.startswith(f"tool call {FAST} finished, but the next request (2) does not carry")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_turn_that_ended_first_is_reported_and_judged_only_when_asked():
     lost, kept = _ended_first(), _ended_first(result(FAST), result(SLOW, is_error=True))
     verdict = check("work_kept", lost)
     assert verdict.status == "pass"
-    assert verdict.says.startswith("not judged: tool call 1.1.1 had finished, but the next turn's first request")
+    assert verdict.says.startswith("not judged: tool call 1.1.1 finished, but the next turn's first request")
     assert check("work_kept", lost, asked=True).status == "fail"
     assert check("work_kept", kept, asked=True).status == "pass"
 

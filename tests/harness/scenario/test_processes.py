@@ -43,13 +43,13 @@ def test_faults_on_processes_are_written_like_any_other(do: Any, fault: Any):
 @pytest.mark.parametrize(
     ("do", "said"),
     [
-        ({"kill": "SIGTREM"}, "did you mean SIGTERM"),
-        ({"kill": "SIGSTOP"}, "signal must be"),
-        ({"kill": {"whom": "parent"}}, "whom must be"),
+        ({"kill": "SIGTREM"}, "did you mean 'SIGTERM'"),
+        ({"kill": "SIGSTOP"}, "signal: expected `SIGKILL`"),
+        ({"kill": {"whom": "parent"}}, "whom: expected `tree`"),
         ({"freeze": "forever"}, "seconds"),
         ("freeze", "freeze needs for_s"),
         ({"freeze": 0}, "seconds"),
-        ({"freeze": {"for_s": 1, "whom": "server"}}, "whom must be"),
+        ({"freeze": {"for_s": 1, "whom": "server"}}, "whom: expected `tree`"),
         ({"disk_full": -1}, "0"),
         ({"message": 2}, "no fault is called 'message'"),
     ],

@@ -2,14 +2,11 @@
 fake ◀────    ✕    ──── agent        open connections: FIN; connect(): connection refused; back after `for_s`
 """
 
-from dataclasses import dataclass
-
 from wedgehog.harness.faults.base import PortFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
 
 @fault("down", family="wire")
-@dataclass(frozen=True, slots=True)
 class Down(PortFault):
     """The link is down for `for_s` seconds: open connections end with FIN, new ones are refused.
 
@@ -22,3 +19,8 @@ class Down(PortFault):
     def heals_after_s(self) -> float | None:
         """It is back after `for_s`."""
         return None if self.for_s == "forever" else self.for_s
+
+
+@fault("refuse", family="wire")
+class Refuse(PortFault):
+    """The link's port is closed until the fault is healed: new connections are refused, open ones get FIN."""

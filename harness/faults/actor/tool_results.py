@@ -1,0 +1,91 @@
+"""
+                                          error_result    {"isError": true, "content": "the tool failed"}
+                                          huge_result     a page, and 5,000,000 bytes more
+agent ── tools/call (id 3) ──▶ tool host  double_result   result (id 3), result (id 3)
+                                          malformed_result  {"jsonrpc": "2.0", "id": 3, "resu
+                                          late_result     s seconds, then the result
+                                          lose_result     nothing; the server answers other requests
+"""
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.result_fault import Result, ResultFault
+
+
+@fault("error_result", family="actor")
+class ErrorResult(ResultFault):
+    """The tool says that it failed: a result with `isError`, and `message` as its text."""
+
+    message: str = "the tool failed"
+    proof: ClassVar[str] = "the tool host said that the tool failed"
+
+    def on_result(self, result: Result) -> Result:
+        """The error in place of the answer."""
+        return replace(result, text=self.message, is_error=True)
+
+
+@fault("huge_result", family="actor")
+class HugeResult(ResultFault):
+    """The tool's result is `bytes` bytes long: its own text, then filler."""
+
+    bytes: Annotated[int, Field(ge=1, le=200_000_000)]
+    proof: ClassVar[str] = "the tool host wrote the padded result"
+
+    def on_result(self, result: Result) -> Result:
+        """The same, padded."""
+        return replace(result, bytes=max(result.bytes, self.bytes))
+
+
+@fault("double_result", family="actor")
+class DoubleResult(ResultFault):
+    """The tool's result comes twice: the same JSON-RPC response, one behind the other.
+
+    Over HTTP both are events of one stream.
+    """
+
+    proof: ClassVar[str] = "the tool host wrote the response twice"
+
+    def on_result(self, result: Result) -> Result:
+        """One more of it."""
+        return replace(result, copies=result.copies + 1)
+
+
+@fault("malformed_result", family="actor")
+class MalformedResult(ResultFault):
+    """The tool's result is broken JSON: half of the response, framed as if it were whole."""
+
+    proof: ClassVar[str] = "the tool host wrote half of the response"
+
+    def on_result(self, result: Result) -> Result:
+        """The same, broken."""
+        return replace(result, broken=True)
+
+
+@fault("late_result", family="actor")
+class LateResult(ResultFault):
+    """The tool's result comes `s` seconds later than it would."""
+
+    s: Seconds
+    strikes_at_once: ClassVar[bool] = True
+    proof: ClassVar[str] = "the tool host has the call and holds its answer back"
+
+    def on_result(self, result: Result) -> Result:
+        """The same, later."""
+        return replace(result, delay_s=result.delay_s + self.s)
+
+
+@fault("lose_result", family="actor")
+class LoseResult(ResultFault):
+    """The tool's result is lost: the server lives on, and this call is never answered."""
+
+    strikes_at_once: ClassVar[bool] = True
+    proof: ClassVar[str] = "the tool host has the call and keeps its answer"
+
+    def on_result(self, result: Result) -> Result:
+        """No answer."""
+        return replace(result, lost=True)

@@ -1,0 +1,83 @@
+"""Faults that change the events of a streamed reply at the trigger's event."""
+
+from collections.abc import Callable
+from dataclasses import astuple, replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from wedgehog.fake_llm import reply as edits
+from wedgehog.fake_llm.reply import Answer, Edit, Reply
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Positive
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+
+
+class StreamEdit(ReplyFault):
+    """One edit of the reply's stream; a failure has no stream to edit."""
+
+    __slots__ = ()
+    edit: ClassVar[Callable[..., Edit]]
+    """Takes the trigger's event and the fault's parameters."""
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same reply with one more edit."""
+        if not isinstance(answer, Reply):
+            return answer
+        edit = type(self).edit(context.event or 0, *astuple(self))  # type: ignore[call-overload]
+        return replace(answer, edits=(*answer.edits, edit))
+
+
+@fault("duplicated_event", family="reply")
+class DuplicatedEvent(StreamEdit):
+    """The trigger's event comes twice; without one, the first event that delivers something."""
+
+    edit = edits.Duplicated
+
+
+@fault("reordered_events", family="reply")
+class ReorderedEvents(StreamEdit):
+    """The trigger's event comes after the next one; without one, the first event that delivers something."""
+
+    edit = edits.Reordered
+
+
+@fault("malformed_json", family="reply")
+class MalformedJson(StreamEdit):
+    """The JSON of the trigger's event, or of a reply in one piece, ends in the middle; the rest follows."""
+
+    edit = edits.Malformed
+
+
+@fault("early_end", family="reply")
+class EndsEarly(StreamEdit):
+    """The body ends *properly* after the trigger's event, without the terminal ones; SDKs take it for complete."""
+
+    edit = edits.EarlyEnd
+    needs = ("stream",)
+
+
+@fault("error_event", family="reply")
+class ErrorInStream(StreamEdit):
+    """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly."""
+
+    status: Annotated[int, Field(ge=400, le=599)] = 529
+    message: str | None = None
+    edit = edits.ErrorEvent
+    needs = ("stream",)
+
+
+@fault("pings_only", family="reply")
+class OnlyPings(StreamEdit):
+    """After the trigger's event only keep-alive pings come, one every `every_s`, for ever: idle timers never fire."""
+
+    every_s: Positive = 1.0
+    edit = edits.PingsOnly
+    needs = ("stream",)
+
+
+@fault("no_usage", family="reply")
+class UsageMissing(StreamEdit):
+    """The reply does not say how many tokens it used; it is billed all the same."""
+
+    edit = staticmethod(lambda event: edits.NoUsage())

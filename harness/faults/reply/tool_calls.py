@@ -1,0 +1,87 @@
+"""Faults of the tool calls in a reply: their arguments, their names, their ids."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+
+
+class ToolCallsFault(ReplyFault):
+    """Each tool call of the reply is changed; its other items stay."""
+
+    __slots__ = ()
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same reply with changed tool calls."""
+        if not isinstance(answer, Reply):
+            return answer
+        calls = [item for item in answer.items if isinstance(item, ToolCall)]
+        items = (self.changed(it, calls, context) if isinstance(it, ToolCall) else it for it in answer.items)
+        return replace(answer, items=tuple(items))
+
+    def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
+        """The faulty call; `calls` are all of the reply."""
+        raise NotImplementedError
+
+
+@fault("garbage_arguments", family="reply")
+class GarbageArguments(ToolCallsFault):
+    """Every tool call of the reply has arguments that are no JSON (`prose`, `fenced`, `unclosed`), or the wrong JSON.
+
+    `list`: an array around them. `wrong_types`: numbers where texts belong. `none`: not a character.
+    """
+
+    kind: Literal["prose", "fenced", "unclosed", "list", "wrong_types", "none"] = "prose"
+
+    @property
+    def breaks_arguments(self) -> bool:
+        """Only `wrong_types` leaves a JSON object."""
+        return self.kind != "wrong_types"
+
+    def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
+        """The same call with arguments that are sent verbatim."""
+        return replace(call, raw_args=_GARBAGE[self.kind](call.args, json.dumps(call.args, ensure_ascii=False)))
+
+
+_GARBAGE: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    "prose": lambda args, text: f"I will call it with {', '.join(args) or 'nothing'} as you asked.",
+    "fenced": lambda args, text: f"```json\n{text}\n```",
+    "unclosed": lambda args, text: text[:-1],
+    "list": lambda args, text: f"[{text}]",
+    "wrong_types": lambda args, text: json.dumps(
+        {name: 7 if isinstance(value, str) else str(value) for name, value in args.items()}
+    ),
+    "none": lambda args, text: "",
+}
+
+
+@fault("near_miss_tool", family="reply")
+class NearMissTool(ToolCallsFault):
+    """Every tool call of the reply misses its tool's name: by a letter, by case, or by a suffix."""
+
+    by: Literal["letter", "case", "suffix"] = "letter"
+
+    def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
+        """The same call of a tool that is not advertised."""
+        miss = _MISSES[self.by](call.name)
+        return replace(call, name=miss if miss and miss not in (*context.tools, call.name) else f"{call.name}_tool")
+
+
+_MISSES: dict[str, Callable[[str], str]] = {
+    "letter": lambda name: name[: len(name) // 2] + name[len(name) // 2 + 1 :],
+    "case": str.swapcase,
+    "suffix": lambda name: f"{name}_tool",
+}
+
+
+@fault("duplicate_ids", family="reply")
+class DuplicateIds(ToolCallsFault):
+    """All tool calls of the reply have the id of the first; the reply needs two calls."""
+
+    def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
+        """The same call under the first one's id."""
+        return replace(call, id=calls[0].id or "1") if len(calls) > 1 else call
