@@ -278,7 +278,7 @@ async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proo
         ask = link.proxy.counted
 
         def gone(conn: Address) -> bool:
-            return all(it.remote != conn or not it.open for it in link._witness.look().agents.values())
+            return all(it.remote != conn or not it.open for it in link._prover.look().agents.values())
 
         async def leaves_first(stream: str) -> ProxyCounts:
             left = neighbour.sock.getsockname() if neighbour.sock.fileno() >= 0 else None

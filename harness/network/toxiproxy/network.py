@@ -1,4 +1,4 @@
-"""The network of links through one Toxiproxy server."""
+"""The network whose links are proxies of one Toxiproxy server."""
 
 import itertools
 from typing import Literal, Self
@@ -11,30 +11,27 @@ from wedgehog.harness.network.toxiproxy.request_gate import RequestGate
 
 
 class ToxiproxyNetwork:
-    """Links made of proxies of one Toxiproxy server that is running at `api`."""
+    """Opens links as proxies of the Toxiproxy server at `api`."""
 
     name: Literal["toxiproxy", "embedded"] = "toxiproxy"
 
     def __init__(self, api: Address) -> None:
-        """Nothing is asked yet."""
+        """Make no call yet."""
         self._api = ToxiproxyApi(api)
-        self._kernel: TcpDiag | None = None
+        self._diag: TcpDiag | None = None
         self._numbers = itertools.count(1)
         self._links: list[ToxicLink] = []
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> ToxicLink:
-        """A new proxy; with `resets` every close on it is an RST, by Toxiproxy's nature.
-
-        With `requests` a turnstile stands before it.
-        """
+        """A new proxy: with `resets` each close on it is an RST; with `requests` it has a request gate in front."""
         proxy = await self._api.create(f"{name}-{next(self._numbers)}", upstream)
-        turnstile = await RequestGate(proxy.address).listen() if requests else None
-        link = await ToxicLink(name, upstream, resets, proxy, self._kernel, turnstile).born()
+        gate = await RequestGate(proxy.address).listen() if requests else None
+        link = await ToxicLink(name, upstream, resets, proxy, self._diag, gate).install()
         self._links.append(link)
         return link
 
     async def alive(self) -> bool:
-        """Whether the server answers."""
+        """Return whether the server responds."""
         try:
             await self._api.version()
         except ToxiproxyError:
@@ -42,14 +39,14 @@ class ToxiproxyNetwork:
         return True
 
     async def __aenter__(self) -> Self:
-        """Find out whether the kernel counts."""
-        self._kernel = TcpDiag.open()
+        """Open the kernel's byte counts, where there are any."""
+        self._diag = TcpDiag.open()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """End every proxy."""
+        """Close every link."""
         for link in self._links:
             await link.close()
         self._links.clear()
-        if self._kernel:
-            self._kernel.close()
+        if self._diag:
+            self._diag.close()
