@@ -1,11 +1,11 @@
-"""Our small database behind the link `store:db`: it counts what it is asked, and takes its time.
+"""A small database behind the link `store:db`: it counts queries, and each one takes a set time.
 
 ```
 agent ─▶ {"sql": "INSERT INTO units VALUES (?)", "args": ["a"]}       one JSON object per line; one reply per query
 agent ◀─ {"rows": [], "changed": 1}                                  or {"error": "no such table: units"}
 ```
 
-It is one SQLite database in memory per run, shared by all connections, so it outlives its agent's processes.
+Each run has one SQLite database in memory, shared by all connections, so the data outlives the agent's processes.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.services.json_lines import LineServer, line_of
 
 QueryListener = Callable[[int, str, int, float], None]
-"""(number in the run, verb, rows, seconds it took)"""
+"""Arguments: number in the run, verb, rows, seconds that the query took."""
 QueryGate = Callable[[Address, int], Awaitable[None]]
-"""`await gate(connection, bytes written on it so far)` before each reply."""
+"""`await gate(connection, bytes written on it)` before each reply."""
 
 
 class Database:
     """Listens on a free loopback port. An async context manager."""
 
     def __init__(self, latency_s: float, clock: Clock, asked: QueryListener, gate: QueryGate) -> None:
-        """Each query takes `latency_s` (real seconds); `asked` hears of it; its reply waits for `gate`."""
+        """Each query takes `latency_s` (real seconds) and is reported to `asked`; its reply waits for `gate`."""
         self._latency_s, self._clock, self._asked, self._gate = latency_s, clock, asked, gate
         self._sql = sqlite3.connect(":memory:", isolation_level=None)
         self._count = 0
@@ -36,16 +36,16 @@ class Database:
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """The address on which it listens."""
         return self._lines.address
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Start to listen."""
         await self._lines.__aenter__()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Hang up on everybody; all it knew is gone."""
+        """Close all connections and drop the data."""
         await self._lines.__aexit__(*exc_info)
         self._sql.close()
 

@@ -239,7 +239,7 @@ async def test_a_misspelt_toxic_never_leaves(toxiproxy):
     link = await toxiproxy.open_link("llm", ("127.0.0.1", 9), resets=False)
     with pytest.raises(BadToxicError, match="limit_data takes bytes, not byte"):
         await link.proxy.update(Toxic("limit_data", {"byte": 3}))
-    with pytest.raises(BadToxicError, match="no toxic 'limit'"):
+    with pytest.raises(BadToxicError, match="unknown toxic 'limit'"):
         await link.proxy.add(Toxic("limit", {"bytes": 3}))
     with pytest.raises(ToxiproxyRefusedError, match="already exists"):
         await link.proxy.add(Toxic("limit_data", {"bytes": 3}))

@@ -235,7 +235,7 @@ class Prover:
             rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
         if strike.withdrawn.is_set() or (strike.connection and strike.connection.up.carried < max(1, strike.at)):
             return None
-        return Proof(None, f"assumed {SETTLE_S:g} s after they were sent: this system has no byte counts")
+        return Proof(None, f"assumed {SETTLE_S:g} s after they were sent: this system has no counts")
 
 
 async def rounds(timeout_s: float | None = None) -> AsyncIterator[float]:
