@@ -1,9 +1,9 @@
-"""The parts of the documentation that follow from the code: tables of faults and invariants, and JSON Schemas.
+"""Generates documentation from the code: tables of faults and invariants, and JSON Schemas.
 
     python -m wedgehog.harness.commands.reference docs   # rewrites docs/schema/ and the generated blocks of docs/*.md
 
-A block stands in a Markdown file between `<!-- generated: NAME -->` and `<!-- /generated -->`; what is around it is
-written by hand. A test fails when the committed files are not what this module renders.
+A generated block is in a Markdown file between `<!-- generated: NAME -->` and `<!-- /generated -->`; the rest of the
+file is written by hand. A test fails when the committed files differ from what this module renders.
 """
 
 import inspect
@@ -37,10 +37,10 @@ _JSON_TYPES = {float: "number", int: "integer", bool: "boolean", str: "string", 
 
 
 def schema(kind: FileKind) -> Schema:
-    """The JSON Schema (2020-12) of a file that people write, for editors and other tools.
+    """Return the JSON Schema (2020-12) of a file format, for editors and other tools.
 
-    It says which keys there are and what fits them. What hangs together across keys (a trigger that names a turn which
-    does not exist) only the loader can tell.
+    It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
+    a turn that does not exist.
     """
     makers: Mapping[FileKind, Callable[[], Schema]] = {"scenario": _scenario, "agent": _agent, "script": _script}
     made = cast(Schema, _without_titles(makers[kind]()))
@@ -61,7 +61,7 @@ def _agent() -> Schema:
 
 
 def _script() -> Schema:
-    """A line of a script takes the same fault words as a scenario."""
+    """Add the fault keys of a scenario to a line of a script."""
     made = ScriptFile.model_json_schema()
     words = FaultConfig.model_json_schema()
     made["$defs"] |= words.pop("$defs")
@@ -78,7 +78,7 @@ def _with_faults(words: Schema) -> None:
 
 
 def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
-    """`abort`, `{stall: forever}`, `{stall: {for_s: 3}}`: whichever this fault allows."""
+    """Yield the forms that a fault allows: `abort`, `{stall: forever}`, `{stall: {for_s: 3}}`."""
     fits = {name: fitting(hint) for name, hint in hints(cls).items()}
     required = [row.name for row in parameters(cls) if row.default is Default.REQUIRED]
     if not required:
@@ -90,7 +90,7 @@ def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
 
 
 def fitting(hint: object) -> Schema:
-    """What fits one parameter of a fault, by its annotation.
+    """Return the schema of one parameter of a fault, from its annotation.
 
     >>> fitting(Annotated[int, Range(400, 599)])
     {'type': 'integer', 'minimum': 400, 'maximum': 599}
@@ -126,13 +126,13 @@ def _parameter_schema(parameter: Parameter) -> Schema:
 
 
 def _closed(properties: Schema, required: Sequence[str] = ()) -> Schema:
-    """An object with these keys and no others."""
+    """Return the schema of an object with exactly these keys."""
     made: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return made | {"required": list(required)} if required else made
 
 
 def _without_titles(made: Any) -> Any:
-    """The same without pydantic's titles, which repeat the keys."""
+    """Remove pydantic's titles, which repeat the keys."""
     if isinstance(made, list):
         return [_without_titles(part) for part in made]
     if not isinstance(made, dict):
@@ -144,7 +144,7 @@ def _without_titles(made: Any) -> Any:
 
 
 def blocks() -> dict[str, str]:
-    """Every generated block by its name, as Markdown."""
+    """Return every generated block by name, as Markdown."""
     families: tuple[Family, ...] = ("wire", "reply", "actor")
     return {
         **{f"faults-{family}": _fault_table(family) for family in families},
@@ -155,7 +155,7 @@ def blocks() -> dict[str, str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -166,7 +166,7 @@ def _fault_table(family: Family) -> str:
 
 
 def _fault_parameters(cls: type[Fault]) -> str:
-    """The main parameter, which may be written alone, comes first and bold."""
+    """List the parameters; the main one, which needs no name, is first and bold."""
     fits = hints(cls)
     cells = []
     for place, row in enumerate(parameters(cls)):
@@ -182,7 +182,7 @@ def _default(default: object) -> str:
 
 
 def words(fits: Schema) -> str:
-    """What fits, in words.
+    """Describe a schema in words.
 
     >>> words({"anyOf": [{"enum": ["forever"]}, {"type": "number", "minimum": 0, "description": "seconds"}]})
     '`forever` or seconds'
@@ -219,12 +219,12 @@ def _judged(found: Invariant) -> str:
 
 
 def _flat(documented: object) -> str:
-    """A docstring as one line."""
+    """Return a docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
 
 
 def _yaml(value: object) -> str:
-    """A default as it would be written in a file."""
+    """Return a default in the syntax of a YAML file."""
     return f"{value:g}" if isinstance(value, float) else json.dumps(value).strip('"')
 
 
@@ -232,10 +232,10 @@ def _yaml(value: object) -> str:
 
 
 def rendered(folder: Path) -> dict[Path, str]:
-    """What each file below the documentation's `folder` should hold: the schemas, and pages with generated blocks.
+    """Return the expected content of each generated file below `folder`: the schemas, and pages with generated blocks.
 
     Raises:
-        ValueError: a page asks for a block that nobody renders.
+        ValueError: a page names an unknown block.
     """
     kinds: tuple[FileKind, ...] = ("scenario", "agent", "script")
     found = {folder / "schema" / f"{kind}.schema.json": json.dumps(schema(kind), indent=2) + "\n" for kind in kinds}
@@ -251,14 +251,14 @@ def _refilled(text: str, fresh: Mapping[str, str], page: Path) -> str:
     def fill(block: re.Match[str]) -> str:
         start, name, end = block.groups()
         if name not in fresh:
-            raise ValueError(f"{page}: no generated block is called {name!r}, only {', '.join(fresh)}")
+            raise ValueError(f"{page}: unknown generated block {name!r}; expected one of {', '.join(fresh)}")
         return f"{start}{fresh[name]}\n{end}"
 
     return _BLOCK.sub(fill, text)
 
 
 def main(folder: str = "docs") -> None:
-    """Write everything that is generated below `folder`."""
+    """Write all generated files below `folder`."""
     for path, text in rendered(Path(folder)).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -188,11 +188,11 @@ async def test_hosts_that_were_refused_are_told(tmp_path: Path):
     found = list(findings(load_spec(tmp_path / "mine.yaml"), ControlFacts(True), both))
     (line,) = [it for it in found if "telemetry" in it.says]
     hosts = "telemetry.example.com (not among the spec's hosts), 10.0.0.1 (an address)"
-    assert line.says == f"it asked for hosts that it did not get: {hosts}; what it needs goes under `hosts:`"
+    assert line.says == f"it requested hosts that were refused: {hosts}; declare them under `hosts:` if needed"
     assert line.optional and not line.ok
     failed = told(tmp_path / "mine.yaml", ControlFacts(False, "it asked for telemetry.example.com."), *REFUSED)
     assert failed[1:] == [
-        "it asked for hosts that it did not get: 10.0.0.1 (an address); what it needs goes under `hosts:`"
+        "it requested hosts that were refused: 10.0.0.1 (an address); declare them under `hosts:` if needed"
     ]
 
 

@@ -155,9 +155,9 @@ def test_a_fault_that_never_struck_measures_nothing():
     history = History()
     history.add(StimulusGiven(turn=1, stimulus="user", marker="m", nonce="n", text="Hi", at_s=1))
     history.add(over(7, "no config"))
-    assert taken(IDLE, history.seal()).skipped == "it never got so far as to be held up"
+    assert taken(IDLE, history.seal()).skipped == "the agent did not reach the fault"
 
 
 def test_a_run_that_broke_off_is_no_measure():
     """It says so."""
-    assert taken(IDLE, History().seal()).skipped == "the run broke off"
+    assert taken(IDLE, History().seal()).skipped == "the run was interrupted"
