@@ -150,7 +150,7 @@ def test_a_token_is_its_turn_step_and_call(token: str, name: str):
 
 def test_what_is_no_token_is_refused():
     """It would be a bug of ours."""
-    with pytest.raises(ValueError, match="no tool call's token"):
+    with pytest.raises(ValueError, match="not the token of a tool call"):
         dotted("hello")
 
 
