@@ -93,7 +93,7 @@ class Link(Protocol):
         applies to all, so the others wait here until the limit has been reached.
         """
 
-    async def strike(self, fault: WireFault, target: Target) -> Strike:
+    async def strike(self, fault: WireFault, target: Target, /) -> Strike:
         """Arm `fault`; after this returns it takes effect exactly at the target.
 
         For `Downstream` the fake provider must hold that connection: anywhere before the target for faults with

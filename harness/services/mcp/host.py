@@ -65,7 +65,7 @@ class ResultSource(Protocol):
         """Report that the result with these faults has been written."""
         ...
 
-    async def at(self, token: str, offset: ConnectionOffset | None) -> None:
+    async def at(self, token: str, offset: ConnectionOffset | None, /) -> None:
         """Arm the faults that are due before a result is written; return when its bytes may pass."""
         ...
 
