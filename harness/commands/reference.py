@@ -42,7 +42,11 @@ def schema(kind: FileKind) -> Schema:
     It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
     a turn that does not exist.
     """
-    makers: Mapping[FileKind, Callable[[], Schema]] = {"scenario": _scenario, "agent": _agent, "script": _script}
+    makers: Mapping[FileKind, Callable[[], Schema]] = {
+        "scenario": _scenario,
+        "agent": AgentSpec.model_json_schema,
+        "script": _script,
+    }
     made = cast(Schema, _without_titles(makers[kind]()))
     title = {"scenario": "Wedgehog scenario", "agent": "Wedgehog agent spec", "script": "Wedgehog script"}[kind]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | made
@@ -54,10 +58,6 @@ def _scenario() -> Schema:
     made["$defs"]["FailConfig"]["properties"]["fail"]["items"] = {"enum": list(known())}
     made["properties"]["invariants"] |= _closed({name: _invariant_schema(found) for name, found in known().items()})
     return made
-
-
-def _agent() -> Schema:
-    return AgentSpec.model_json_schema()
 
 
 def _script() -> Schema:

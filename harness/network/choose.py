@@ -8,7 +8,7 @@ from typing import Literal
 
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import Located, NoServerError, fetch, locate, start
 
 Mode = Literal["auto", "toxiproxy", "embedded"]

@@ -12,7 +12,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
@@ -24,7 +24,7 @@ QueryGate = Callable[[Address, int], Awaitable[None]]
 """`await gate(connection, bytes written on it)` before each reply."""
 
 
-class Database:
+class Database(LineServer):
     """Listens on a free loopback port. An async context manager."""
 
     def __init__(self, latency_s: float, clock: Clock, asked: QueryListener, gate: QueryGate) -> None:
@@ -32,21 +32,11 @@ class Database:
         self._latency_s, self._clock, self._asked, self._gate = latency_s, clock, asked, gate
         self._sql = sqlite3.connect(":memory:", isolation_level=None)
         self._count = 0
-        self._lines = LineServer(self._talk)
-
-    @property
-    def address(self) -> Address:
-        """The address on which it listens."""
-        return self._lines.address
-
-    async def __aenter__(self) -> Self:
-        """Start to listen."""
-        await self._lines.__aenter__()
-        return self
+        super().__init__()
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Close all connections and drop the data."""
-        await self._lines.__aexit__(*exc_info)
+        await super().__aexit__(*exc_info)
         self._sql.close()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

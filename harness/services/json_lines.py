@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from wedgehog.harness.network.base import Address
@@ -11,16 +11,17 @@ from wedgehog.harness.network.ports import HOST
 
 LONGEST_LINE_BYTES = 64_000_000
 
-Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
 
 class LineServer:
     """Listens on a free loopback port. An async context manager; its exit closes all connections."""
 
-    def __init__(self, talk: Talk) -> None:
-        """`talk` serves one connection; a peer error closes only that connection."""
-        self._talk = talk
+    def __init__(self) -> None:
+        """Start without connections."""
         self._open: set[asyncio.Task[None]] = set()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection; a peer error closes only that connection."""
+        raise NotImplementedError
 
     @property
     def address(self) -> Address:

@@ -22,7 +22,7 @@ from wedgehog.harness.network.toxiproxy.api import (
     ToxiproxyGoneError,
     ToxiproxyRefusedError,
 )
-from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import start
 
 

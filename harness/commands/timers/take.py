@@ -150,6 +150,3 @@ async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
             return Taken(CONNECT, skipped=str(wrong))
         finally:
             end_all(lambda: carrying(mark), threading.Event().wait)
-
-
-__all__ = ["Measured", "NotMeasuredError", "ProbeOptions", "take"]

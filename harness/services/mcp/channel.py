@@ -13,7 +13,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from wedgehog.harness.services.json_lines import LineServer, line_of
 
@@ -33,8 +33,8 @@ class ToolServer:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class ToolServerChannel:
-    """Accepts the control connections of one run's tool servers. An async context manager."""
+class ToolServerChannel(LineServer):
+    """Accepts the control connections of one run's tool servers. Its exit ends every server."""
 
     def __init__(self, tools: list[dict[str, Any]], asked: CallHandler) -> None:
         """`tools` are sent to each server; `asked(server, question)` returns the answer to each question."""
@@ -43,22 +43,13 @@ class ToolServerChannel:
         self.servers: list[ToolServer] = []
         """The connected servers."""
         self.came: asyncio.Queue[ToolServer] = asyncio.Queue()
-        self._lines = LineServer(self._talk)
+        super().__init__()
 
     @property
-    def address(self) -> str:
-        """The address for a server: `host:port:secret`."""
-        host, port = self._lines.address
+    def secret_address(self) -> str:
+        """The value that a server needs to connect: `host:port:secret`."""
+        host, port = self.address
         return f"{host}:{port}:{self.secret}"
-
-    async def __aenter__(self) -> Self:
-        """Start to listen."""
-        await self._lines.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Close every connection; each server then exits."""
-        await self._lines.__aexit__(*exc_info)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         hello = json.loads(await asyncio.wait_for(reader.readline(), HELLO_S))

@@ -213,7 +213,7 @@ class ToolHost:
 
     async def _start(self) -> None:
         env = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
-        env["WEDGEHOG_TOOLS"] = self._control.address
+        env["WEDGEHOG_TOOLS"] = self._control.secret_address
         # Drop earlier servers: the next one in the queue must be the new one.
         while not self._control.came.empty():
             self._control.came.get_nowait()
@@ -243,7 +243,7 @@ class ToolHost:
             await self._close_port()
 
     def _write_command(self) -> None:
-        given = {"WEDGEHOG_TOOLS": self._control.address, RUN_VARIABLE: f"{self._mark}/agent/tools"}
+        given = {"WEDGEHOG_TOOLS": self._control.secret_address, RUN_VARIABLE: f"{self._mark}/agent/tools"}
         words = [f"{name}={value}" for name, value in given.items()]
         server = ["env", *words, sys.executable, "-P", "-m", PROGRAM, "stdio"]
         self.command.write_text(f"#!/bin/sh\nexec {shlex.join([*self._pipe, *server])}\n", encoding="utf-8")
