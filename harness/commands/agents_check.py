@@ -163,9 +163,9 @@ def _later(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     yield from _recovery(history)
 
 
-def _refused_hosts(history: History, told: str = "") -> Iterator[CheckFinding]:
-    """Yield the refused hosts, except those that `told` mentions."""
-    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in told]
+def _refused_hosts(history: History, reported: str = "") -> Iterator[CheckFinding]:
+    """Yield the refused hosts, except those that `reported` mentions."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in reported]
     if refused:
         says = f"it requested hosts that were refused: {', '.join(refused)}; declare them under `hosts:` if needed"
         yield CheckFinding(False, says, optional=True)

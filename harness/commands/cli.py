@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
-from wedgehog.harness.commands.console import INTERRUPTED, NetworkMode, Stdout, answered, err, one_of, user_mistakes
+from wedgehog.harness.commands.console import (
+    INTERRUPTED,
+    JobsOption,
+    NetworkOption,
+    Stdout,
+    answered,
+    err,
+    one_of,
+    user_mistakes,
+)
 from wedgehog.harness.network.ports import HOST
 
 app = typer.Typer(
@@ -54,14 +63,9 @@ def run(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="The network for wire faults.")
-    ] = "auto",
+    network: NetworkOption = "auto",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
-    ] = None,
+    jobs: JobsOption = None,
     words: Annotated[
         list[str] | None,
         typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
@@ -163,9 +167,7 @@ def _campaign_of(folder: Path) -> Path:
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="The network for wire faults.")
-    ] = "auto",
+    network: NetworkOption = "auto",
     plugin: Plugins = None,
 ) -> None:
     """Play one stored run again with the same scenario, agent and seed."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from wedgehog.harness.commands.console import BAD_USAGE, NetworkMode, Stdout, err, user_mistakes
+from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, user_mistakes
 
 agents = typer.Typer(
     help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
@@ -71,9 +71,7 @@ def remove(name: Named) -> None:
 @agents.command()
 def check(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="The network for its requests.")
-    ] = "embedded",
+    network: NetworkOption = "embedded",
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
     """Play a text turn, a tool turn and a resume without faults; exit code 1 if a required feature is missing."""
@@ -93,13 +91,8 @@ def check(
 def timers(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
     look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is observed.")] = 60,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
-    ] = None,
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="The network for its requests.")
-    ] = "embedded",
+    jobs: JobsOption = None,
+    network: NetworkOption = "embedded",
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
     """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -12,7 +12,14 @@ from rich.console import Console
 from wedgehog.harness.scenario.document import BadFileError
 
 BAD_USAGE, INTERRUPTED = 2, 130
-NetworkMode = Literal["auto", "toxiproxy", "embedded"]
+NetworkOption = Annotated[
+    Literal["auto", "toxiproxy", "embedded"],
+    typer.Option(envvar="WEDGEHOG_NETWORK", help="The network between agent and provider; it makes the wire faults."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
+]
 
 
 class Stdout(Console):

@@ -42,13 +42,13 @@ def schema(kind: FileKind) -> Schema:
     It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
     a turn that does not exist.
     """
-    makers: Mapping[FileKind, Callable[[], Schema]] = {
-        "scenario": _scenario,
-        "agent": AgentSpec.model_json_schema,
-        "script": _script,
+    formats: Mapping[FileKind, tuple[str, Callable[[], Schema]]] = {
+        "scenario": ("Wedgehog scenario", _scenario),
+        "agent": ("Wedgehog agent spec", AgentSpec.model_json_schema),
+        "script": ("Wedgehog script", _script),
     }
-    made = cast(Schema, _without_titles(makers[kind]()))
-    title = {"scenario": "Wedgehog scenario", "agent": "Wedgehog agent spec", "script": "Wedgehog script"}[kind]
+    title, make = formats[kind]
+    made = cast(Schema, _without_titles(make()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | made
 
 

@@ -77,7 +77,7 @@ class ToxicLink:
         """Arm the fault by the recipe above."""
         stream: ToxicStream = "upstream" if isinstance(target, Upstream) and not fault.closes_port else "downstream"
         at = target.at if isinstance(target, Downstream | Upstream) else 0
-        strike = ToxicStrike(self, fault, target, stream, asyncio.get_running_loop().create_future(), at)
+        strike = ToxicStrike(self.heal, fault, target, stream, asyncio.get_running_loop().create_future(), at)
         self._strikes.append(strike)
         if fault.closes_port:
             await self._close_port(strike)

@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target
@@ -35,18 +35,11 @@ ONCE_MORE_S = 0.3
 ToxicStream = Literal["downstream", "upstream"]
 
 
-class HealingLink(Protocol):
-    """The link on which a fault is armed."""
-
-    async def heal(self, strike: "ToxicStrike") -> None:
-        """Remove an armed fault."""
-
-
 @dataclass(eq=False, slots=True)
 class ToxicStrike:
     """One fault armed on a Toxiproxy link."""
 
-    link: HealingLink
+    undo: Callable[["ToxicStrike"], Awaitable[None]]
     fault: WireFault
     target: Target
     stream: ToxicStream
@@ -70,7 +63,7 @@ class ToxicStrike:
         """Remove the fault. Stalls share one setting: when the last one is healed, all of them end."""
         if not self.withdrawn.is_set():
             self.withdrawn.set()
-            await self.link.heal(self)
+            await self.undo(self)
 
     def settle(self, proof: Proof | None) -> None:
         """Set the result, unless it is set."""

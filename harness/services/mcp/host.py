@@ -59,15 +59,12 @@ class ResultSource(Protocol):
 
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[Any]]:
         """Return the result of a call with the plan's faults applied, and these faults."""
-        ...
 
     def written(self, faults: Sequence[Any]) -> None:
         """Report that the result with these faults has been written."""
-        ...
 
     async def at(self, token: str, offset: ConnectionOffset | None, /) -> None:
         """Arm the faults that are due before a result is written; return when its bytes may pass."""
-        ...
 
 
 class ToolRecorder(Protocol):
@@ -75,15 +72,12 @@ class ToolRecorder(Protocol):
 
     def called(self, tool: str, token: str, server: int) -> None:
         """Record a call to a server."""
-        ...
 
     def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> Awaitable[None]:
         """Record that a tool call (turn.step.call) started or is done; wait for the faults that this triggers."""
-        ...
 
     def failed(self, wrong: NetworkError) -> None:
         """Record that the link failed, which makes the run an error."""
-        ...
 
 
 class ToolHost:

@@ -47,8 +47,8 @@ class HarnessClient:
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._writer.write(line_of({"id": number, "do": do, **more}))
         try:
-            told: dict[str, Any] = await answer
-            return told
+            result: dict[str, Any] = await answer
+            return result
         finally:
             del self._waiting[number]
 
@@ -76,10 +76,10 @@ def _server(harness: HarnessClient, tools: list[dict[str, Any]], faults: Respons
         if all(tool.name != params.name for tool in listed):
             text = f"no tool is called {params.name!r}"
             return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-        told = await harness.ask("call", name=params.name, arguments=params.arguments or {})
-        faults.expect(told["token"], told["copies"], told["broken"])
-        text = ended(padded(told["text"], told["bytes"] - len(told["token"]) - 1), told["token"])
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=told["is_error"])
+        call = await harness.ask("call", name=params.name, arguments=params.arguments or {})
+        faults.expect(call["token"], call["copies"], call["broken"])
+        text = ended(padded(call["text"], call["bytes"] - len(call["token"]) - 1), call["token"])
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=call["is_error"])
 
     return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 

@@ -286,7 +286,7 @@ def test_an_inner_timer_that_is_longer_than_its_outer_one_can_never_fire():
 
 
 def test_attempts_that_do_not_fit_are_named():
-    """The last one is ended from outside, so whoever counts on three tries has two."""
+    """An outer timer ends the last attempt, so only two of three tries are complete."""
     it = came_to("idle", (0, 4), (4.5, 8.5), (9, 10), total_s=10.0)
     (found,) = findings(measured(it))
     assert found == "idle: 3 attempts do not fit into 10.0 s: the last one was ended after 1.0 s"

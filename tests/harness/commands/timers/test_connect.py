@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason="only Linux shows connec
 
 
 def test_a_call_is_neither_taken_nor_refused_and_its_caller_is_seen():
-    """Those that fill the queue are our own, and are nobody."""
+    """Our own connects, which fill the backlog, do not count."""
     with BlackHole() as hole, socket.socket() as caller:
         assert hole.callers() == set()
         caller.setblocking(False)
@@ -24,7 +24,7 @@ def test_a_call_is_neither_taken_nor_refused_and_its_caller_is_seen():
 
 
 class Shown:
-    """A hole whose callers are told."""
+    """A black hole with given connects."""
 
     def __init__(self) -> None:
         self.now: set[int] = set()

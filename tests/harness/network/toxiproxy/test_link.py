@@ -1,7 +1,7 @@
 """The recipe's two precautions, against a limiter that is slow where Toxiproxy's can be on a busy machine.
 
 Between the socket and the limiter bytes may be under way, and between the limiter's last byte and its decision to stop
-there is a moment too. On the real server both windows are microseconds wide: two hundred strikes meet neither.
+there is a moment too. On the real server both windows are microseconds wide: two hundred faults meet neither.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ def _count(local: Any, remote: Any, cookie: int, sent: int = 0, received: int = 
     ],
 )
 async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, inside_s: float, deciding_s: float):
-    """What comes behind the struck byte is lost, however slow the server is: nothing of a later write passes."""
+    """All bytes after the fault's byte are lost, however slow the server is; no later write passes."""
     proxy = SlowLimiter(inside_s, deciding_s)
     link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
     link._prover.sockets = proxy  # type: ignore[assignment]
