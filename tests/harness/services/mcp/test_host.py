@@ -176,7 +176,7 @@ async def test_nobody_without_the_secret_is_a_server(tmp_path: Path):
     """The connection is closed, and nothing is sent."""
     pytest.importorskip("mcp")
     async with host("stdio", tmp_path) as found:
-        at, port, _ = found._control.address.split(":")
+        at, port, _ = found._control.secret_address.split(":")
         reader, writer = await asyncio.open_connection(at, int(port))
         writer.write(b'{"secret": "guessed", "pid": %d, "way": "stdio"}\n' % os.getpid())
         assert await asyncio.wait_for(reader.read(), 5) == b"" and found.pids == ()
