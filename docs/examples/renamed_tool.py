@@ -9,7 +9,7 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 @fault("renamed_tool", family="reply")
 class RenamedTool(ReplyFault):
-    """Every tool call of the reply asks for a tool whose name ends in `suffix`, which nobody advertised."""
+    """Every tool call of the reply asks for a tool whose name ends in `suffix`; the agent has no such tool."""
 
     suffix: str = "_v2"
 

@@ -14,7 +14,7 @@ from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.templates import expand_all
-from wedgehog.harness.network.ports import free_port, somebody_listens
+from wedgehog.harness.network.ports import free_port, is_listening
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 
 POLL_S = 0.05
@@ -164,7 +164,7 @@ class HttpSession:
         """Start it again; on another port if a process that it left behind still listens on the old one."""
         self._delivered = None
         values = self._around.values
-        if "port" in values and somebody_listens(int(values["port"])):
+        if "port" in values and is_listening(int(values["port"])):
             self._around = replace(self._around, values={**values, "port": str(free_port())})
             self._base = f"http://127.0.0.1:{self._around.values['port']}"
         self._down = True  # if it cannot start, the next message tries again

@@ -1,4 +1,4 @@
-"""Whether a spec fits its agent: a text turn, a tool turn and a resume without any fault, and what they showed."""
+"""Check that a spec fits its agent: play a text turn, a tool turn and a resume without faults, and list findings."""
 
 import contextlib
 import tempfile
@@ -20,7 +20,7 @@ from wedgehog.harness.run.control import ControlFacts
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that was looked for; what is optional only makes scenarios not apply."""
+    """One finding; without an optional feature some scenarios do not apply."""
 
     ok: bool
     says: str
@@ -28,22 +28,22 @@ class CheckFinding:
 
     @property
     def sign(self) -> str:
-        """How a thing that is not there is marked."""
+        """The mark of a missing feature."""
         return "n/a " if self.optional else "MISS"
 
 
 class _Silent:
-    """Nobody watches a run of seconds."""
+    """Progress that prints nothing."""
 
     def begins(self, what: str) -> None:
-        """Nothing."""
+        """Print nothing."""
 
     def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Nothing."""
+        """Print nothing."""
 
 
 async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
-    """Play the agent's control run and tell what it showed. Errors: as a campaign's."""
+    """Play the agent's control run and return the findings. Raises the errors of a campaign."""
     with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
         campaign = Campaign([], Options(Path(out), network), _Silent(), lambda line: None)
         facts = await campaign.control_of(agent)
@@ -52,7 +52,7 @@ async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> li
 
 
 def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
-    """What a control run showed, one line each, in words that the spec's author can act on."""
+    """Yield the findings of a control run, one line each, for the author of the spec."""
     if not facts.passed:
         yield CheckFinding(False, _failed(agent, facts, history))
         yield from _refused_hosts(history, facts.says)
@@ -64,14 +64,14 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     yield from list(_lost_words(agent, history)) or _later(facts, history)
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
-        yield CheckFinding(True, "it makes calls beside the conversation; they are answered and counted apart")
+        yield CheckFinding(True, "it makes background calls; they are answered and counted separately")
     yield from _refused_hosts(history)
     for refusal in sorted(facts.refusals):
         yield CheckFinding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
 
 
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
-    """Why the first message was not answered; a known runtime's installation is suspected before the file for it."""
+    """Return why the first message was not answered; for a known runtime, suggest to install it again."""
     if agent.installed_as not in known() or not agent.runtime or history.calls:
         return facts.says
     says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
@@ -80,7 +80,7 @@ def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
 
 
 def _answering(turn: Turn) -> Call:
-    """The call whose words came out as the answer: each reply ends with a nonce of its own."""
+    """Return the call whose reply became the answer, by the nonce at the end of each reply."""
     paid = [call for call in turn.calls if call.paid]
     answer = plain(turn.end.answer) if turn.end else ""
     return next((call for call in paid if (nonce := _last_word(call)) and nonce in answer), paid[0])
@@ -102,7 +102,7 @@ def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
 
 
 def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
-    """How far a shell command came: its own traces tell whether it was run, the requests what was sent back."""
+    """Describe how far a shell command got: its beacon shows the execution, the requests show its result."""
     best = max(uses, key=lambda use: (bool(use.results) + bool(use.done), bool(use.started)), default=None)
     if best is None or not (best.results or best.started):
         return f"a shell tool is advertised {tools}, but its command was not run, and no request carried a result"
@@ -115,7 +115,7 @@ def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
     if any(result.printed for asked in best.results for result in asked.results if result.token == best.token):
         return (
             f"a shell command was run {tools} and its result came back, but it left no trace in the run's folder: "
-            "is it run in a sandbox or on another machine? Checks of what was run see nothing of it"
+            "is it run in a sandbox or on another machine? Invariants about executed commands cannot see it"
         )
     return (
         f"a result came back without the shell command having been run {tools}: does the agent ask for permission? "
@@ -124,7 +124,7 @@ def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
 
 
 def _lost_words(agent: AgentSpec, history: History) -> Iterator[CheckFinding]:
-    """Messages after which there were requests, and none that holds their words, by what should be written."""
+    """Yield the messages whose text is in no later request, grouped by the hint for the spec."""
     seen = {number for call in history.calls for number in call.arrived.turns_seen}
     lost: dict[str, list[str]] = {}
     for turn in history.turns:
@@ -151,7 +151,7 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
 
 
 def _later(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
-    """What came of the second message; where words were lost it says nothing about the agent."""
+    """Yield the findings about the second message."""
     yield from _tools(facts, history)
     yield CheckFinding(
         facts.resumes,
@@ -163,11 +163,11 @@ def _later(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     yield from _recovery(history)
 
 
-def _refused_hosts(history: History, told: str = "") -> Iterator[CheckFinding]:
-    """Hosts that it asked for and did not get, but for those that are told already."""
-    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in told]
+def _refused_hosts(history: History, reported: str = "") -> Iterator[CheckFinding]:
+    """Yield the refused hosts, except those that `reported` mentions."""
+    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused) if event.host not in reported]
     if refused:
-        says = f"it asked for hosts that it did not get: {', '.join(refused)}; what it needs goes under `hosts:`"
+        says = f"it requested hosts that were refused: {', '.join(refused)}; declare them under `hosts:` if needed"
         yield CheckFinding(False, says, optional=True)
 
 

@@ -1,4 +1,4 @@
-"""The command `wedgehog`: a thin shell. Words for people go to stderr, tables to stdout."""
+"""The command `wedgehog`. Messages go to stderr, tables to stdout."""
 
 import asyncio
 import json
@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
-from wedgehog.harness.commands.console import INTERRUPTED, NetworkMode, Stdout, answered, err, one_of, user_mistakes
+from wedgehog.harness.commands.console import (
+    INTERRUPTED,
+    JobsOption,
+    NetworkOption,
+    Stdout,
+    answered,
+    err,
+    one_of,
+    user_mistakes,
+)
 from wedgehog.harness.network.ports import HOST
 
 app = typer.Typer(
@@ -30,7 +39,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="PLUGIN",
-        help="A Python file or module with faults or invariants of your own; it is run. Repeatable.",
+        help="A Python file or module with your own faults or invariants; it is executed. Repeatable.",
     ),
 ]
 
@@ -40,8 +49,8 @@ def run(
     scenarios: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Scenario files, folders or stock names (default: the starters of the catalogue for the agents that "
-            "are named, else the core of the incidents)."
+            help="Scenario files, folders or stock names (default: with --agent the catalogue's starters, else the "
+            "core of the incidents)."
         ),
     ] = None,
     agent: Annotated[
@@ -53,28 +62,23 @@ def run(
             help="Agent spec (YAML) or known runtime; repeatable. Default: the incident's own.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
-    ] = "auto",
-    repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each with a seed of its own.")] = 1,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
-    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
+    repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
+    jobs: JobsOption = None,
     words: Annotated[
         list[str] | None,
         typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Not only the core, and the whole fix x scenario matrix.")
+        bool, typer.Option("--all", help="All scenarios, not only the core, and the whole fix x scenario matrix.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Draws the words of each run.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
     plugin: Plugins = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout, for programs.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
-    """Play scenarios against agents, judge, report.
+    """Play scenarios against agents, judge the runs and print a report.
 
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     """
@@ -98,10 +102,10 @@ def run(
 
 def _play(
     work: Coroutine[Any, Any, object],
-    stopped: str = "interrupted; reporting what was finished",
+    stopped: str = "interrupted; the report covers the finished runs",
     loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> bool:
-    """Run to the end, or until Ctrl-C or SIGTERM, cleaning up either way; whether it was interrupted."""
+    """Run to the end, or until SIGINT, SIGTERM or SIGHUP, with cleanup; return whether it was interrupted."""
 
     async def guarded() -> bool:
         task = asyncio.create_task(work)
@@ -137,9 +141,9 @@ def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
     plugin: Plugins = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every invariant's sentence.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
-    """Redo the verdicts from stored histories, and the reports with them."""
+    """Judge stored histories again, and write the reports again."""
     from wedgehog.harness.record.store import run_folders
     from wedgehog.harness.run.campaign import UNCLEAR, exit_code
     from wedgehog.harness.run.plugins import load_plugins
@@ -150,7 +154,7 @@ def check(
         folder = folder.resolve()
         found = list(run_folders(folder))
         if not found:
-            raise ValueError(f"{folder}: no finished run in here")
+            raise ValueError(f"{folder}: no finished run in this folder")
         judgements, unread = judge_all(found)
         if not judgements:
             raise ValueError("\n".join(unread))
@@ -167,13 +171,11 @@ def _campaign_of(folder: Path) -> Path:
 @app.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
-    out: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What makes the wire faults.")
-    ] = "auto",
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
     plugin: Plugins = None,
 ) -> None:
-    """Play one stored run again: the same scenario, agent and seed."""
+    """Play one stored run again with the same scenario, agent and seed."""
     from wedgehog.harness.commands.progress import open_progress
     from wedgehog.harness.run.campaign import Campaign, Options, exit_code
     from wedgehog.harness.run.plugins import load_plugins
@@ -199,10 +201,10 @@ def replay(
 @app.command()
 def scenarios(
     place: Annotated[str | None, typer.Argument(help="A file, folder or stock name.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     plugin: Plugins = None,
 ) -> None:
-    """List scenarios with their why."""
+    """List scenarios and their reasons."""
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import place_of, stock_folder
     from wedgehog.harness.scenario.model import find_scenarios, load_scenario
@@ -226,15 +228,15 @@ def scenarios(
 
 @app.command()
 def serve(
-    script: Annotated[Path, typer.Option(help="The script file: what the fake model says.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
-    host: Annotated[str, typer.Option(help="Loopback by default: anyone who can reach it can talk to it.")] = HOST,
-    lenient: Annotated[bool, typer.Option(help="Record a broken history, but answer it.")] = False,
-    admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 takes a free one.")] = 0,
-    balance_usd: Annotated[float | None, typer.Option(min=0, help="What each session may spend, in dollars.")] = None,
-    balance_tokens: Annotated[int | None, typer.Option(min=0, help="Likewise, in tokens.")] = None,
+    script: Annotated[Path, typer.Option(help="The script file with the fake model's replies.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free port.")] = 0,
+    host: Annotated[str, typer.Option(help="Loopback by default. The server has no access control.")] = HOST,
+    lenient: Annotated[bool, typer.Option(help="Answer requests with a broken history, and record it.")] = False,
+    admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 chooses a free port.")] = 0,
+    balance_usd: Annotated[float | None, typer.Option(min=0, help="The balance of each session, in dollars.")] = None,
+    balance_tokens: Annotated[int | None, typer.Option(min=0, help="The balance of each session, in tokens.")] = None,
 ) -> None:
-    """The fake LLM provider on its own."""
+    """Run the fake LLM provider alone."""
     from wedgehog.harness.commands.serve import fast_loop, prepaid
     from wedgehog.harness.commands.serve import serve as serve_script
 
@@ -247,13 +249,13 @@ def serve(
 
 @app.command()
 def init(
-    file: Annotated[Path, typer.Argument(help="Where the spec goes.")] = Path("agent.yaml"),
-    name: Annotated[str, typer.Option(help="What the agent is called.")] = "",
-    wire: Annotated[str, typer.Option(help="The wire format that it speaks.")] = "",
-    command: Annotated[str, typer.Option(help="Its command line, with {message} where the message goes.")] = "",
-    resume: Annotated[str | None, typer.Option(help="For the next message on the same session.")] = None,
+    file: Annotated[Path, typer.Argument(help="The path of the new spec.")] = Path("agent.yaml"),
+    name: Annotated[str, typer.Option(help="The name of the agent.")] = "",
+    wire: Annotated[str, typer.Option(help="Its wire format.")] = "",
+    command: Annotated[str, typer.Option(help="Its command line, with {message} for the user's message.")] = "",
+    resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
 ) -> None:
-    """Write a first agent spec; what no option says is asked."""
+    """Write a first agent spec; asks for each value that no option gives."""
     from wedgehog.harness.commands.init import WIRES, InitAnswers, spec_text, wrong_command, wrong_name, wrong_resume
 
     with user_mistakes():
@@ -274,7 +276,7 @@ def init(
 
 @app.command()
 def doctor() -> None:
-    """Say where everything is, and what is missing."""
+    """Check the installation and list what is missing."""
     from wedgehog.harness.commands.doctor import findings
 
     console = Stdout()
@@ -287,10 +289,10 @@ def doctor() -> None:
 
 @app.command("schema")
 def schema_of(
-    kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="Which file.")],
+    kind: Annotated[Literal["scenario", "agent", "script"], typer.Argument(help="The kind of file.")],
     plugin: Plugins = None,
 ) -> None:
-    """Print the JSON Schema of a file that people write, for editors."""
+    """Print the JSON Schema of a file format, for editors."""
     from wedgehog.harness.commands.reference import schema
     from wedgehog.harness.run.plugins import load_plugins
 
@@ -300,7 +302,7 @@ def schema_of(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The entry point of the command."""
+    """Run the command."""
     app(args=list(argv) if argv is not None else None)
 
 

@@ -1,4 +1,4 @@
-"""`wedgehog agents`: what can be driven, installing it, and seeing whether a spec fits."""
+"""`wedgehog agents`: list, install and check agents, and measure their timers."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from wedgehog.harness.commands.console import BAD_USAGE, NetworkMode, Stdout, err, user_mistakes
+from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, user_mistakes
 
 agents = typer.Typer(
     help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
@@ -19,7 +19,7 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 
 @agents.callback()
 def listed(context: typer.Context) -> None:
-    """List the known runtimes and the stock specimens, or do what a subcommand says."""
+    """List the known runtimes and the stock specimens, unless a subcommand is given."""
     if context.invoked_subcommand is None:
         with user_mistakes():
             _runtimes(Stdout())
@@ -28,20 +28,20 @@ def listed(context: typer.Context) -> None:
 
 @agents.command("list")
 def list_(folder: Annotated[Path, typer.Argument(help="A folder of agent specs.")]) -> None:
-    """List the specs of a folder, with their variants and fixes."""
+    """List the specs of a folder with their variants and fixes."""
     with user_mistakes():
         found = sorted(folder.glob("*.yaml"))
         if not found:
-            raise ValueError(f"{folder}: no agent spec (*.yaml) in here")
+            raise ValueError(f"{folder}: no agent spec (*.yaml) in this folder")
         _specs(found)
 
 
 @agents.command()
 def install(
     names: Annotated[list[str], typer.Argument(metavar="NAME[@VERSION]...", help="Known runtimes.")],
-    again: Annotated[bool, typer.Option(help="Also where it is installed already.")] = False,
+    again: Annotated[bool, typer.Option(help="Install again where it is installed already.")] = False,
 ) -> None:
-    """Install known runtimes, each version in a folder of its own in the cache; they run offline afterwards."""
+    """Install known runtimes, each version in its own cache folder; they run offline afterwards."""
     from wedgehog.harness.agents.install import InstallError
     from wedgehog.harness.agents.install import install as put
     from wedgehog.harness.agents.known_runtimes import named
@@ -71,12 +71,10 @@ def remove(name: Named) -> None:
 @agents.command()
 def check(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
-    ] = "embedded",
-    keep: Annotated[Path | None, typer.Option(help="Keep the runs' folders here.")] = None,
+    network: NetworkOption = "embedded",
+    keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
-    """Play a text turn, a tool turn and a resume without any fault, and say what is missing. Exit code 1 if it is."""
+    """Play a text turn, a tool turn and a resume without faults; exit code 1 if a required feature is missing."""
     from wedgehog.harness.commands.agents_check import check as look
     from wedgehog.harness.run.selection import named_agent
 
@@ -92,17 +90,12 @@ def check(
 @agents.command()
 def timers(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec file, or a known runtime.")],
-    look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is watched.")] = 60,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
-    ] = None,
-    network: Annotated[
-        NetworkMode, typer.Option(envvar="WEDGEHOG_NETWORK", help="What carries its requests.")
-    ] = "embedded",
-    keep: Annotated[Path | None, typer.Option(help="Keep the runs' folders here.")] = None,
+    look_out: Annotated[float, typer.Option(min=1, help="Seconds for which each stall is observed.")] = 60,
+    jobs: JobsOption = None,
+    network: NetworkOption = "embedded",
+    keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
-    """Hold an agent up in eleven ways and print which timers it has, what is inside of what, and what has no effect."""
+    """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""
     from wedgehog.harness.commands.timers.chain import findings, lines
     from wedgehog.harness.commands.timers.take import ProbeOptions, take
     from wedgehog.harness.run.campaign import usual_jobs

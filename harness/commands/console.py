@@ -1,10 +1,10 @@
-"""What the commands share: where words for people go, and how a user's mistake ends."""
+"""Shared by the commands: stdout and stderr, prompts, and the exit on a user's mistake."""
 
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -12,33 +12,40 @@ from rich.console import Console
 from wedgehog.harness.scenario.document import BadFileError
 
 BAD_USAGE, INTERRUPTED = 2, 130
-NetworkMode = Literal["auto", "toxiproxy", "embedded"]
+NetworkOption = Annotated[
+    Literal["auto", "toxiproxy", "embedded"],
+    typer.Option(envvar="WEDGEHOG_NETWORK", help="The network between agent and provider; it makes the wire faults."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),
+]
 
 
 class Stdout(Console):
-    """Tables. Who stops reading them (`| head`) changes nothing of what was decided, nor of the exit code."""
+    """A console for tables. A closed pipe (`| head`) does not change verdicts or the exit code."""
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
-        """Other people's words get no colours."""
+        """Disable highlighting."""
         super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
 
     def data(self, text: str) -> None:
-        """Lines for programs, as they are."""
+        """Print text unchanged, for programs."""
         self.out(text, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        """Go on without a reader."""
+        """Discard further output."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 err = Stdout(stderr=True, soft_wrap=True)
-"""Words for people; nor does it matter who stops reading these."""
+"""The console for messages to the user."""
 
 
 @contextlib.contextmanager
 def user_mistakes() -> Iterator[None]:
-    """A user's mistake is one line and exit code 2, never a traceback."""
+    """Turn a user's mistake into one line and exit code 2, without a traceback."""
     from wedgehog.harness.network.base import NetworkError
     from wedgehog.harness.run.plugins import PluginError
     from wedgehog.harness.run.selection import UsageError
@@ -54,16 +61,16 @@ def user_mistakes() -> Iterator[None]:
 
 
 def fail(line: str) -> None:
-    """Say it in one line and end."""
+    """Print one line and exit with code 2."""
     err.print(f"wedgehog: {line}", markup=False)
     raise typer.Exit(BAD_USAGE)
 
 
 def answered(question: str, given: str, wrong: Callable[[str], str], default: str | None = None) -> str:
-    """What an option gave, else what the user types; asked again until nothing is `wrong` with it.
+    """Return the option's value, else ask the user until `wrong` returns no error.
 
     Raises:
-        ValueError: the option's value is wrong.
+        ValueError: the option's value is not valid.
     """
     if given:
         if said := wrong(given.strip()):
@@ -78,7 +85,7 @@ def answered(question: str, given: str, wrong: Callable[[str], str], default: st
 
 
 def one_of(words: Iterable[str]) -> Callable[[str], str]:
-    """Says what is wrong with a word that is none of these."""
+    """Return a check that the text is one of `words`."""
     known = list(words)
 
     def wrong(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where everything is, and what is missing."""
+"""`wedgehog doctor`: the requirements of a run, and which of them are missing."""
 
 import platform
 import sys
@@ -16,7 +16,7 @@ from wedgehog.harness.services.mcp.host import tools_unavailable_reason
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that was looked for."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -25,32 +25,27 @@ class DoctorFinding:
 
 
 def findings() -> Iterator[DoctorFinding]:
-    """Everything that a run needs, in the order in which it needs it."""
+    """Check the requirements of a run, in the order of their use."""
     yield DoctorFinding("python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
     try:
         yield DoctorFinding("wedgehog", True, version("wedgehog"))
     except PackageNotFoundError:
         yield DoctorFinding("wedgehog", False, "runs from source, not installed", optional=True)
     yield _toxiproxy()
-    counts = TcpDiag.open()
-    kernel = counts is not None
-    if counts is not None:
+    if (counts := TcpDiag.open()) is not None:
         counts.close()
-    says = (
-        "the kernel's byte counts can be read: every wire fault is proven" if kernel else "not to be had on this system"
-    )
-    yield DoctorFinding("proof", kernel, says, optional=True)
+    says = "the kernel's byte counts can be read: every wire fault is proven" if counts else "this system has no counts"
+    yield DoctorFinding("proof", counts is not None, says, optional=True)
     for what, why, says in (
         ("disk full", disk_unavailable_reason(), "a small disk can be made full, without root"),
-        ("private hosts", hosts_unavailable_reason(), "an agent can have https hosts of its own, without root"),
-        ("tool host", tools_unavailable_reason(), "tools of our own can be served over MCP, and harmed"),
-        ("stacks", stacks_unavailable_reason(), "where a Python agent hangs can be seen, by py-spy"),
+        ("private hosts", hosts_unavailable_reason(), "https hosts can be redirected for an agent, without root"),
+        ("tool host", tools_unavailable_reason(), "tools can be served over MCP, with faults"),
+        ("stacks", stacks_unavailable_reason(), "py-spy can show where a Python agent hangs"),
     ):
         yield DoctorFinding(what, not why, why or says, optional=True)
     linux = sys.platform == "linux"
-    yield DoctorFinding(
-        "processes", linux, "subreaper and process marks" if linux else "process marks only", optional=True
-    )
+    says = "subreaper and process marks" if linux else "process marks only"
+    yield DoctorFinding("processes", linux, says, optional=True)
 
 
 def _toxiproxy() -> DoctorFinding:

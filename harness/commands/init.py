@@ -1,7 +1,4 @@
-"""`wedgehog init`: the first agent spec, from a few answers.
-
-What is asked is what nobody can guess: the command line, the wire format, and how the agent is told where its model is.
-"""
+"""`wedgehog init`: write a first agent spec from a few answers."""
 
 import os
 import re
@@ -23,23 +20,23 @@ WIRES: Mapping[str, tuple[dict[str, str], str]] = {
     ),
     "ollama": ({"OLLAMA_HOST": "{llm_url}"}, "POST /api/chat"),
 }
-"""What each provider's own SDK reads from the environment, and what it then calls."""
+"""The environment that each provider's SDK reads, and the endpoint that it calls."""
 
 HEAD = """\
-# How Wedgehog talks to this agent. Every key: docs/agents.md, or `wedgehog schema agent`.
+# How Wedgehog runs this agent. All keys: docs/agents.md, or `wedgehog schema agent`.
 # Try it: wedgehog agents check {file}
 """
 HINTS = """\
-# What it promises; each tightens the stock bound of the same name:
+# Its own limits; each one tightens the stock bound of the same name:
 # limits: {turn_s: 60, calls_per_turn: 12, tool_rounds: 20}
-# Where it keeps its sessions, so that a report can show them:
+# Its session files, so that a report can show them:
 # session_files: ["{home}/.my-agent/*.json"]
 """
 
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """What was asked; `resume` is empty where the same command line continues the session."""
+    """The answers; `resume` is empty where the same command line continues the session."""
 
     name: str
     wire: str
@@ -48,12 +45,12 @@ class InitAnswers:
 
 
 def wrong_name(name: str) -> str:
-    """What is wrong with a name; empty where nothing is."""
+    """Return the error of a name; empty if it is valid."""
     return "" if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@+-]*", name) else f"{name!r}: use letters, digits, . _ - only"
 
 
 def wrong_command(command: str) -> str:
-    """What is wrong with a command line; empty where nothing is."""
+    """Return the error of a command line; empty if it is valid."""
     try:
         shlex.split(command)
     except ValueError as bad:
@@ -65,12 +62,12 @@ def wrong_command(command: str) -> str:
 
 
 def wrong_resume(command: str) -> str:
-    """The same of the command line for a next message, which may be empty."""
+    """Return the error of the resume command line, which may be empty."""
     return wrong_command(command) if command.strip() else ""
 
 
 def spec_text(answers: InitAnswers, file: str) -> str:
-    """The content of the spec `file`; what the command line names from here is named there as seen from that file."""
+    """Return the content of the spec `file`; relative paths of the command line become relative to that file."""
     env, command = _split(answers.command)
     more, resume = _split(answers.resume)
     spec: dict[str, object] = {"name": answers.name, "wire": answers.wire, "command": _seen_from(file, command)}
@@ -82,14 +79,14 @@ def spec_text(answers: InitAnswers, file: str) -> str:
 
 
 def _split(line: str) -> tuple[dict[str, str], list[str]]:
-    """A command line as a shell reads it: the `NAME=VALUE` before it, and the command."""
+    """Split a command line like a shell: the leading `NAME=VALUE` words, and the command."""
     words = shlex.split(line)
     given = list(takewhile(re.compile(r"[A-Za-z_]\w*=").match, words))
     return dict(word.split("=", 1) for word in given), words[len(given) :]
 
 
 def _seen_from(file: str, argv: list[str]) -> list[str]:
-    """A file named from here is named as seen from the spec: the agent has a working folder of its own."""
+    """Rewrite relative paths from the spec's folder: the agent has its own working folder."""
     folder = Path(file).resolve().parent
     source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
     first = "{python}" if argv[0] in ("python", "python3") else argv[0]
@@ -98,7 +95,7 @@ def _seen_from(file: str, argv: list[str]) -> list[str]:
 
 
 def _there(name: str, folder: Path) -> str:
-    """`name`, of a file, as a spec in `folder` writes it."""
+    """Return the file name as a spec in `folder` writes it."""
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)
     if name.startswith("{") or path.is_absolute():
         return str(path)

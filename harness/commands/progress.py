@@ -1,4 +1,4 @@
-"""How far a campaign is: one live line on a terminal, a line per finished run elsewhere."""
+"""Progress of a campaign: a live line on a terminal, else a line for each finished run."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,31 +10,29 @@ from wedgehog.harness.record.store import Judgement
 
 
 class LineProgress:
-    """Prints to a console; with a live status where it is a terminal."""
+    """Prints to a console, with a live status on a terminal."""
 
     def __init__(self, runs: int, console: Console, status: Status | None) -> None:
-        """`runs` are to be made."""
+        """`runs` is the number of planned runs."""
         self._runs, self._console, self._status = runs, console, status
         self._done = 0
         self._now: list[str] = []
 
     def say(self, line: str) -> None:
-        """One line for people."""
+        """Print one message."""
         self._console.print(f"wedgehog: {line}", markup=False)
 
     def begins(self, what: str) -> None:
-        """Show it among what is under way."""
+        """Add a run to the live line."""
         self._now.append(what)
         self._show()
 
     def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Count it, and print its line."""
+        """Count a run and print its line."""
         self._now.remove(what)
         if judgement is not None:
             self._done += 1
-            expected = (
-                "" if judgement.as_expected is None else " as expected" if judgement.as_expected else " UNEXPECTED"
-            )
+            expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
             expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
             self._console.print(f"[{self._done}/{self._runs}] {what}: {verdict}", markup=False)
@@ -48,7 +46,7 @@ class LineProgress:
 
 @contextlib.contextmanager
 def open_progress(runs: int, console: Console) -> Iterator[LineProgress]:
-    """A progress for `runs` runs."""
+    """Open the progress display of `runs` runs."""
     if console.is_terminal:
         with console.status("starting") as status:
             yield LineProgress(runs, console, status)

@@ -1,9 +1,9 @@
-"""The parts of the documentation that follow from the code: tables of faults and invariants, and JSON Schemas.
+"""Generates documentation from the code: tables of faults and invariants, and JSON Schemas.
 
     python -m wedgehog.harness.commands.reference docs   # rewrites docs/schema/ and the generated blocks of docs/*.md
 
-A block stands in a Markdown file between `<!-- generated: NAME -->` and `<!-- /generated -->`; what is around it is
-written by hand. A test fails when the committed files are not what this module renders.
+A generated block is in a Markdown file between `<!-- generated: NAME -->` and `<!-- /generated -->`; the rest of the
+file is written by hand. A test fails when the committed files differ from what this module renders.
 """
 
 import inspect
@@ -35,14 +35,18 @@ _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)",
 
 
 def schema(kind: FileKind) -> Schema:
-    """The JSON Schema (2020-12) of a file that people write, for editors and other tools.
+    """Return the JSON Schema (2020-12) of a file format, for editors and other tools.
 
-    It says which keys there are and what fits them. What hangs together across keys (a trigger that names a turn which
-    does not exist) only the loader can tell.
+    It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
+    a turn that does not exist.
     """
-    makers: Mapping[FileKind, Callable[[], Schema]] = {"scenario": _scenario, "agent": _agent, "script": _script}
-    made = cast(Schema, _without_titles(makers[kind]()))
-    title = {"scenario": "Wedgehog scenario", "agent": "Wedgehog agent spec", "script": "Wedgehog script"}[kind]
+    formats: Mapping[FileKind, tuple[str, Callable[[], Schema]]] = {
+        "scenario": ("Wedgehog scenario", _scenario),
+        "agent": ("Wedgehog agent spec", AgentSpec.model_json_schema),
+        "script": ("Wedgehog script", _script),
+    }
+    title, make = formats[kind]
+    made = cast(Schema, _without_titles(make()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | made
 
 
@@ -54,12 +58,8 @@ def _scenario() -> Schema:
     return made
 
 
-def _agent() -> Schema:
-    return AgentSpec.model_json_schema()
-
-
 def _script() -> Schema:
-    """A line of a script takes the same fault words as a scenario."""
+    """Add the fault keys of a scenario to a line of a script."""
     made = ScriptFile.model_json_schema()
     words = FaultConfig.model_json_schema()
     made["$defs"] |= words.pop("$defs")
@@ -76,7 +76,7 @@ def _with_faults(words: Schema) -> None:
 
 
 def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
-    """`abort`, `{stall: forever}`, `{stall: {for_s: 3}}`: whichever this fault allows."""
+    """Yield the forms that a fault allows: `abort`, `{stall: forever}`, `{stall: {for_s: 3}}`."""
     fits = {name: it.schema for name, it in parameters(cls).items()}
     required = [name for name, it in parameters(cls).items() if it.default is MISSING]
     if not required:
@@ -94,13 +94,13 @@ def _invariant_schema(found: Invariant) -> Schema:
 
 
 def _closed(properties: Schema, required: Sequence[str] = ()) -> Schema:
-    """An object with these keys and no others."""
+    """Return the schema of an object with exactly these keys."""
     made: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return made | {"required": list(required)} if required else made
 
 
 def _without_titles(made: Any) -> Any:
-    """The same without pydantic's titles, which repeat the keys."""
+    """Remove pydantic's titles, which repeat the keys."""
     if isinstance(made, list):
         return [_without_titles(part) for part in made]
     if not isinstance(made, dict):
@@ -112,7 +112,7 @@ def _without_titles(made: Any) -> Any:
 
 
 def blocks() -> dict[str, str]:
-    """Every generated block by its name, as Markdown."""
+    """Return every generated block by name, as Markdown."""
     families: tuple[Family, ...] = ("wire", "reply", "actor")
     return {
         **{f"faults-{family}": _fault_table(family) for family in families},
@@ -123,7 +123,7 @@ def blocks() -> dict[str, str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -134,7 +134,7 @@ def _fault_table(family: Family) -> str:
 
 
 def _fault_parameters(cls: type[Fault]) -> str:
-    """The main parameter, which may be written alone, comes first and bold."""
+    """List the parameters; the main one, which needs no name, is first and bold."""
     cells = [f"`{name}`: {takes(it.schema)}{_default(it.default)}" for name, it in parameters(cls).items()]
     main, _, rest = "<br>".join(cells).partition(":")
     return f"**{main}**:{rest}" if cells else "none"
@@ -166,12 +166,12 @@ def _judged(found: Invariant) -> str:
 
 
 def _flat(documented: object) -> str:
-    """A docstring as one line."""
+    """Return a docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split())
 
 
 def _yaml(value: object) -> str:
-    """A default as it would be written in a file."""
+    """Return a default in the syntax of a YAML file."""
     return f"{value:g}" if isinstance(value, float) else json.dumps(value).strip('"')
 
 
@@ -179,10 +179,10 @@ def _yaml(value: object) -> str:
 
 
 def rendered(folder: Path) -> dict[Path, str]:
-    """What each file below the documentation's `folder` should hold: the schemas, and pages with generated blocks.
+    """Return the expected content of each generated file below `folder`: the schemas, and pages with generated blocks.
 
     Raises:
-        ValueError: a page asks for a block that nobody renders.
+        ValueError: a page names an unknown block.
     """
     kinds: tuple[FileKind, ...] = ("scenario", "agent", "script")
     found = {folder / "schema" / f"{kind}.schema.json": json.dumps(schema(kind), indent=2) + "\n" for kind in kinds}
@@ -198,14 +198,14 @@ def _refilled(text: str, fresh: Mapping[str, str], page: Path) -> str:
     def fill(block: re.Match[str]) -> str:
         start, name, end = block.groups()
         if name not in fresh:
-            raise ValueError(f"{page}: no generated block is called {name!r}, only {', '.join(fresh)}")
+            raise ValueError(f"{page}: unknown generated block {name!r}; expected one of {', '.join(fresh)}")
         return f"{start}{fresh[name]}\n{end}"
 
     return _BLOCK.sub(fill, text)
 
 
 def main(folder: str = "docs") -> None:
-    """Write everything that is generated below `folder`."""
+    """Write all generated files below `folder`."""
     for path, text in rendered(Path(folder)).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

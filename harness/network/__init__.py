@@ -1,1 +1,1 @@
-"""Networks: links between an agent and what it talks to, and the wire faults that strike them."""
+"""Networks: links between an agent and its upstreams, on which wire faults are armed."""

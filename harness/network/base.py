@@ -1,12 +1,12 @@
-"""What a network offers to those who strike: links with an address each, spots on them, and proof that it hit.
+"""The interface of a network: links, targets on them, armed faults and the proof that a fault took effect.
 
 ```python
 async with network as net:
     link = await net.open_link("llm", upstream=("127.0.0.1", 8000), resets=False)
-    # the fake holds a reply before its first byte, on the connection whose remote address is `conn`
+    # the fake provider holds a reply before its first byte, on the connection whose remote address is `conn`
     strike = await link.strike(Cut("fin"), Downstream(conn, at=carried + head + 120))
-    # the fake goes on writing
-    proof = await strike.fired(timeout_s=5)      # None: armed, but never reached
+    # the fake provider continues to write
+    proof = await strike.fired(timeout_s=5)      # None: armed, but not reached
     await strike.heal()
 ```
 """
@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """Towards the agent, at absolute byte `at` of the connection whose remote address the fake knows as `conn`."""
+    """Bytes to the agent: absolute byte `at` of the connection whose remote address at the fake provider is `conn`."""
 
     conn: Address
     at: int
@@ -29,17 +29,14 @@ class Downstream:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Towards the fake, at byte `at` of the next request, which must come on a fresh connection."""
+    """Bytes to the fake provider: byte `at` of the next request, which must use a new connection."""
 
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class WholeLink:
-    """Every connection of the link, open or to come.
-
-    Nobody writes on `conn` now, and its first `at` bytes arrive unharmed.
-    """
+    """Every open and future connection of the link; on `conn`, which is idle now, the first `at` bytes still arrive."""
 
     conn: Address | None = None
     at: int = 0
@@ -50,56 +47,56 @@ Target = Downstream | Upstream | WholeLink
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """That a fault really struck: how many bytes passed (None where it is not about bytes), and how we know."""
+    """Proof that a fault took effect: how many bytes passed (None for a fault that counts no bytes), and its source."""
 
     bytes: int | None
     how: str
 
 
 class NetworkError(Exception):
-    """Root of what can go wrong in a network.
+    """Base class of all network errors.
 
     NetworkError
-    ├── LinkBusyError              the fault can't be armed now without harm to another connection
-    ├── NoServer              Toxiproxy was asked for and can't be had
-    └── ToxiproxyError        the server's API
-        ├── ToxiproxyGone     no answer: it was stopped, or it died
-        ├── ToxiproxyRefused  it answered with an error
-        └── BadToxic          a toxic that its kind doesn't know: our own mistake
+    ├── LinkBusyError              the fault can't be armed now without an effect on another connection
+    ├── NoServerError              Toxiproxy is required and not available
+    └── ToxiproxyError             an error of the server's API
+        ├── ToxiproxyGoneError     no response: the server was stopped, or it died
+        ├── ToxiproxyRefusedError  the server returned an error
+        └── BadToxicError          a toxic with wrong attributes: our own mistake
     """
 
 
 class LinkBusyError(NetworkError):
-    """The fault can't be armed now without harm to another connection of the link."""
+    """The fault can't be armed now without an effect on another connection of the link."""
 
 
 class Strike(Protocol):
-    """One armed fault. Whoever armed it asks for proof and heals it, in that order."""
+    """One armed fault. The caller first waits for the proof, then heals it."""
 
     async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait until the fault has hit; None if it has not by then. May be asked again."""
+        """Wait for the proof that the fault took effect; None after `timeout_s`. May be called again."""
 
     async def heal(self) -> None:
-        """Take the fault away; a stall that is still open ends with FIN. Healing twice is harmless."""
+        """Remove the fault; a stall that is still open ends with FIN. A second call has no effect."""
 
 
 class Link(Protocol):
-    """A named hop from `address` (the agent's side) to an upstream, that can be harmed."""
+    """A named hop from `address` (the agent's side) to an upstream, on which faults can be armed."""
 
     name: str
     address: Address
 
     async def admit(self, conn: Address, carried: int) -> None:
-        """Wait until bytes of `conn`, which carried `carried` so far, may be written.
+        """Wait until the fake provider may write on `conn`, which has carried `carried` bytes.
 
-        Called by the fake's gate before every reply and at every stop. A limit that is armed for one connection
-        would cut all others short, so those wait here until it has been reached.
+        The fake provider calls it before each reply and at each stop. A limit that is armed for one connection
+        applies to all, so the others wait here until the limit has been reached.
         """
 
-    async def strike(self, fault: WireFault, spot: Target) -> Strike:
-        """Arm `fault`; when this returns it will hit the spot exactly.
+    async def strike(self, fault: WireFault, target: Target, /) -> Strike:
+        """Arm `fault`; after this returns it takes effect exactly at the target.
 
-        For `Downstream` the fake must be holding that connection: anywhere before the spot for faults with
+        For `Downstream` the fake provider must hold that connection: anywhere before the target for faults with
         `begins == "before"`, exactly at it for `begins == "at_spot"`. Raises NetworkError.
         """
 
@@ -113,10 +110,10 @@ class Network(Protocol):
     name: Literal["toxiproxy", "embedded"]
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> Link:
-        """A new link to `upstream`; `resets` and `requests` say that an RST, or a request, may be struck on it."""
+        """A new link to `upstream`; `resets` allows RST faults on it, `requests` allows faults on requests."""
 
     async def alive(self) -> bool:
-        """Whether the network still works."""
+        """Return whether the network still works."""
 
     async def __aenter__(self) -> Self:
         """Start."""

@@ -1,4 +1,4 @@
-"""Which network a run gets: Toxiproxy where it can be had, else the embedded relay, and one line that says so."""
+"""Select the network of a run: Toxiproxy where it is available, else the embedded relay and one line about it."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from typing import Literal
 
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import Located, NoServerError, fetch, locate, start
 
 Mode = Literal["auto", "toxiproxy", "embedded"]
@@ -24,9 +24,9 @@ async def choose_network(
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[Network]:
-    """The network of that mode, with its server if it needs one; `env` is the server's environment (WEDGEHOG_RUN).
+    """Open the network of `mode`, and its server if it needs one; `env` is the server's environment (WEDGEHOG_RUN).
 
-    `auto` falls back to the embedded relay and says why in one line; `toxiproxy` raises NoServerError instead.
+    `auto` falls back to the embedded relay and passes the reason to `say`; `toxiproxy` raises NoServerError instead.
     """
     async with contextlib.AsyncExitStack() as stack:
         network: Network | None = None
@@ -46,14 +46,14 @@ async def choose_network(
 async def _toxiproxy(
     say: Callable[[str], None], env: Mapping[str, str] | None, log: Path | None
 ) -> AsyncIterator[ToxiproxyNetwork]:
-    found = await asyncio.to_thread(_have, say)
+    found = await asyncio.to_thread(_locate_or_fetch, say)
     if found.path is None:
         raise NoServerError("; ".join(found.tried))
     async with start(found.path, env=env, log=log) as server, ToxiproxyNetwork(server.address) as network:
         yield network
 
 
-def _have(say: Callable[[str], None]) -> Located:
+def _locate_or_fetch(say: Callable[[str], None]) -> Located:
     found = locate()
     for problem in found.tried:
         if not problem.endswith("nothing there"):

@@ -1,8 +1,7 @@
-"""Ports for servers that have to be told theirs: none is given twice, and none that the system may give to others.
+"""Free ports for servers that need a port number before they bind.
 
-Between the choice of a port and the server's own bind somebody else could take it. Ports below the system's ephemeral
-range are given to nobody by chance; each process gives those of a block of its own, one after the other, so that one
-comes back only when all the others have had their turn.
+Another process could take a port between its choice and the server's bind. So the ports are below the system's
+ephemeral range, which the system never assigns; each process has a block of its own and uses its ports in turn.
 """
 
 import functools
@@ -18,10 +17,10 @@ HOST = "127.0.0.1"
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens.
+    """Return a loopback port on which no socket listens.
 
     Raises:
-        OSError: none was found.
+        OSError: no port of the block is free.
     """
     ports = _ports(os.getpid())
     for port in itertools.islice(ports, BLOCK):
@@ -31,32 +30,32 @@ def free_port() -> int:
     raise OSError(f"no free port between {FIRST} and {LAST}")
 
 
-def somebody_listens(port: int) -> bool:
-    """Whether a connection to it is accepted; one that lingers there is nobody who listens."""
+def is_listening(port: int) -> bool:
+    """Return whether the port accepts a connection. TIME_WAIT does not count."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 
 
 @functools.cache
 def _ports(pid: int) -> Iterator[int]:
-    """This process's ports, over and over, beginning anywhere; a fork has others."""
+    """Cycle through the ports of this process from a random start; a forked process gets others."""
     block = _claimed()
-    beginning = secrets.randbelow(len(block))
-    return itertools.cycle((*block[beginning:], *block[:beginning]))
+    start = secrets.randbelow(len(block))
+    return itertools.cycle((*block[start:], *block[:start]))
 
 
 def _claimed() -> range:
-    """A block whose first port is ours as long as this process lives, which keeps others of our kind away."""
+    """Claim a block: this process binds its first port for its whole life, so other Wedgehog processes skip it."""
     blocks = list(range(FIRST, LAST, BLOCK))
     secrets.SystemRandom().shuffle(blocks)
     for first in blocks:
-        if (stake := _bound(first)) is not None:
-            _stakes.append(stake)
+        if (claim := _bound(first)) is not None:
+            _claims.append(claim)
             break
     return range(first + 1, first + BLOCK)
 
 
-_stakes: list[socket.socket] = []
+_claims: list[socket.socket] = []
 
 
 def _bound(port: int) -> socket.socket | None:

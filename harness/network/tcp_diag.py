@@ -1,7 +1,6 @@
-"""The kernel's own count of what crossed each TCP socket of this machine, read through netlink (Linux, no root).
+"""The kernel's byte counts of each TCP socket of this machine, read through netlink (Linux, no root).
 
-Somebody else's sockets are readable too, which is the point: how many bytes a proxy has sent to an agent is known
-without asking either.
+Sockets of other processes are included: this shows how many bytes a proxy has sent to an agent.
 Formats: linux/inet_diag.h, linux/tcp.h (struct tcp_info, with `bytes_sent` since Linux 4.19).
 """
 
@@ -18,7 +17,7 @@ from wedgehog.harness.network.base import Address
 SOCK_DIAG, BY_FAMILY, DUMP, DONE, ERROR = 4, 20, 0x301, 3, 2
 INFO, INFO_REQUESTED = 2, 1 << 1
 ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT = 1, 4, 5, 8
-LIVING = 0xFFF & ~(1 << 6) & ~(1 << 10)  # every state but TIME_WAIT and LISTEN, which have no counts
+WITH_COUNTS = 0xFFF & ~(1 << 6) & ~(1 << 10)  # every state but TIME_WAIT and LISTEN
 HEADER = struct.Struct("=IHHII")
 REQUEST = struct.Struct("=BBBxI")
 ENDPOINTS = struct.Struct("!HH4s12x4s12x")
@@ -27,7 +26,7 @@ BYTES_RECEIVED, NOT_SENT, BYTES_SENT, INFO_SIZE = 128, 144, 200, 216
 
 @dataclass(frozen=True, slots=True)
 class SocketCount:
-    """One socket: data bytes sent (no repeats), received (a FIN counts as one), and what waits in its queues."""
+    """One socket: data bytes sent (without retransmits) and received (a FIN counts as one), and its queue lengths."""
 
     local: Address
     remote: Address
@@ -41,12 +40,12 @@ class SocketCount:
 
     @property
     def open(self) -> bool:
-        """Whether this side of it may still send."""
+        """Whether this side can still send."""
         return self.state in (ESTABLISHED, CLOSE_WAIT)
 
     @property
-    def left(self) -> bool:
-        """Whether this side has said goodbye first."""
+    def closed_first(self) -> bool:
+        """Whether this side sent its FIN first."""
         return self.state in (FIN_WAIT_1, FIN_WAIT_2)
 
 
@@ -54,13 +53,13 @@ class TcpDiag:
     """A view of this machine's TCP sockets over IPv4."""
 
     def __init__(self) -> None:
-        """Raises OSError where the kernel has no such view."""
-        self._ask = socket.socket(getattr(socket, "AF_NETLINK", -1), socket.SOCK_RAW, SOCK_DIAG)
-        self._ask.settimeout(2)
+        """Raises OSError where the kernel has no sock_diag."""
+        self._netlink = socket.socket(getattr(socket, "AF_NETLINK", -1), socket.SOCK_RAW, SOCK_DIAG)
+        self._netlink.settimeout(2)
 
     @classmethod
     def open(cls) -> Self | None:
-        """The view, or None where it can't be had (another system, a sandbox)."""
+        """Open a view; None where the kernel allows none (another system, a sandbox)."""
         if not sys.platform.startswith("linux"):
             return None
         with contextlib.suppress(OSError, struct.error):
@@ -70,23 +69,23 @@ class TcpDiag:
         return None
 
     def sockets(self, local_port: int = 0, remote_port: int = 0) -> list[SocketCount]:
-        """Living sockets with that local or remote port."""
+        """Return the sockets with that local or remote port."""
         ports = struct.pack("!HH", local_port, remote_port)
-        body = REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, INFO_REQUESTED, LIVING) + ports + bytes(44)
-        self._ask.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, DUMP, 1, 0) + body)
+        body = REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, INFO_REQUESTED, WITH_COUNTS) + ports + bytes(44)
+        self._netlink.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, DUMP, 1, 0) + body)
         found: list[SocketCount] = []
         while True:
-            for kind, payload in _messages(self._ask.recv(1 << 18)):
+            for kind, payload in _messages(self._netlink.recv(1 << 18)):
                 if kind == ERROR:
-                    raise OSError("netlink refused the question")
+                    raise OSError("netlink refused the request")
                 if kind == DONE:
                     return found
                 if (count := _count(payload)) is not None:
                     found.append(count)
 
     def close(self) -> None:
-        """Stop looking."""
-        self._ask.close()
+        """Close the netlink socket."""
+        self._netlink.close()
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -9,8 +9,9 @@ from wedgehog.fake_llm.script.protocol import Script
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.scenario.model import PageConfig
 from wedgehog.harness.scenario.plan import FaultPlan
-from wedgehog.harness.services.pages import Page, PageServer
+from wedgehog.harness.services.pages import PageServer
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ async def open_world(
     plan: FaultPlan,
     script: Script,
     observer: Observer,
-    pages: Mapping[str, Page],
+    pages: Mapping[str, PageConfig],
     time_scale: float,
     clock: Clock,
     page_asked: Callable[[str, int], None],

@@ -1,1 +1,1 @@
-"""What stands behind an agent's tools: the page server, and the beacon that scripted commands leave."""
+"""Services that an agent uses beside its model: pages, database, chat, MCP tools, and the beacon of shell commands."""

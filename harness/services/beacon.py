@@ -1,6 +1,6 @@
-"""The beacon: no byte crosses a link while a foreign shell tool runs, so scripted commands leave a trace in a file.
+"""The beacon: scripted shell commands record in a file when they run, since a shell tool sends no bytes on a link.
 
-`turn.step.call started` and `turn.step.call done` are appended to a file of the agent's working folder, which we watch.
+`turn.step.call started` and `turn.step.call done` are appended to a file in the agent's working folder.
 """
 
 import re
@@ -19,16 +19,16 @@ BeaconPhase = Literal["started", "done"]
 
 
 def wrapped(command: str, token: str, file: Path) -> str:
-    """`command` with its trace around it; output, exit status and a trailing `&` keep their meaning.
+    """Wrap `command` so that it writes its trace; output, exit status and a trailing `&` keep their meaning.
 
-    `token` is printed last, so that the result is known again; its name in the file is turn.step.call. A command that
-    ends in `&` is done when its job is, while the shell goes on at once.
+    `token` is printed last and identifies the result; its name in the file is turn.step.call. A command that ends in
+    `&` is done when its job ends, while the shell continues at once.
     """
     name, trace = dotted(token), shlex.quote(str(file))
     last = f"printf '%s\\n' {token}; (exit $wedgehog_status)"
     if ends_in_background(command):
         return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
-    # `exit` ends a shell of its own, and not the one that tells what came of it; so does `exec`.
+    # `exit` and `exec` must end a subshell, not the shell that writes the trace.
     begin, end = ("(", ")") if re.search(r"\b(exit|exec)\b", command) else ("{", "}")
     return (
         f"printf '{name} started\\n' >> {trace}\n"
@@ -38,10 +38,10 @@ def wrapped(command: str, token: str, file: Path) -> str:
 
 
 def _in_background(command: str, name: str, trace: str) -> str:
-    """Whoever runs in the background holds the end of a pipe that nobody writes to; when all have gone, it is done.
+    """Background processes hold the write end of a FIFO; the command is done when all of them have closed it.
 
-    No `wait` would do: the shell that may wait for the job has gone by then. The watcher holds nobody's output, and is
-    no shell that runs the command.
+    `wait` does not work here: the shell that may wait for the job has ended by then. The watcher does not hold the
+    command's output open.
     """
     return (
         f"printf '{name} started &\\n' >> {trace}\n"
@@ -52,32 +52,32 @@ def _in_background(command: str, name: str, trace: str) -> str:
 
 
 def ends_in_background(command: str) -> bool:
-    """Whether the command's last word is `&`; a comment behind it does not count."""
+    """Return whether the command's last word is `&`; a comment after it does not count."""
     last = re.sub(r"(^|\s)#[^'\"]*$", "", command.rstrip().rpartition("\n")[2]).rstrip()
     return re.search(r"(?<![&\\])&$", last) is not None
 
 
 def dotted(token: str) -> str:
-    """`turn.step.call` of a token such as `wqbcd1x2x1`: the three numbers at its end."""
+    """Return `turn.step.call` of a token: `1.2.1` for `wqbcd1x2x1`."""
     found = re.search(r"(\d+)x(\d+)x(\d+)$", token)
     if found is None:
-        raise ValueError(f"{token!r} is no tool call's token")
+        raise ValueError(f"{token!r} is not the token of a tool call")
     return ".".join(found.groups())
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One line of the beacon's file; a command that is done has an exit code."""
+    """One line of the beacon's file; only a foreground command that is done has an exit code."""
 
     token: str
     phase: BeaconPhase
     exit_code: int | None = None
     background: bool = False
-    """Of a command that has started: it ends in `&`."""
+    """For `started`: whether the command ends in `&`."""
 
 
 def read_new(file: Path, offset: int) -> tuple[list[Trace], int]:
-    """Whole lines after `offset`, and the offset behind them."""
+    """Return the complete lines after `offset`, and the offset after them."""
     try:
         with file.open("rb") as trace:
             trace.seek(offset)
@@ -98,20 +98,20 @@ def _lines(data: bytes) -> Iterator[Trace]:
 
 @dataclass
 class BeaconFile:
-    """The traces of one run, each told to `seen` once."""
+    """The traces of one run; `seen` is called once for each."""
 
     file: Path
     seen: Callable[[Trace], None]
     offset: int = 0
 
     def look(self) -> None:
-        """Tell what is new. Ask before an event that a trace must not seem to follow: a request, the end of a turn."""
+        """Read new traces. Call it before an event that must not precede a trace: a request, the end of a turn."""
         traces, self.offset = read_new(self.file, self.offset)
         for trace in traces:
             self.seen(trace)
 
     async def watch(self, clock: Clock) -> None:
-        """Look again and again, until cancelled."""
+        """Read new traces every 20 ms, until cancelled."""
         while True:
             self.look()
             await clock.sleep(WATCH_EVERY_S)

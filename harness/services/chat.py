@@ -1,12 +1,12 @@
 """A small chat service behind the link `chat`, in the shape of Telegram's bot API: agents poll it for their messages.
 
 ```
-agent ─▶ POST /bot<key>/getUpdates {"offset": 8, "timeout": 30}      held until there is a message, or the time is over
+agent ─▶ POST /bot<key>/getUpdates {"offset": 8, "timeout": 30}      waits for a message, or for the timeout
 agent ◀─ {"ok": true, "result": [{"update_id": 8, "message": {"chat": {"id": 7}, "text": "Hello"}}]}
 agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 ```
 
-A message is given again until a later `offset` confirms it. Whatever other method is called is answered with `true`.
+A message is delivered again until a later `offset` confirms it. Any other method returns `true`.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock
 
 ChatOperation = Literal["poll", "send", "other"]
-"""A poll that brings a message, a message of the agent's, anything else."""
+"""A poll that returns a message, a message from the agent, anything else."""
 ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
-"""`await gate(what, connection, bytes written on it so far)` before each response."""
+"""`await gate(operation, connection, bytes written on it)` before each response."""
 LONGEST_POLL_S = 50.0
 CHAT_ID = 7
 AGENT = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
 
 
 class _Server(web.Server):
-    """Tells of each connection that is gone."""
+    """Calls `left` for each closed connection."""
 
     left: Callable[[object], None] = staticmethod(lambda handler: None)
 
@@ -44,31 +44,31 @@ class ChatService:
     """Listens on a free loopback port. An async context manager."""
 
     def __init__(self, clock: Clock, time_scale: float) -> None:
-        """Polls are held for their own time divided by `time_scale`."""
+        """Polls wait for their timeout divided by `time_scale`."""
         self._clock, self._scale = clock, time_scale
         self._waiting: dict[int, str] = {}
         self._count = 0
         self._written: dict[object, tuple[Address, int]] = {}
-        """Of each open connection: whose it is, and what it has carried."""
+        """The peer address of each open connection, and the bytes written on it."""
         self.left: Callable[[Address], None] = lambda conn: None
-        """Told of each connection that is gone."""
+        """Called for each closed connection."""
         self._news = asyncio.Event()
         self.polled = asyncio.Event()
-        """Set when the agent has asked for messages."""
+        """Set when the agent has polled."""
         self.handed = 0
-        """The number of the last message that the agent was given."""
+        """The number of the last message that the agent received."""
         self.sent: list[str] = []
-        """What the agent sent since then."""
+        """The messages that the agent sent since then."""
         self.sent_s = 0.0
         self.gate: ChatGate | None = None
         self.asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None
-        """Told of each message that is handed over, and of each that the agent sends."""
+        """Called for each message that the agent receives or sends."""
         self.closes = False
-        """Whether each response ends its connection, so that the next request comes on a fresh one."""
+        """Whether each response ends its connection, so that the next request uses a new one."""
 
     async def __aenter__(self) -> Self:
-        """Listen."""
-        server = _Server(self._answer, handler_cancellation=True)
+        """Start to listen."""
+        server = _Server(self._handle, handler_cancellation=True)
         server.left = self._gone
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -78,37 +78,37 @@ class ChatService:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop, open polls too."""
+        """Stop, and end open polls too."""
         await self._runner.cleanup()
 
     def put(self, text: str) -> int:
-        """A message for the agent; its number."""
+        """Queue a message for the agent and return its number."""
         self._count += 1
         self._waiting[self._count] = text
         self._news.set()
         return self._count
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        method, said = request.path.rpartition("/")[2].lower(), await _parameters(request)
-        what: ChatOperation = "other"
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        method, params = request.path.rpartition("/")[2].lower(), await _parameters(request)
+        operation: ChatOperation = "other"
         result: Any = True
         if method == "getupdates":
             self.polled.set()
-            result = await self._updates(said)
-            what = "poll" if result else "other"
+            result = await self._updates(params)
+            operation = "poll" if result else "other"
         elif method == "sendmessage":
-            what, text = "send", str(said.get("text", ""))
+            operation, text = "send", str(params.get("text", ""))
             result = _message(text, sender=AGENT)
             self.sent.append(text)
             self.sent_s = self._clock.now()
             self.asked("send", text)
         elif method == "getme":
             result = AGENT
-        return await self._written_out(request, what, {"ok": True, "result": result})
+        return await self._respond(request, operation, {"ok": True, "result": result})
 
-    async def _updates(self, said: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The messages from `offset` on; where there is none, after so much time or as soon as there is one."""
-        offset, wait_s = int(said.get("offset") or 0), min(float(said.get("timeout") or 0), LONGEST_POLL_S)
+    async def _updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages from `offset` on; without one, wait for the next message or the timeout."""
+        offset, wait_s = int(params.get("offset") or 0), min(float(params.get("timeout") or 0), LONGEST_POLL_S)
         self._waiting = {number: text for number, text in self._waiting.items() if number >= offset}
         self._news.clear()
         if not self._waiting and wait_s:
@@ -127,8 +127,8 @@ class ChatService:
             news.cancel()
             over.cancel()
 
-    async def _written_out(
-        self, request: web.BaseRequest, what: ChatOperation, reply: Mapping[str, Any]
+    async def _respond(
+        self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]
     ) -> web.StreamResponse:
         response = web.Response(body=json.dumps(reply).encode(), content_type="application/json")
         peer = request.transport.get_extra_info("peername")[:2] if request.transport else ("", 0)
@@ -136,13 +136,13 @@ class ChatService:
         if self.closes:
             response.force_close()
         if self.gate is not None:
-            await self.gate(what, conn, written)
+            await self.gate(operation, conn, written)
         writer = await response.prepare(request)
         await response.write_eof()
         if writer is not None and request.protocol in self._written:
             self._written[request.protocol] = (conn, written + writer.output_size)
         if self.closes or not request.keep_alive:
-            # Who closes is the agent: our end would overtake what a fault holds back, and look like the agent's.
+            # The agent must close: our FIN would pass bytes that a fault holds back, and look like the agent's.
             await asyncio.Event().wait()
         return response
 
@@ -158,11 +158,11 @@ def _message(text: str, sender: Mapping[str, Any] | None = None) -> dict[str, An
 
 
 async def _parameters(request: web.BaseRequest) -> dict[str, Any]:
-    """In the address, as a form or as JSON: the service takes them all."""
-    said: dict[str, Any] = dict(request.query)
+    """Read parameters from the query string, a form or JSON."""
+    params: dict[str, Any] = dict(request.query)
     if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        return said | dict(await request.post())
+        return params | dict(await request.post())
     with contextlib.suppress(ValueError):
         found = json.loads(await request.text() or "{}")
-        said |= found if isinstance(found, dict) else {}
-    return said
+        params |= found if isinstance(found, dict) else {}
+    return params

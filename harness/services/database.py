@@ -1,52 +1,42 @@
-"""Our small database behind the link `store:db`: it counts what it is asked, and takes its time.
+"""A small database behind the link `store:db`: it counts queries, and each one takes a set time.
 
 ```
 agent ─▶ {"sql": "INSERT INTO units VALUES (?)", "args": ["a"]}       one JSON object per line; one reply per query
 agent ◀─ {"rows": [], "changed": 1}                                  or {"error": "no such table: units"}
 ```
 
-It is one SQLite database in memory per run, shared by all connections, so it outlives its agent's processes.
+Each run has one SQLite database in memory, shared by all connections, so the data outlives the agent's processes.
 """
 
 import asyncio
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.services.json_lines import LineServer, line_of
 
 QueryListener = Callable[[int, str, int, float], None]
-"""(number in the run, verb, rows, seconds it took)"""
+"""Arguments: number in the run, verb, rows, seconds that the query took."""
 QueryGate = Callable[[Address, int], Awaitable[None]]
-"""`await gate(connection, bytes written on it so far)` before each reply."""
+"""`await gate(connection, bytes written on it)` before each reply."""
 
 
-class Database:
+class Database(LineServer):
     """Listens on a free loopback port. An async context manager."""
 
     def __init__(self, latency_s: float, clock: Clock, asked: QueryListener, gate: QueryGate) -> None:
-        """Each query takes `latency_s` (real seconds); `asked` hears of it; its reply waits for `gate`."""
+        """Each query takes `latency_s` (real seconds) and is reported to `asked`; its reply waits for `gate`."""
         self._latency_s, self._clock, self._asked, self._gate = latency_s, clock, asked, gate
         self._sql = sqlite3.connect(":memory:", isolation_level=None)
         self._count = 0
-        self._lines = LineServer(self._talk)
-
-    @property
-    def address(self) -> Address:
-        """Where it listens."""
-        return self._lines.address
-
-    async def __aenter__(self) -> Self:
-        """Listen."""
-        await self._lines.__aenter__()
-        return self
+        super().__init__()
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Hang up on everybody; all it knew is gone."""
-        await self._lines.__aexit__(*exc_info)
+        """Close all connections and drop the data."""
+        await super().__aexit__(*exc_info)
         self._sql.close()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,9 +1,9 @@
-"""Text that is as long as it must be."""
+"""Padding for texts of a given size."""
 
 FILLER = "All work and no play makes a long page. "
 
 
 def padded(text: str, size: int) -> str:
-    """`text`, repeated up to `size` bytes where that is more (ASCII words are assumed for the padding)."""
+    """Return `text` with ASCII filler up to `size` bytes; a longer text is unchanged."""
     missing = size - len(text.encode())
     return text if missing <= 0 else text + (FILLER * (missing // len(FILLER) + 1))[:missing]

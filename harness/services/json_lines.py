@@ -1,9 +1,9 @@
-"""JSON lines on loopback: how tool servers ask the harness, and how an agent asks our database."""
+"""JSON lines on loopback: the protocol of the tool servers' control connection and of the database."""
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from wedgehog.harness.network.base import Address
@@ -11,30 +11,31 @@ from wedgehog.harness.network.ports import HOST
 
 LONGEST_LINE_BYTES = 64_000_000
 
-Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
 
 class LineServer:
-    """Listens on a free loopback port. An async context manager; leaving it hangs up on everybody."""
+    """Listens on a free loopback port. An async context manager; its exit closes all connections."""
 
-    def __init__(self, talk: Talk) -> None:
-        """`talk` serves one connection; what it dies of by whoever is at the other end is the end of that one."""
-        self._talk = talk
+    def __init__(self) -> None:
+        """Start without connections."""
         self._open: set[asyncio.Task[None]] = set()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection; a peer error closes only that connection."""
+        raise NotImplementedError
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """The address on which it listens."""
         host, port = self._listening.sockets[0].getsockname()[:2]
         return host, port
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Start to listen."""
         self._listening = await asyncio.start_server(self._serve, HOST, 0, limit=LONGEST_LINE_BYTES)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Hang up."""
+        """Close the port and all connections."""
         self._listening.close()
         for task in list(self._open):
             task.cancel()
@@ -47,7 +48,7 @@ class LineServer:
         try:
             await self._talk(reader, writer)
         except (OSError, ValueError, asyncio.CancelledError):
-            pass  # it is gone, in mid word perhaps, or says what is no line of ours
+            pass  # the peer is gone, or sent a bad line
         finally:
             self._open.discard(task)
             with contextlib.suppress(OSError):
@@ -55,5 +56,5 @@ class LineServer:
 
 
 def line_of(words: Mapping[str, Any]) -> bytes:
-    """One line; what JSON has no word for is said as text."""
+    """Encode one line; values that JSON does not support are written as text."""
     return json.dumps(words, default=str).encode() + b"\n"

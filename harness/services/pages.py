@@ -2,61 +2,28 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Protocol, Self
+from typing import Self
 
 from aiohttp import web
 
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.scenario.model import PageConfig
 from wedgehog.harness.services.filler import padded
-
-
-class Page(Protocol):
-    """What a scenario says of one page; seconds are the story's."""
-
-    @property
-    def text(self) -> str:
-        """Its words."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Its size; 0: as large as its words."""
-        ...
-
-    @property
-    def delay_s(self) -> float:
-        """Before the first byte."""
-        ...
-
-    @property
-    def redirect(self) -> str | None:
-        """Where it sends the reader on."""
-        ...
-
-    @property
-    def status(self) -> int:
-        """Its HTTP status."""
-        ...
-
-    @property
-    def stall(self) -> str | None:
-        """Not None: no byte ever comes."""
-        ...
 
 
 class PageServer:
     """Serves a scenario's pages on a free loopback port. An async context manager."""
 
     def __init__(
-        self, pages: Mapping[str, Page], time_scale: float, clock: Clock, asked: Callable[[str, int], None]
+        self, pages: Mapping[str, PageConfig], time_scale: float, clock: Clock, asked: Callable[[str, int], None]
     ) -> None:
-        """`asked(path, status)` hears of every request; delays are divided by `time_scale`."""
+        """`asked(path, status)` is called for every request; delays are divided by `time_scale`."""
         self._pages, self._scale, self._clock, self._asked = pages, time_scale, clock, asked
         self.address = (HOST, 0)
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Start to listen."""
         self._runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True), shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, 0)
@@ -65,7 +32,7 @@ class PageServer:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop, stalled pages too."""
+        """Stop, and end stalled pages too."""
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -7,6 +7,7 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.faults import conformance_cases
 
 
 def test_the_example_invariant_lets_one_answer_pass(example):
@@ -46,3 +47,10 @@ def test_the_example_fault_renames_tools_and_nothing_else(example):
     said = fault.on_answer(Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"}))), context)
     assert said == Reply((Text("Let me look."), ToolCall("shell_beta", {"command": "ls"})))
     assert parse_fault("renamed_tool") == parse_fault({"renamed_tool": {"suffix": "_v2"}})
+
+
+def test_the_example_wire_fault_holds_on_the_embedded_network(example):
+    """The conformance suite takes a plugin's fault."""
+    example("late_bytes")
+    (case,) = [case for case in conformance_cases("late_bytes") if case.network == "embedded"]
+    case.run()

@@ -98,7 +98,7 @@ async def test_a_total_around_attempts_with_an_idle_timer_and_a_dead_knob(tmp_pa
     assert "knob 'connect' has no effect: turned from 4 to 2 s, total, connect, refused, upload, headers" in said
     assert "! knob 'idle'" not in said and "! knob 'backoff'" not in said, said
     assert [line for line in lines(it) if line.startswith("knob 'backoff'") and line.endswith("429, 500")], said
-    assert "'connect' (4 s) outlives 'idle' (2 s), inside of which it is: it can never fire" in said
+    assert "'connect' (4 s) outlives 'idle' (2 s), which contains it: it can never fire" in said
 
 
 async def test_a_retry_beside_a_request_that_is_still_open_is_seen(tmp_path: Path):

@@ -13,7 +13,7 @@ import pytest
 
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import NoServerError, fetch, locate, start
 
 

@@ -22,7 +22,7 @@ from wedgehog.harness.network.toxiproxy.api import (
     ToxiproxyGoneError,
     ToxiproxyRefusedError,
 )
-from wedgehog.harness.network.toxiproxy.network import ToxiproxyNetwork
+from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import start
 
 
@@ -239,7 +239,7 @@ async def test_a_misspelt_toxic_never_leaves(toxiproxy):
     link = await toxiproxy.open_link("llm", ("127.0.0.1", 9), resets=False)
     with pytest.raises(BadToxicError, match="limit_data takes bytes, not byte"):
         await link.proxy.update(Toxic("limit_data", {"byte": 3}))
-    with pytest.raises(BadToxicError, match="no toxic 'limit'"):
+    with pytest.raises(BadToxicError, match="unknown toxic 'limit'"):
         await link.proxy.add(Toxic("limit", {"bytes": 3}))
     with pytest.raises(ToxiproxyRefusedError, match="already exists"):
         await link.proxy.add(Toxic("limit_data", {"bytes": 3}))
@@ -278,7 +278,7 @@ async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proo
         ask = link.proxy.counted
 
         def gone(conn: Address) -> bool:
-            return all(it.remote != conn or not it.open for it in link._witness.look().agents.values())
+            return all(it.remote != conn or not it.open for it in link._prover.look().agents.values())
 
         async def leaves_first(stream: str) -> ProxyCounts:
             left = neighbour.sock.getsockname() if neighbour.sock.fileno() >= 0 else None

@@ -1,1 +1,1 @@
-"""Which timers an agent really has: it is held up in eleven ways, and watched until it gives up."""
+"""Measures the timers of an agent: it is stalled in eleven ways and observed until it gives up."""

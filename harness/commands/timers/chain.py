@@ -1,27 +1,26 @@
-"""The nested chain of an agent's timers in words, and what is wrong with it."""
+"""Describes an agent's nested timers in words, and finds defects in them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.agents.spec import AgentSpec, Timeout
-from wedgehog.harness.commands.timers.taken import Taken, same
-from wedgehog.harness.commands.timers.turned import Turned
+from wedgehog.harness.commands.timers.taken import Taken, Turned, same
 
 NEVER_SHARE = 0.9
-"""A timer that claims more than this part of the look-out time need not have fired in it."""
+"""A timer above this share of the look-out time may fire after it."""
 ENDS: Mapping[str, str] = {
     "surfaced": "an error",
-    "hidden": "an end without a word",
+    "hidden": "an end without a message",
     "truncated": "half a reply as if it were the answer",
     "answered": "an answer",
-    "stopped at its limit": "words of its own",
+    "stopped at its limit": "its own text",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All that was seen of one agent."""
+    """All measurements of one agent."""
 
     agent: AgentSpec
     look_out_s: float
@@ -29,26 +28,26 @@ class Measured:
     turned: tuple[Turned, ...] = ()
 
     def of(self, name: str) -> Taken | None:
-        """What a probe came to, where it was played."""
+        """Return the measurement of a probe, if it was played."""
         return next((it for it in self.takens if it.probe.name == name and not it.skipped), None)
 
     @property
     def outermost(self) -> Taken | None:
-        """A reply that goes on and on; of an agent that does not stream, one that trickles in.
+        """The probe that shows the total timer: an endless reply, or a trickle for an agent that does not stream.
 
-        Only where it shows a total: several whole attempts are as long together as they happen to be.
+        None where several complete attempts were made: their sum shows no total.
         """
         it = self.of("total") or self.of("trickle")
         return it if it is not None and (len(it.attempts) == 1 or it.last_cut) else None
 
     @property
     def total_s(self) -> float | None:
-        """The timer that ends even that; None: there is none, or nothing shows it."""
+        """The total timer; None: there is none, or no probe shows it."""
         return self.outermost.total_s if self.outermost is not None else None
 
 
 def lines(measured: Measured) -> Iterator[str]:
-    """The chain, outermost first: each timer, what it is inside of, and what came of it."""
+    """Yield a line per probe, outermost first, then a line per knob that has an effect."""
     for it in measured.takens:
         yield f"{'' if it.probe.name == 'total' else '  '}{it.probe.name}: {words(it, measured)}"
     for knob in measured.turned:
@@ -113,11 +112,11 @@ def _listed(seconds: Sequence[float], most: int = 8) -> str:
     ) + " s"
 
 
-# ---- what is wrong
+# ---- defects
 
 
 def findings(measured: Measured) -> Iterator[str]:
-    """Stalls that nothing ends, timers without effect, and inner ones that outlive the outer."""
+    """Yield the defects: stalls without an end, timers without effect, inner timers that outlive the outer one."""
     yield from _endless(measured)
     yield from _claims(measured)
     yield from _knobs(measured)
@@ -132,17 +131,17 @@ def _endless(measured: Measured) -> Iterator[str]:
         yield f"no end within {measured.look_out_s:g} s: {names}"
     idle, pings = measured.of("idle"), measured.of("pings")
     if idle and pings and idle.total_s is not None and pings.total_s is None:
-        yield "keep-alives keep it waiting: what ends a silent reply does not end one with pings in it"
+        yield "keep-alives keep it waiting: the timer that ends a silent reply does not end one with pings"
 
 
 def _claims(measured: Measured) -> Iterator[str]:
-    """Timers that the spec claims, and of which nothing was seen."""
+    """Yield the timers of the spec that were not seen."""
     turned = {it.timer.name for it in measured.turned}
     for timer in measured.agent.timeouts:
         if timer.name in turned or _seen(timer, measured):
             continue
         if timer.s > NEVER_SHARE * measured.look_out_s:
-            yield f"{_named(timer)} was not reached: nobody looked longer than {measured.look_out_s:g} s"
+            yield f"{_named(timer)} was not reached: each stall was observed for {measured.look_out_s:g} s only"
         else:
             yield f"{_named(timer)} has no effect here: nothing ended at {timer.s:g} s{_instead(measured)}"
 
@@ -158,7 +157,7 @@ def _seen(timer: Timeout, measured: Measured) -> bool:
 
 
 def _times(it: Taken) -> Iterator[float]:
-    """Whatever may be a timer's: an end, a wait, or the patience after which the next attempt began."""
+    """Yield the times that a timer can explain: ends, waits, and intervals between attempts."""
     yield from it.waits_s
     if it.about or it.overlaps:
         yield from it.apart_s
@@ -173,26 +172,26 @@ def _instead(measured: Measured) -> str:
 
 
 def _knobs(measured: Measured) -> Iterator[str]:
-    """Knobs that change nothing when they are turned."""
+    """Yield the knobs without an effect."""
     for knob in measured.turned:
         looked, unclear = ", ".join(knob.looked(measured.takens)), ", ".join(knob.unclear(measured.takens))
         if knob.moves(measured.takens):
             continue
         if unclear:
             looked = looked or "none"
-            yield f"{_turn(knob)}, moves nothing that was looked at again: {looked}; unclear: {unclear}"
+            yield f"{_turn(knob)}, moves none of the compared probes: {looked}; unclear: {unclear}"
         else:
             turn = f"turned from {knob.timer.s:g} to {knob.s:g} s"
             yield f"knob {knob.timer.name!r} has no effect: {turn}, {looked} stay"
 
 
 def _nested(measured: Measured) -> Iterator[str]:
-    """An inner timer that is longer than the one around it can never fire."""
+    """Yield inner timers that can never fire because the outer one is shorter."""
     timers = {timer.name: timer for timer in measured.agent.timeouts}
     for inner in timers.values():
         outer = timers.get(inner.inside or "")
         if outer is not None and inner.s >= outer.s:
-            yield f"{_named(inner)} outlives {_named(outer)}, inside of which it is: it can never fire"
+            yield f"{_named(inner)} outlives {_named(outer)}, which contains it: it can never fire"
     for it in measured.takens:
         if it.last_cut and not it.probe.repeats:
             fit = f"{len(it.attempts)} attempts do not fit into {it.total_s:.1f} s"
@@ -203,7 +202,7 @@ OUTLIVES = "its inner timer outlives the outer one"
 
 
 def _outliving(measured: Measured) -> Iterator[str]:
-    """Requests that nobody waits for any more, and that are still open: paid, and for nothing."""
+    """Yield probes where a request stayed open after the agent stopped to wait for it: it is paid without use."""
     for it in measured.takens:
         if it.overlaps:
             yield f"{it.probe.name}: the next attempt began while the one before it was open: {OUTLIVES}"

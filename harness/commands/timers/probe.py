@@ -1,4 +1,4 @@
-"""The ways in which the provider holds an agent up; each one meets another of the agent's timers."""
+"""The probes: ways in which the provider stalls an agent, each for another timer of the agent."""
 
 import json
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ TEXT = "A small animal that rolls itself up when it is worried, and goes to slee
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One way; `name` is the timer that should end it."""
+    """One probe; `name` is the timer that should end it."""
 
     name: str
     does: str
-    """What the provider does, for the reader."""
+    """What the provider does."""
     fault: Mapping[str, Any] | None = None
     repeats: bool = False
-    """Whether it is about retries: each request is refused at once."""
+    """Whether it measures retries: each request is refused at once."""
     long: bool = False
-    """Whether it takes a reply of many bytes."""
+    """Whether it needs a long reply."""
 
     @property
     def scenario(self) -> str:
@@ -29,7 +29,7 @@ class Probe:
         return f"timer-{self.name}"
 
     def write(self, folder: Path, look_out_s: float) -> Path:
-        """Its scenario file, in which the agent is watched for `look_out_s` seconds."""
+        """Write its scenario file, with a time limit of `look_out_s` seconds."""
         long = {"text": "and so on " * round(2 * look_out_s / PACE_S)}
         reply = long | {"pace_ms": 1000 * PACE_S} if self.fault is None else long if self.long else {"text": TEXT}
         words = {
@@ -44,8 +44,8 @@ class Probe:
         return file
 
 
-CONNECT = Probe("connect", "never answers the call for a connection")
-"""No scenario can do it: a proxy answers that call itself."""
+CONNECT = Probe("connect", "never accepts a connection")
+"""Not a scenario: a proxy accepts connections itself."""
 TOTAL = Probe("total", "replies without an end, some words each half second")
 PROBES = (
     TOTAL,

@@ -1,4 +1,4 @@
-"""Takes an agent's timers: plays every probe, and all of them again with each knob turned."""
+"""Measures an agent's timers: plays every probe, and all of them again for each changed knob."""
 
 import math
 import secrets
@@ -13,8 +13,7 @@ from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
 from wedgehog.harness.commands.timers.chain import Measured
 from wedgehog.harness.commands.timers.connect import BlackHole, connect_unavailable_reason, watched
 from wedgehog.harness.commands.timers.probe import CONNECT, PROBES, Probe
-from wedgehog.harness.commands.timers.taken import Taken, taken
-from wedgehog.harness.commands.timers.turned import Turned
+from wedgehog.harness.commands.timers.taken import Taken, Turned, taken
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import read
@@ -26,22 +25,22 @@ from wedgehog.harness.sandbox import WatchdogProcess, carrying, end_all
 from wedgehog.harness.scenario.model import load_scenario
 
 SMALL_S = 3.0
-"""What a knob is turned to, where it stands at more than twice that; else it is doubled."""
+"""The new value of a knob above twice this value; a smaller one is doubled."""
 LEAST_S = 1.0
-"""It is turned up by so much at least: less would drown in noise."""
+"""The minimum increase of a knob: less is not visible in the noise."""
 OVERHEAD_S = 15.0
-"""What a run is expected to take besides: two starts of the agent."""
+"""The expected overhead of a run: two starts of the agent."""
 
 ProgressLine = Callable[[str], None]
 
 
 class NotMeasuredError(ValueError):
-    """The agent does not run as its spec says; one line."""
+    """The control run of the agent failed; a message of one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """How it is gone about."""
+    """Options of the measurement."""
 
     look_out_s: float = 60.0
     network: Mode = "embedded"
@@ -50,49 +49,49 @@ class ProbeOptions:
 
 
 class _Progress:
-    """A line for each probe that is over."""
+    """Prints a line for each finished probe."""
 
     def __init__(self, runs: int, say: ProgressLine) -> None:
         self._runs, self._say, self._done = runs, say, 0
 
     def begins(self, what: str) -> None:
-        """Nothing to say yet."""
+        """Print nothing."""
 
     def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Count it."""
+        """Count a probe."""
         if judgement is not None:
             self._done += 1
             self._say(f"[{self._done}/{self._runs}] {what.removeprefix('timer-')}")
 
 
 async def take(agent: AgentSpec, how: ProbeOptions, say: ProgressLine) -> Measured:
-    """Measure; progress goes to `say`. Errors: NotMeasuredError; else as a campaign's."""
+    """Measure; progress goes to `say`. Raises NotMeasuredError and the errors of a campaign."""
     variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
     agents = (agent, *(it for _, _, it in variants))
     runs = len(PROBES) * len(agents)
-    rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # (the controls; the calls for a connection, one by one)
+    rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # plus control runs and connect probes
     minutes = math.ceil(rounds * (how.look_out_s + OVERHEAD_S) / 60)
-    watch = f"{runs} runs, {how.jobs} at a time, watched for {how.look_out_s:g} s each"
-    say(f"{watch}: about {minutes} min if nothing ends by itself")
+    watch = f"{runs} runs, {how.jobs} at a time, each observed for {how.look_out_s:g} s"
+    say(f"{watch}: about {minutes} min if no stall ends earlier")
     with tempfile.TemporaryDirectory() as scratch:
         out = how.keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
         takens = await _played([(bare(it), probe) for it in agents for probe in PROBES], out, how, say)
         connects = [await _connect(it, out, how) for it in agents]
     played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
-    # The endless reply first, then what can be held up, in the order in which a request goes.
+    # The endless reply first, then the probes in the order of a request.
     own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
     turns = [Turned(knob, s, them) for (knob, s, _), them in zip(variants, others, strict=True)]
     return Measured(agent, how.look_out_s, own, tuple(turns))
 
 
 def knobs(agent: AgentSpec) -> list[tuple[Timeout, float]]:
-    """The timers that the spec can set, each with what it is turned to."""
+    """Return the timers that the spec can set, each with its new value."""
     return [(it, _other_s(it, agent.timeouts)) for it in agent.timeouts if it.name in agent.settable]
 
 
 def _other_s(knob: Timeout, timers: Sequence[Timeout]) -> float:
-    """Another value, and one that can be seen: it does not exceed the timer around it."""
+    """Return another value that does not exceed the outer timer."""
     if knob.s > 2 * SMALL_S:
         return SMALL_S
     more_s = max(2 * knob.s, knob.s + LEAST_S)
@@ -101,13 +100,13 @@ def _other_s(knob: Timeout, timers: Sequence[Timeout]) -> float:
 
 
 def turned(agent: AgentSpec, knob: Timeout, s: float) -> AgentSpec:
-    """The agent with one timer set to `s` seconds."""
+    """Return the agent with one timer set to `s` seconds."""
     timers = tuple(it.model_copy(update={"s": s}) if it.name == knob.name else it for it in agent.timeouts)
     return renamed(agent.model_copy(update={"timeouts": timers}), f"{agent.name}+{knob.name}-{s:g}")
 
 
 def bare(agent: AgentSpec) -> AgentSpec:
-    """The agent without its promises, so that it is watched for the whole time."""
+    """Return the agent without limits, so that it is observed for the whole time."""
     return agent.model_copy(update={"limits": Limits(), "recover_s": 0.0})
 
 
@@ -132,10 +131,9 @@ def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
 
 
 async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
-    """The probe that needs no provider."""
-    why = connect_unavailable_reason() or (
-        "an agent of this kind is not asked" if agent.hosts or agent.kind == "chat" else ""
-    )
+    """Play the probe that needs no provider."""
+    not_for = "not for `hosts` or `chat`" if agent.hosts or agent.kind == "chat" else ""
+    why = connect_unavailable_reason() or not_for
     if why:
         return Taken(CONNECT, skipped=why)
     mark, clock = f"wedgehog-{secrets.token_hex(4)}", WallClock()
@@ -153,6 +151,3 @@ async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
             return Taken(CONNECT, skipped=str(wrong))
         finally:
             end_all(lambda: carrying(mark), threading.Event().wait)
-
-
-__all__ = ["Measured", "NotMeasuredError", "ProbeOptions", "take"]

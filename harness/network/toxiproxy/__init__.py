@@ -1,1 +1,1 @@
-"""Links through Toxiproxy: the server, its API, exact faults and their proof."""
+"""Links through Toxiproxy: the server, its API, byte-exact faults and their proof."""

@@ -1,43 +1,34 @@
-"""A link made of one Toxiproxy proxy, and the recipe by which its faults are exact to the byte.
+"""A link made of one Toxiproxy proxy, and the recipe that makes its faults exact to the byte.
 
-1. The proxy is born with `limit_data` so high that nothing reaches it, then `slow_close` of no delay, in this order
-   and in both directions; with `reset_peer` of toxicity 0 before them where an RST may be struck, which turns every
-   FIN of the link into an RST. None of them is ever removed: removing `limit_data` before `slow_close` kills the
-   server.
-2. To strike, the fake holds the reply, all other replies of the link wait in `admit`, and what was written before has
-   been sent on. Then `slow_close` and `limit_data` are *updated*. The struck request and all others are held by a
-   turnstile in front of the proxy.
-3. When the kernel's count says that the bytes have arrived, the limit goes back up. Before that the same limit is set
+1. The proxy is created with `limit_data` so high that no connection reaches it, then `slow_close` without delay, in
+   this order and in both directions; with `reset_peer` of toxicity 0 before them where an RST may be injected, which
+   turns every FIN of the link into an RST. None of them is ever removed: removing `limit_data` before `slow_close`
+   kills the server.
+2. To arm a fault, the fake provider holds the reply, all other replies of the link wait in `admit`, and all earlier
+   bytes have been forwarded. Then `slow_close` and `limit_data` are *updated*. For a fault on a request, a request
+   gate in front of the proxy holds that request and all others.
+3. When the kernel's count shows that the bytes have arrived, the limit goes back up. Before that the same limit is set
    once more: that update returns when the connection's limiter has either stopped for good or is idle, so that the
    limit can't be lifted between its last byte and its decision to stop.
 """
 
 import asyncio
 import contextlib
-from typing import Self
+import itertools
+from typing import Literal, Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
-from wedgehog.harness.network.base import (
-    Address,
-    Downstream,
-    LinkBusyError,
-    NetworkError,
-    Proof,
-    Target,
-    Upstream,
-)
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target, Upstream
 from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
 from wedgehog.harness.network.probe import refused
 from wedgehog.harness.network.tcp_diag import TcpDiag
-from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyError, name_of
+from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch
-from wedgehog.harness.network.toxiproxy.prover import INSIDE_S, Prover
+from wedgehog.harness.network.toxiproxy.prover import INSIDE_S, Prover, ToxicStream, ToxicStrike
 from wedgehog.harness.network.toxiproxy.request_gate import RequestGate
-from wedgehog.harness.network.toxiproxy.strike import ToxicStream, ToxicStrike, byte_of, stream_of
 
 STREAMS: tuple[ToxicStream, ToxicStream] = ("downstream", "upstream")
-# More than any connection carries.
-UNLIMITED = 10**15
+UNLIMITED = 10**15  # more than any connection carries
 
 
 class ToxicLink:
@@ -49,14 +40,14 @@ class ToxicLink:
         upstream: Address,
         resets: bool,
         proxy: ProxyApi,
-        kernel: TcpDiag | None,
-        turnstile: RequestGate | None = None,
+        diag: TcpDiag | None,
+        request_gate: RequestGate | None = None,
     ) -> None:
-        """Wrap a proxy that exists; `born` gives it its toxics."""
+        """Wrap a proxy that exists; `install` adds its toxics."""
         self.name, self.upstream, self.resets = name, upstream, resets
-        self.proxy, self.turnstile = proxy, turnstile
-        self.address = turnstile.address if turnstile else proxy.address
-        self._witness = Prover(name, proxy, LinkSockets(kernel, proxy.address, upstream) if kernel else None)
+        self.proxy, self.request_gate = proxy, request_gate
+        self.address = request_gate.address if request_gate else proxy.address
+        self._prover = Prover(name, proxy, LinkSockets(diag, proxy.address, upstream) if diag else None)
         self._turn = {stream: asyncio.Lock() for stream in STREAMS}
         self._armed: Address | None = None
         self._tuning = asyncio.Lock()
@@ -67,8 +58,8 @@ class ToxicLink:
         self._strikes: list[ToxicStrike] = []
         self._closed = False
 
-    async def born(self) -> Self:
-        """Install the toxics that strikes will update."""
+    async def install(self) -> Self:
+        """Add the toxics that are updated when a fault is armed."""
         if self.resets:
             await self.proxy.add(Toxic("reset_peer", {"timeout": 0}, toxicity=0.0))
         for stream in STREAMS:
@@ -77,15 +68,16 @@ class ToxicLink:
         return self
 
     async def admit(self, conn: Address, carried: int) -> None:
-        """Let the struck connection through, and everybody when nothing is armed. Await it last in the gate."""
+        """Wait while a fault is armed for another connection. The caller must write without a further wait."""
         while self._armed not in (None, conn):
             await self._free.wait()
-        self._witness.admitted(conn, carried)
+        self._prover.admitted(conn, carried)
 
-    async def strike(self, fault: WireFault, spot: Target) -> ToxicStrike:
+    async def strike(self, fault: WireFault, target: Target) -> ToxicStrike:
         """Arm the fault by the recipe above."""
-        stream = stream_of(fault, spot)
-        strike = ToxicStrike(self, fault, spot, stream, asyncio.get_running_loop().create_future(), byte_of(spot))
+        stream: ToxicStream = "upstream" if isinstance(target, Upstream) and not fault.closes_port else "downstream"
+        at = target.at if isinstance(target, Downstream | Upstream) else 0
+        strike = ToxicStrike(self.heal, fault, target, stream, asyncio.get_running_loop().create_future(), at)
         self._strikes.append(strike)
         if fault.closes_port:
             await self._close_port(strike)
@@ -98,7 +90,7 @@ class ToxicLink:
         return strike
 
     async def heal(self, strike: ToxicStrike) -> None:
-        """Undo one strike; never by removing a toxic that the link was born with."""
+        """Remove one armed fault, but never a toxic that `install` added."""
         if strike.task:
             await strike.task
         for name in strike.names:
@@ -108,19 +100,19 @@ class ToxicLink:
             self._shut.discard(strike)
             if not self._shut:
                 await self.proxy.enable(True)
-                if self.turnstile:
-                    await self.turnstile.listen()
-        self._witness.stalls.pop(strike, None)
+                if self.request_gate:
+                    await self.request_gate.listen()
+        self._prover.stalls.pop(strike, None)
         await self._release(strike.stream)
         strike.settle(None)
 
     async def close(self) -> None:
-        """End the proxy and with it every connection and strike; what fails after that says nothing of the server."""
+        """Close the proxy, its connections and its armed faults; later errors are expected and dropped."""
         self._closed = True
         for strike in self._strikes:
             strike.withdrawn.set()
-        if self.turnstile:
-            await self.turnstile.shut()
+        if self.request_gate:
+            await self.request_gate.shut()
         with contextlib.suppress(ToxiproxyError):
             await self.proxy.destroy()
         for strike in self._strikes:
@@ -128,38 +120,38 @@ class ToxicLink:
                 await strike.task
             strike.settle(None)
             if strike.hit.done() and not strike.hit.cancelled():
-                strike.hit.exception()  # Heard, so that nobody is told it never was.
+                strike.hit.exception()  # Mark it as retrieved, so that asyncio logs no warning.
 
     def _expect(self, strike: ToxicStrike) -> None:
-        """Strike the next request when it comes: then everybody else can be held."""
-        if self.turnstile is None:
+        """Arm the fault when the next request arrives, while the request gate holds all others."""
+        if self.request_gate is None:
             raise NetworkError(f"link {self.name} was not opened for faults on requests")
         self._refuse_conflict(strike)
-        strike.task = asyncio.create_task(self._strike_next(strike, self.turnstile))
+        strike.task = asyncio.create_task(self._arm_next(strike, self.request_gate))
 
-    async def _strike_next(self, strike: ToxicStrike, turnstile: RequestGate) -> None:
+    async def _arm_next(self, strike: ToxicStrike, request_gate: RequestGate) -> None:
         try:
-            async with turnstile.next_one(strike.withdrawn) as strike.passage:
-                if strike.passage is None:
+            async with request_gate.next_one(strike.withdrawn) as strike.connection:
+                if strike.connection is None:
                     return strike.settle(None)
                 watch = await self._limit(strike)
-                let_through(strike.passage)
+                let_through(strike.connection)
                 await self._see_through(strike, watch)
-                # Whoever strikes the next request too does so before those that waited go on.
+                # A fault on the next request must be armed before the waiting connections continue.
                 await asyncio.sleep(AGAIN_S)
         except (NetworkError, OSError) as error:
             self._failed(strike, error)
 
     async def _limit(self, strike: ToxicStrike) -> Watch | None:
-        """Arm a limit, while everybody whom it must not hit is held; how to see that it has hit."""
+        """Arm a limit while all other connections are held; return how to check for the proof."""
         self._refuse_conflict(strike)
         await self._turn[strike.stream].acquire()
         strike.holds_turn = True
         try:
-            if isinstance(strike.spot, Downstream):
-                self._armed = strike.spot.conn
+            if isinstance(strike.target, Downstream):
+                self._armed = strike.target.conn
                 self._free.clear()
-            watch = await self._witness.before(strike)
+            watch = await self._prover.before(strike)
             async with self._tuning:
                 for toxic in strike.fault.toxics(strike.at):
                     await self._set(toxic._replace(stream=strike.stream))
@@ -175,26 +167,26 @@ class ToxicLink:
             strike.hit.set_exception(error)
 
     def _refuse_conflict(self, strike: ToxicStrike) -> None:
-        """Refuse what one proxy can't do at the same time."""
+        """Raise NetworkError for faults that one proxy can't hold at the same time."""
         if strike.fault.ends == "stall":
             return
         if (strike.fault.ends == "rst") != self.resets:
             kinds = ("resets", "no FIN") if self.resets else ("no resets", "no RST")
             raise NetworkError(f"link {self.name} was opened for {kinds[0]}: through Toxiproxy it can send {kinds[1]}")
-        if self._witness.listened_to():
-            raise LinkBusyError(f"link {self.name} holds a stall whose agent still waits; a cut would end it too")
+        if self._prover.agent_waits():
+            raise LinkBusyError(f"link {self.name} holds a stall whose agent still waits; a cut would end it")
 
     async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
-        """From armed to proved, or given up; the limit is lifted in any case."""
+        """Wait until the armed fault is proved or withdrawn, and lift the limit in any case."""
         try:
-            proof = await self._witness.proof(strike, watch)
-            if proof and (watch is None or watch.swallows):
+            proof = await self._prover.proof(strike, watch)
+            if proof and (watch is None or watch.passes_nothing):
                 await asyncio.sleep(INSIDE_S)
             await self._lift(strike)
-            if proof and watch and await self._witness.overran(watch):
+            if proof and watch and await self._prover.overran(watch):
                 proof = None
             if proof and strike.fault.ends == "stall" and not strike.withdrawn.is_set():
-                self._witness.holds(strike, watch)
+                self._prover.holds(strike, watch)
             self._step_back(strike)
             await self._release(strike.stream)
             strike.settle(proof)
@@ -209,7 +201,7 @@ class ToxicLink:
         await self.proxy.update(Toxic("limit_data", {"bytes": UNLIMITED}, strike.stream))
 
     def _step_back(self, strike: ToxicStrike) -> None:
-        """Let the others go on, once."""
+        """Release the other connections, once."""
         if strike.holds_turn:
             strike.holds_turn = False
             self._turn[strike.stream].release()
@@ -218,13 +210,13 @@ class ToxicLink:
                 self._free.set()
 
     async def _release(self, stream: ToxicStream) -> None:
-        """Let closes pass again once no stall is held that way; those that are still open end now."""
+        """Let closes pass again when no stall is active in this direction; stalls that are still open end."""
         async with self._tuning:
-            if not self._turn[stream].locked() and not any(it.stream == stream for it in self._witness.stalls):
+            if not self._turn[stream].locked() and not any(it.stream == stream for it in self._prover.stalls):
                 await self._set(Toxic("slow_close", {"delay": 0}, stream))
 
     async def _set(self, toxic: Toxic) -> None:
-        """Update a toxic; a slow close that is as wanted already is left alone."""
+        """Update a toxic; skip a `slow_close` that has this delay already."""
         if toxic.kind == "slow_close":
             if self._slow[toxic.stream] == toxic.attributes["delay"]:
                 return
@@ -232,12 +224,12 @@ class ToxicLink:
         await self.proxy.update(toxic)
 
     async def _add(self, strike: ToxicStrike) -> None:
-        """Put a pace or a delay on the whole link from the next byte on; it has no smaller reach."""
-        if isinstance(strike.spot, Upstream) and strike.at:
+        """Add a pace or a delay, which applies to the whole link from the next byte on."""
+        if isinstance(strike.target, Upstream) and strike.at:
             raise NetworkError(f"{strike.fault.name} of a request starts at its first byte, not at {strike.at}")
-        if not isinstance(strike.spot, Upstream) and strike.spot.conn is not None:
-            await self._witness.quiet()
-        base = self._witness.sent()
+        if not isinstance(strike.target, Upstream) and strike.target.conn is not None:
+            await self._prover.quiet()
+        base = self._prover.sent()
         for toxic in strike.fault.toxics(strike.at):
             name = f"{name_of(toxic)}_{len(self._strikes)}"
             await self.proxy.add(toxic._replace(stream=strike.stream), name)
@@ -245,13 +237,55 @@ class ToxicLink:
         strike.task = asyncio.create_task(self._see_flow(strike, base))
 
     async def _see_flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
-        strike.settle(await self._witness.flow(strike, base))
+        strike.settle(await self._prover.flow(strike, base))
 
     async def _close_port(self, strike: ToxicStrike) -> None:
         self._shut.add(strike)
         await self.proxy.enable(False)
-        if self.turnstile:
-            await self.turnstile.shut()
+        if self.request_gate:
+            await self.request_gate.shut()
         if not await asyncio.to_thread(refused, self.address):
             raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
         strike.settle(Proof(None, f"our own connect to {self.address[0]}:{self.address[1]} was refused"))
+
+
+class ToxiproxyNetwork:
+    """Opens links as proxies of the Toxiproxy server at `api`."""
+
+    name: Literal["toxiproxy", "embedded"] = "toxiproxy"
+
+    def __init__(self, api: Address) -> None:
+        """Make no call yet."""
+        self._api = ToxiproxyApi(api)
+        self._diag: TcpDiag | None = None
+        self._numbers = itertools.count(1)
+        self._links: list[ToxicLink] = []
+
+    async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> ToxicLink:
+        """A new proxy: with `resets` each close on it is an RST; with `requests` it has a request gate in front."""
+        proxy = await self._api.create(f"{name}-{next(self._numbers)}", upstream)
+        gate = await RequestGate(proxy.address).listen() if requests else None
+        link = await ToxicLink(name, upstream, resets, proxy, self._diag, gate).install()
+        self._links.append(link)
+        return link
+
+    async def alive(self) -> bool:
+        """Return whether the server responds."""
+        try:
+            await self._api.version()
+        except ToxiproxyError:
+            return False
+        return True
+
+    async def __aenter__(self) -> Self:
+        """Open the kernel's byte counts, where there are any."""
+        self._diag = TcpDiag.open()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Close every link."""
+        for link in self._links:
+            await link.close()
+        self._links.clear()
+        if self._diag:
+            self._diag.close()

@@ -1,9 +1,14 @@
-"""Who looks at a Toxiproxy link until a strike is proved or over: at the kernel's counts, and at the server's own."""
+"""Proof of a fault on a Toxiproxy link, from the kernel's byte counts and from the server's own."""
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target
+from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.tcp_diag import ESTABLISHED
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ProxyCounts
 from wedgehog.harness.network.toxiproxy.delivery_proof import (
@@ -14,98 +19,136 @@ from wedgehog.harness.network.toxiproxy.delivery_proof import (
     UpstreamWatch,
     Watch,
 )
-from wedgehog.harness.network.toxiproxy.strike import ToxicStrike, rounds, watch_for
 
-# How long bytes that were written before a strike may take to be sent on.
+# The proxy must forward bytes that were written before the fault was armed within this time.
 QUIET_S = 2.0
-# Where the kernel can't be asked: how long after the fake's last write they are taken to have passed.
+# Without kernel counts: so long after the last write, the bytes are assumed to have passed.
 SETTLE_S = 0.5
-# A byte that the proxy has taken off its socket may be this long on its way to the limiter, on a busy machine.
+# On a busy machine a byte needs up to this time from the proxy's socket to its limiter.
 INSIDE_S = 0.05
-# How long the server's count of an ended connection may trail behind the socket's end.
+# The server updates its count of an ended connection up to this time after the socket closes.
 GRACE_S = 0.25
-# After so long a proof that seems lost is looked for once more: on a busy machine the server gets no processor.
+# A proof that seems lost is checked once more after this time: on a busy machine the server gets no CPU time.
 ONCE_MORE_S = 0.3
 
 
-class Prover:
-    """What is known about the connections of one link; without `evidence` it takes time for a sign."""
+ToxicStream = Literal["downstream", "upstream"]
 
-    def __init__(self, name: str, proxy: ProxyApi, evidence: LinkSockets | None) -> None:
-        """Nothing seen yet."""
-        self.name, self.evidence = name, evidence
+
+@dataclass(eq=False, slots=True)
+class ToxicStrike:
+    """One fault armed on a Toxiproxy link."""
+
+    undo: Callable[["ToxicStrike"], Awaitable[None]]
+    fault: WireFault
+    target: Target
+    stream: ToxicStream
+    hit: "asyncio.Future[Proof | None]"
+    at: int = 0
+    armed_at: float = 0.0
+    task: "asyncio.Task[None] | None" = None
+    counted: ProxyCounts | None = None
+    connection: ProxiedConnection | None = None
+    """The connection of the faulty request."""
+    names: list[str] = field(default_factory=list)
+    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    holds_turn: bool = False
+
+    async def fired(self, timeout_s: float) -> Proof | None:
+        """Wait for the proof; None after `timeout_s`. Raises ToxiproxyGoneError if the server died."""
+        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
+        return self.hit.result() if done else None
+
+    async def heal(self) -> None:
+        """Remove the fault. Stalls share one setting: when the last one is healed, all of them end."""
+        if not self.withdrawn.is_set():
+            self.withdrawn.set()
+            await self.undo(self)
+
+    def settle(self, proof: Proof | None) -> None:
+        """Set the result, unless it is set."""
+        if not self.hit.done():
+            self.hit.set_result(proof)
+
+
+class Prover:
+    """Collects proof on one link; without `sockets` it waits a fixed time instead."""
+
+    def __init__(self, name: str, proxy: ProxyApi, sockets: LinkSockets | None) -> None:
+        """`sockets` is None where the kernel has no counts."""
+        self.name, self.sockets = name, sockets
         self.stalls: dict[ToxicStrike, set[int]] = {}
-        """Those that are held, and the sockets towards agents that each may be holding open."""
+        """Active stalls, each with the cookies of the sockets to agents that it may hold open."""
         self._proxy = proxy
         self._conns: dict[Address, int] = {}
         self._last_write = 0.0
 
     def admitted(self, conn: Address, carried: int) -> None:
-        """The fake writes on this connection, which has carried so many bytes."""
+        """Record that the fake provider writes on `conn`, which has carried `carried` bytes."""
         self._conns[conn] = carried
         self._last_write = asyncio.get_running_loop().time()
 
     def look(self) -> Sockets:
-        """The sockets as they are now."""
-        return self.evidence.look() if self.evidence else Sockets({}, {}, {})
+        """Take a snapshot of the sockets."""
+        return self.sockets.look() if self.sockets else Sockets({}, {}, {})
 
-    # ---- before a strike
+    # ---- before the fault is armed
 
     async def before(self, strike: ToxicStrike) -> Watch | None:
-        """What to watch from now on, once all that was written before has been sent on.
+        """Wait until all earlier bytes have been forwarded, and return how to check for the proof.
 
         Raises:
-            LinkBusyError: it was not, for long.
-            NetworkError: the byte that is to be struck has passed.
+            LinkBusyError: they were not forwarded in time.
+            NetworkError: the target byte has already passed.
         """
-        await (self.quiet() if isinstance(strike.spot, Downstream) else self._still())
+        await (self.quiet() if isinstance(strike.target, Downstream) else self._still())
         strike.armed_at = asyncio.get_running_loop().time()
-        watch = watch_for(strike, await self._counted(strike, self.evidence)) if self.evidence else None
+        watch = _watch_for(strike, await self._counted(strike, self.sockets)) if self.sockets else None
         if isinstance(watch, DownstreamWatch) and watch.at < watch.base:
-            raise NetworkError(f"link {self.name}: byte {watch.at} has passed, {watch.base} bytes are through")
+            raise NetworkError(f"link {self.name}: byte {watch.at} has passed, at {watch.base} now")
         return watch
 
     async def quiet(self) -> None:
-        """Wait until all that the fake has written has been sent on to agents."""
-        if self.evidence is None:
+        """Wait until all that the fake provider wrote has been forwarded to agents."""
+        if self.sockets is None:
             await asyncio.sleep(INSIDE_S)
             return
-        # Whoever was admitted in this very moment writes in the next few rounds of the loop.
+        # A writer that was just admitted writes in the next iterations of the event loop, so two checks are needed.
         calm = 0
         stalled = {cookie for held in self.stalls.values() if len(held) == 1 for cookie in held}
-        struck = {it.spot.conn for it in self.stalls if isinstance(it.spot, Downstream)}
+        stopped = {it.target.conn for it in self.stalls if isinstance(it.target, Downstream)}
         async for _ in rounds(QUIET_S):
             seen = self.look()
             self._conns = {conn: n for conn, n in self._conns.items() if conn in seen.proxied}
-            calm = calm + 1 if seen.quiet(self._conns.keys() - struck, stalled) else 0
+            calm = calm + 1 if seen.quiet(self._conns.keys() - stopped, stalled) else 0
             if calm > 1:
                 return
-        raise LinkBusyError(f"link {self.name}: bytes of another reply did not reach their agent in {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: bytes of another reply did not reach their agent within {QUIET_S:g} s")
 
     async def _still(self) -> None:
-        """Wait until all that agents have sent through the turnstile has been sent on."""
-        if self.evidence is None:
+        """Wait until all that agents sent through the request gate has been forwarded."""
+        if self.sockets is None:
             await asyncio.sleep(INSIDE_S)
             return
         stalled = {cookie for held in self.stalls.values() for cookie in held}
         async for _ in rounds(QUIET_S):
             if self.look().still(stalled):
                 return
-        raise LinkBusyError(f"link {self.name}: bytes of another request were not sent on in {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: bytes of another request were not forwarded within {QUIET_S:g} s")
 
-    async def _counted(self, strike: ToxicStrike, evidence: LinkSockets) -> Sockets:
-        """The sockets, and what the server had counted by then; who leaves in between would be in both."""
+    async def _counted(self, strike: ToxicStrike, sockets: LinkSockets) -> Sockets:
+        """Take a snapshot and the server's counts while no connection ends, since that one would be in both."""
         async for _ in rounds(QUIET_S):
-            before = evidence.look()
+            before = sockets.look()
             strike.counted = await self._proxy.counted(strike.stream)
-            if before.open <= evidence.look().open:
+            if before.open <= sockets.look().open:
                 return before
-        raise LinkBusyError(f"link {self.name}: one connection or another ended all through {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: connections kept ending for {QUIET_S:g} s")
 
-    # ---- after it
+    # ---- after it is armed
 
     async def proof(self, strike: ToxicStrike, watch: Watch | None) -> Proof | None:
-        """That the bytes have arrived; None when the connection is over, or the strike withdrawn."""
+        """Wait for the proof that the bytes arrived; None when the connection ends or the fault is withdrawn."""
         if watch is None:
             return await self._settled(strike)
         over_s = 0.0
@@ -125,12 +168,12 @@ class Prover:
         return await self._ended(strike, watch, finding) if isinstance(finding, SocketGone) else finding
 
     async def overran(self, watch: Watch) -> bool:
-        """Whether bytes that should have been lost arrived once the limit was lifted."""
+        """Return whether bytes that should be lost arrived after the limit was lifted."""
         await asyncio.sleep(0.002)
         return watch.overran(self.look())
 
     def holds(self, stall: ToxicStrike, watch: Watch | None) -> None:
-        """A stall is held from now on."""
+        """Record an active stall."""
         if watch is None:
             held = set()
         elif isinstance(watch, UpstreamWatch):
@@ -140,49 +183,67 @@ class Prover:
             held = {it.cookie for it in sent if watch.suspects(it.cookie)}
         self.stalls[stall] = held
 
-    def listened_to(self) -> bool:
-        """Whether an agent still waits at a stall: when it hangs up, the proxy closes the connection to the fake."""
+    def agent_waits(self) -> bool:
+        """Return whether an agent still waits at a stall; when it hangs up, the proxy closes the upstream."""
         now = self.look()
         return any(self._waits(stall, now) for stall in self.stalls)
 
     def _waits(self, stall: ToxicStrike, now: Sockets) -> bool:
-        if isinstance(stall.spot, Downstream):
-            conn = now.proxied.get(stall.spot.conn)
+        if isinstance(stall.target, Downstream):
+            conn = now.proxied.get(stall.target.conn)
             return conn is not None and conn.open
         return any(now.agents[it].state == ESTABLISHED for it in self.stalls[stall] if it in now.agents)
 
     async def flow(self, strike: ToxicStrike, base: dict[int, int]) -> Proof | None:
-        """That a byte has passed under a pace or a delay; None once it is withdrawn. `base`: bytes sent before."""
+        """Wait until a byte passes under a pace or a delay; None if it is withdrawn. `base`: bytes sent before."""
         async for _ in rounds():
             if strike.withdrawn.is_set():
                 return None
-            if self.evidence is None or any(it > base.get(cookie, 0) for cookie, it in self.sent().items()):
+            if self.sockets is None or any(it > base.get(cookie, 0) for cookie, it in self.sent().items()):
                 return Proof(None, f"{', '.join(strike.names)} was on while bytes passed")
         return None
 
     def sent(self) -> dict[int, int]:
-        """Bytes that have gone to agents, by socket."""
+        """Return the bytes sent to agents, by socket cookie."""
         return {cookie: it.sent for cookie, it in self.look().agents.items()}
 
-    async def _ended(self, strike: ToxicStrike, watch: Watch, vanished: SocketGone) -> Proof | None:
-        """Ask the server what it counted on connections that have ended: exactly what the strike lets pass?"""
+    async def _ended(self, strike: ToxicStrike, watch: Watch, gone: SocketGone) -> Proof | None:
+        """Compare with the server's count of ended connections: it must be exactly what the fault lets pass."""
         counted = await self._proxy.counted(strike.stream)
         before = strike.counted or ProxyCounts(0, 0)
         received, sent = counted.received - before.received, counted.sent - before.sent
-        if sent != vanished.expected:
+        if sent != gone.expected:
             return None
-        if isinstance(watch, UpstreamWatch) and watch.swallows and not (received or watch.knocked):
+        if isinstance(watch, UpstreamWatch) and watch.passes_nothing and not (received or watch.reached_proxy):
             return None
         return Proof(strike.at, f"the server counted {sent} bytes on connections that have ended since")
 
     async def _settled(self, strike: ToxicStrike) -> Proof | None:
-        """Without the kernel's counts: some time after the last write, take it that the bytes have passed."""
+        """Without kernel counts: assume that the bytes have passed some time after the last write."""
         loop = asyncio.get_running_loop()
         rest = SETTLE_S
         while rest > 0 and not strike.withdrawn.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(strike.withdrawn.wait(), rest)
             rest = max(self._last_write, strike.armed_at) + SETTLE_S - loop.time()
-        if strike.withdrawn.is_set() or (strike.passage and strike.passage.up.carried < max(1, strike.at)):
+        if strike.withdrawn.is_set() or (strike.connection and strike.connection.up.carried < max(1, strike.at)):
             return None
-        return Proof(None, f"{SETTLE_S:g} s have passed since they were sent; this system keeps no count")
+        return Proof(None, f"assumed {SETTLE_S:g} s after they were sent: this system has no counts")
+
+
+async def rounds(timeout_s: float | None = None) -> AsyncIterator[float]:
+    """Yield at intervals that grow from 1 to 20 ms, each time with the seconds waited since the last yield."""
+    passed_s, wait_s = 0.0, 0.0
+    while timeout_s is None or passed_s < timeout_s:
+        yield wait_s
+        wait_s = 0.001 if passed_s < 0.05 else 0.005 if passed_s < 0.5 else 0.02
+        await asyncio.sleep(wait_s)
+        passed_s += wait_s
+
+
+def _watch_for(strike: ToxicStrike, before: Sockets) -> Watch:
+    stalls = strike.fault.ends == "stall"
+    if isinstance(strike.target, Downstream):
+        return DownstreamWatch(strike.target.conn, strike.at, stalls, before)
+    assert strike.connection is not None  # noqa: S101  the request gate has released it
+    return UpstreamWatch(strike.at, stalls, before, strike.connection)

@@ -1,11 +1,11 @@
-"""Before a Toxiproxy proxy: while one request is struck, nobody else's bytes may come to it.
+"""A gate in front of a Toxiproxy proxy, which holds all other requests while a fault is armed for one request.
 
-A limit is a setting of the whole proxy. On replies the fake provider holds all others back; requests come from agents,
-so something must stand where they come in:
+A limit is a setting of the whole proxy. For replies the fake provider holds all other connections. Requests come from
+agents, so a gate in front of the proxy holds them:
 
-    agents ═▶ turnstile ═▶ Toxiproxy ═▶ fake
+    agents ═▶ request gate ═▶ Toxiproxy ═▶ fake provider
 
-Everybody waits, until the limit stands, the chosen request has met it, and it is lifted again.
+The others wait until the limit is armed, the chosen request has reached it, and it is lifted again.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnect
 
 
 class RequestGate:
-    """A listening port whose connections go to `upstream`, one at a time where that is wanted."""
+    """A listening port that forwards to `upstream` and can hold all connections but one."""
 
     tells_resets = True
 
     def __init__(self, upstream: Address) -> None:
-        """Closed; `listen` opens it."""
+        """Choose a port; `listen` opens it."""
         self.upstream = upstream
         self.address: Address = (HOST, free_port())
-        self._door = ConnectionGate(self, everybody=True)
+        self._gate = ConnectionGate(self, everybody=True)
         self._server: asyncio.Server | None = None
 
     async def listen(self) -> Self:
-        """Open the port, always the same."""
+        """Open the port; it is the same each time."""
         self._server = await asyncio.get_running_loop().create_server(self._accept, *self.address)
         return self
 
@@ -42,33 +42,33 @@ class RequestGate:
         if self._server:
             self._server.close()
             self._server = None
-        self._door.shut()
+        self._gate.shut()
         await asyncio.sleep(0)
 
     @contextlib.asynccontextmanager
     async def next_one(self, withdrawn: asyncio.Event) -> AsyncIterator[ProxiedConnection | None]:
-        """The next new connection that brings bytes, which have not passed yet, or None once the event is set.
+        """Wait for the next new connection with bytes, and hold them; None when `withdrawn` is set.
 
-        Everybody else waits until the block ends.
+        All other connections wait until the block ends.
         """
         coming: asyncio.Future[ProxiedConnection] = asyncio.get_running_loop().create_future()
         stop = asyncio.ensure_future(withdrawn.wait())
-        expected = self._door.expect(coming.set_result)
+        expected = self._gate.expect(coming.set_result)
         try:
             either: list[asyncio.Future[Any]] = [coming, stop]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             yield None if withdrawn.is_set() else coming.result()
         finally:
             stop.cancel()
-            self._door.done(expected)
+            self._gate.done(expected)
 
-    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
-        """Something came."""
-        self._door.look(passage, pipe)
+    def look(self, connection: ProxiedConnection, pipe: Pipe) -> None:
+        """Pass new bytes to the gate."""
+        self._gate.look(connection, pipe)
 
-    def ended(self, passage: ProxiedConnection) -> None:
-        """A passage is history."""
-        self._door.passages.discard(passage)
+    def ended(self, connection: ProxiedConnection) -> None:
+        """Forget a connection that has ended."""
+        self._gate.passages.discard(connection)
 
     def _accept(self) -> Endpoint:
-        return self._door.enter().accept()
+        return self._gate.enter().accept()

@@ -1,11 +1,11 @@
-"""Getting a Toxiproxy server of the pinned version, and owning one that we start.
+"""Finds or fetches a Toxiproxy server of the pinned version, and runs it.
 
-Looked for in this order: `$WEDGEHOG_TOXIPROXY`, `toxiproxy-server` on PATH, our cache; then fetched into the cache: the
-official release binary, else `go install` where there is a Go toolchain (Go's checksum database vouches for that one).
+The search order is: `$WEDGEHOG_TOXIPROXY`, `toxiproxy-server` on PATH, our cache. If none is found, it is fetched into
+the cache: the official release binary, else `go install` where Go is installed (Go's checksum database verifies that).
 
-The release binary's SHA-256 is pinned for the four common platforms; the values are those that several unrelated public
-projects pin for the same files. For other platforms the release's own `checksums.txt` is read over https, which
-protects against a torn download, not against a changed release. Downloading has been tried against a local server only.
+The release binary's SHA-256 is pinned for the four common platforms; several unrelated public projects pin the same
+values. For other platforms the release's own `checksums.txt` is read over https, which detects an incomplete download,
+but not a changed release. The download has been tested against a local server only.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from wedgehog.harness.network.ports import HOST, free_port
 from wedgehog.harness.network.toxiproxy.api import ToxiproxyApi, ToxiproxyGoneError
 
 VERSION = "2.12.0"
-BUILT_BY_GO = "git"  # what a server made by `go install` says of its version
+BUILT_BY_GO = "git"  # the version that a server built by `go install` reports
 RELEASE = f"https://github.com/Shopify/toxiproxy/releases/download/v{VERSION}"
 MODULE = f"github.com/Shopify/toxiproxy/v2/cmd/server@v{VERSION}"
 SHA256 = {
@@ -46,12 +46,12 @@ Say = Callable[[str], None]
 
 
 class NoServerError(NetworkError):
-    """Toxiproxy was asked for and can't be had; the message says what was tried and what to do."""
+    """Toxiproxy is required and not available; the message says what was tried and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a server was found: `how` says by which way, `tried` what did not lead to one, in order."""
+    """Where a server was found: `how` names the place, `tried` lists the places without one, in order."""
 
     path: Path | None
     how: str
@@ -60,7 +60,7 @@ class Located:
 
 
 def locate(env: Mapping[str, str] | None = None) -> Located:
-    """Find a server of the pinned version on this machine without fetching anything."""
+    """Find a server of the pinned version on this machine; download nothing."""
     env = os.environ if env is None else env
     tried: list[str] = []
     for how, path in _places(env):
@@ -90,13 +90,13 @@ def _unfit(version: str | None) -> str:
 
 
 def cache_path() -> Path:
-    """Where a fetched server is kept."""
+    """Return the path of a fetched server."""
     name = "toxiproxy-server.exe" if sys.platform == "win32" else "toxiproxy-server"
     return Path(platformdirs.user_cache_dir("wedgehog")) / "toxiproxy" / VERSION / name
 
 
 def version_of(path: Path) -> str | None:
-    """The version a binary reports, `git` for one that Go built; None if it does not run."""
+    """Return the version that a binary reports, `git` for one that Go built; None if it does not run."""
     try:
         done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -106,10 +106,10 @@ def version_of(path: Path) -> str | None:
 
 
 def fetch(say: Say, env: Mapping[str, str] | None = None, deadline_s: float = 180.0) -> Located:
-    """Get a server into the cache: the release binary, else one built by Go. Raises NoServerError."""
+    """Fetch a server into the cache: the release binary, else one built by Go. Raises NoServerError."""
     env = os.environ if env is None else env
     if env.get("WEDGEHOG_OFFLINE") == "1":
-        raise NoServerError("WEDGEHOG_OFFLINE=1 forbids to fetch Toxiproxy")
+        raise NoServerError("WEDGEHOG_OFFLINE=1 forbids the download of Toxiproxy")
     tried: list[str] = []
     for how, way in (("release", download), ("go install", build)):
         try:
@@ -126,14 +126,14 @@ def _brief(error: Exception) -> str:
 
 
 def asset() -> str:
-    """The release's file for this platform."""
+    """Return the name of the release's file for this platform."""
     machine = platform.machine().lower()
     suffix = ".exe" if sys.platform == "win32" else ""
     return f"toxiproxy-server-{platform.system().lower()}-{MACHINES.get(machine, machine)}{suffix}"
 
 
 def download(say: Say, deadline_s: float, release: str = RELEASE) -> Path:
-    """The release binary, its checksum verified, renamed into the cache in one step."""
+    """Download the release binary, verify its checksum, and move it into the cache atomically."""
     name, target = asset(), cache_path()
     say(f"fetching {name} {VERSION} from {release}")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def download(say: Say, deadline_s: float, release: str = RELEASE) -> Path:
 
 
 def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
-    """Write a URL's body to a file; its SHA-256. A timer closes it at the deadline, however slowly it drips."""
+    """Write a URL's body to a file and return its SHA-256. A timer closes the connection at the deadline."""
     digest, got, shown = hashlib.sha256(), 0, 0
     with requests.get(url, stream=True, timeout=(10, 30)) as answer:
         if answer.status_code != requests.codes.ok:
@@ -179,7 +179,7 @@ def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
 
 
 def _published(release: str, name: str) -> str:
-    """The checksum that the release itself states for a file."""
+    """Return the checksum of a file from the release's `checksums.txt`."""
     text = requests.get(f"{release}/checksums.txt", timeout=(10, 30)).text
     rows = (line.split() for line in text.splitlines())
     found = next((row[0] for row in rows if row[1:] == [name]), None)
@@ -189,7 +189,7 @@ def _published(release: str, name: str) -> str:
 
 
 def build(say: Say, deadline_s: float) -> Path:
-    """The server built by `go install`, whose module checksums Go verifies."""
+    """Build the server by `go install`; Go verifies the module checksums."""
     go = shutil.which("go")
     if go is None:
         raise NoServerError("no Go toolchain on PATH")
@@ -211,13 +211,13 @@ def _install(file: Path, target: Path) -> None:
     file.chmod(0o755)
     version = version_of(file)
     if version not in (VERSION, BUILT_BY_GO):
-        raise NoServerError(f"what was fetched {_unfit(version)}")
+        raise NoServerError(f"the fetched server {_unfit(version)}")
     file.replace(target)
 
 
 @dataclass(frozen=True, slots=True)
 class ToxiproxyServer:
-    """A running server that is ours."""
+    """A running server that we started."""
 
     address: Address
     pid: int
@@ -227,9 +227,9 @@ class ToxiproxyServer:
 async def start(
     binary: Path, *, port: int = 0, env: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[ToxiproxyServer]:
-    """Run a server on loopback until the block is left; `env` is added to its otherwise bare environment.
+    """Run a server on loopback until the block ends; `env` is added to a minimal environment.
 
-    Give `WEDGEHOG_RUN` in `env`, by which left-over processes are found. Raises NoServerError if it doesn't answer.
+    `WEDGEHOG_RUN` in `env` marks the process for the cleanup. Raises NoServerError if the server doesn't respond.
     """
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
     chosen = port or free_port()
@@ -259,11 +259,11 @@ async def _answers(address: Address, process: asyncio.subprocess.Process, timeou
             await api.version()
             return
         await asyncio.sleep(0.02)
-    raise NoServerError(f"the Toxiproxy server did not answer within {timeout_s:g} s")
+    raise NoServerError(f"the Toxiproxy server did not respond within {timeout_s:g} s")
 
 
 async def _end(process: asyncio.subprocess.Process, grace_s: float = 2.0) -> None:
-    """Ask it to end, then make it."""
+    """Send SIGTERM, and SIGKILL after `grace_s`."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:

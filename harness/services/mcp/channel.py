@@ -1,4 +1,4 @@
-"""The small connection on which a tool server asks the harness what to answer: JSON lines, on loopback, with a secret.
+"""The control connection of a tool server: it asks the harness for results, in JSON lines on loopback, with a secret.
 
 ```
 server: {"secret": "…", "pid": 4711, "way": "http"}                          harness: {"tools": […]}
@@ -13,7 +13,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from wedgehog.harness.services.json_lines import LineServer, line_of
 
@@ -24,41 +24,32 @@ CallHandler = Callable[["ToolServer", Mapping[str, Any]], Awaitable[Mapping[str,
 
 @dataclass(eq=False)
 class ToolServer:
-    """A tool server that has said hello."""
+    """A connected tool server."""
 
     pid: int
     way: str
     ready: "asyncio.Future[int]"
-    """The port it serves at, once it does (0 over stdio)."""
+    """The port on which it serves, once it is ready (0 over stdio)."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class ToolServerChannel:
-    """Where the servers of one run call. An async context manager."""
+class ToolServerChannel(LineServer):
+    """Accepts the control connections of one run's tool servers. Its exit ends every server."""
 
     def __init__(self, tools: list[dict[str, Any]], asked: CallHandler) -> None:
-        """`tools` are told to every server; `asked(server, question)` answers it."""
+        """`tools` are sent to each server; `asked(server, question)` returns the answer to each question."""
         self._tools, self._asked = tools, asked
         self.secret = secrets.token_hex(16)
         self.servers: list[ToolServer] = []
-        """Those that are connected."""
+        """The connected servers."""
         self.came: asyncio.Queue[ToolServer] = asyncio.Queue()
-        self._lines = LineServer(self._talk)
+        super().__init__()
 
     @property
-    def address(self) -> str:
-        """What a server must be told: `host:port:secret`."""
-        host, port = self._lines.address
+    def secret_address(self) -> str:
+        """The value that a server needs to connect: `host:port:secret`."""
+        host, port = self.address
         return f"{host}:{port}:{self.secret}"
-
-    async def __aenter__(self) -> Self:
-        """Listen."""
-        await self._lines.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Hang up on every server: it ends by itself then."""
-        await self._lines.__aexit__(*exc_info)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         hello = json.loads(await asyncio.wait_for(reader.readline(), HELLO_S))

@@ -1,10 +1,10 @@
-"""The tool host of one run: MCP servers that ask us what to answer.
+"""The tool host of one run: MCP servers that ask the harness for each result.
 
 ```
- agent ═▶ link tool:mcp ═▶ front ═▶ server (HTTP)           the front is ours, and stays where it is when the server
-                                      └─ control ─▶ us      dies; it knows both ends of each connection, and its bytes
+ agent ═▶ link tool:mcp ═▶ front ═▶ server (HTTP)                the front keeps its address when the server dies,
+                                      └─ control ─▶ harness      and counts the bytes of each connection
 
- agent ═▶ wedgehog-pipe ═▶ server (stdio) ─ control ─▶ us   the agent starts it, by `command`
+ agent ═▶ wedgehog-pipe ═▶ server (stdio) ─ control ─▶ harness   the agent starts this server by `command`
 ```
 """
 
@@ -33,61 +33,55 @@ from wedgehog.harness.services.mcp.offers import Offers
 
 START_S = 60.0
 GONE_S = 5.0
-"""For a server that got SIGKILL to be gone."""
+"""Time for a server to end after SIGKILL."""
 LIVES_ON = (signal.SIGSTOP, signal.SIGCONT)
 CROSSING_S = 5.0
-"""For bytes that a server has written to cross the loopback."""
+"""Time for a server's bytes to cross the loopback."""
 LOOK_EVERY_S = 0.002
 PROGRAM = "wedgehog.harness.services.mcp.server"
 
 McpTransport = Literal["http", "stdio"]
 ConnectionOffset = tuple[Address, int]
-"""A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
+"""A connection's address as the link's upstream sees it, and the bytes that it has carried to the agent."""
 
 
 def tools_unavailable_reason() -> str | None:
-    """Why this machine cannot run a tool host; None if it can."""
+    """Return why this machine cannot run a tool host; None if it can."""
     return None if find_spec("mcp") else "the tool host needs the mcp package: pip install 'wedgehog[tools]'"
 
 
 class NoToolHostError(Exception):
-    """The tool host cannot be had; one line for a person."""
+    """The tool host is not available; a message of one line."""
 
 
 class ResultSource(Protocol):
-    """What the host asks about each call, and tells."""
+    """The injector's interface for tool results."""
 
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[Any]]:
-        """The result of this call as the plan's faults leave it, and the faults that did it."""
-        ...
+        """Return the result of a call with the plan's faults applied, and these faults."""
 
     def written(self, faults: Sequence[Any]) -> None:
-        """The result that these faults harmed has been written."""
-        ...
+        """Report that the result with these faults has been written."""
 
-    async def at(self, token: str, spot: ConnectionOffset | None) -> None:
-        """A result is about to be written there: strike what is due; return when its bytes may pass."""
-        ...
+    async def at(self, token: str, offset: ConnectionOffset | None, /) -> None:
+        """Arm the faults that are due before a result is written; return when its bytes may pass."""
 
 
 class ToolRecorder(Protocol):
-    """Where the host writes down what it sees."""
+    """The recorder's interface for tool calls."""
 
     def called(self, tool: str, token: str, server: int) -> None:
-        """A server was called."""
-        ...
+        """Record a call to a server."""
 
     def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> Awaitable[None]:
-        """A tool call (turn.step.call) has started, or is done; done when whatever that sets off has been."""
-        ...
+        """Record that a tool call (turn.step.call) started or is done; wait for the faults that this triggers."""
 
     def failed(self, wrong: NetworkError) -> None:
-        """The link failed us: the run is an error."""
-        ...
+        """Record that the link failed, which makes the run an error."""
 
 
 class ToolHost:
-    """Serves a scenario's tools over MCP. An async context manager; inside it, `address` or `command` is there."""
+    """Serves a scenario's tools over MCP. An async context manager, which sets `address` or `command`."""
 
     def __init__(
         self,
@@ -98,16 +92,16 @@ class ToolHost:
         log: Path,
         clock: Clock,
         time_scale: float,
-        harm: ResultSource,
+        source: ResultSource,
         records: ToolRecorder,
         pipe: Sequence[str] = (),
     ) -> None:
-        """`folder` is the run's own, `mark` what its processes carry; `pipe` stands before a stdio server's command."""
+        """`folder` is the run's folder, `mark` marks its processes, `pipe` is a prefix of a stdio server's command."""
         self.tools, self.way, self._folder, self._mark, self._log = tools, way, folder, mark, log
-        self._clock, self._scale, self._harm, self._records, self._pipe = clock, time_scale, harm, records, pipe
+        self._clock, self._scale, self._source, self._records, self._pipe = clock, time_scale, source, records, pipe
         self.offers = Offers()
         self.link: Link | None = None
-        """The link to the front, once it is open: replies wait for it, and a dead server's port is closed on it."""
+        """The link to the front, once it is open; the port of a dead server is closed on it."""
         self._process: Owned | None = None
         self._refused: Strike | None = None
         self._results: dict[str, tuple[Result, Sequence[Any]]] = {}
@@ -115,11 +109,11 @@ class ToolHost:
         self._watching: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
         self._doomed = False
-        """A signal to end was sent to the server that runs."""
+        """Whether a terminating signal was sent to the running server."""
 
     @property
     def address(self) -> Address:
-        """Where the link goes to (HTTP)."""
+        """The link's upstream (HTTP)."""
         return self._front.address
 
     @property
@@ -129,11 +123,11 @@ class ToolHost:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The servers that run now."""
+        """The pids of the running servers."""
         return tuple(server.pid for server in self._control.servers)
 
     async def __aenter__(self) -> Self:
-        """Start the server, or write the command that does.
+        """Start the server (HTTP), or write its command (stdio).
 
         Raises:
             NoToolHostError: the `mcp` package is missing, or the server did not start.
@@ -156,17 +150,17 @@ class ToolHost:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """End every server."""
+        """Stop every server."""
         if self._watching:
             self._watching.cancel()
         await self._stack.aclose()
 
-    # ---- what can be done to the server
+    # ---- server faults
 
     async def kill_server(self, number: signal.Signals = signal.SIGKILL) -> tuple[int, ...]:
-        """Send a signal to every server that runs; the pids that got it.
+        """Send a signal to every running server and return their pids.
 
-        A server that dies by it is gone as a real one would be: its connections end, its port refuses.
+        When a server dies, its connections end and its port refuses connections.
         """
         async with self._changing:
             hit = list(self._control.servers)
@@ -189,9 +183,7 @@ class ToolHost:
             end.cancel()
 
     async def restart_server(self) -> None:
-        """A dead server is back, at the same address; without memory, as any process (one that lives stays).
-
-        A stdio server is its client's to start again.
+        """Restart a dead HTTP server at the same address; the agent itself restarts a stdio server.
 
         Raises:
             NoToolHostError: it did not start.
@@ -201,7 +193,7 @@ class ToolHost:
                 return
             if self._process.exit_code is None and not self._doomed:
                 return
-            self._process.kill()  # a signal to end that it takes its time to obey must not hit the next turn
+            self._process.kill()  # a slow reaction to an earlier signal must not affect the next turn
             await self._process.ended()
             await self._start()
             self._front.upstream = (HOST, self._port)
@@ -215,8 +207,8 @@ class ToolHost:
 
     async def _start(self) -> None:
         env = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
-        env["WEDGEHOG_TOOLS"] = self._control.address
-        # Servers of an earlier life have left; whoever comes now is the new one.
+        env["WEDGEHOG_TOOLS"] = self._control.secret_address
+        # Drop earlier servers: the next one in the queue must be the new one.
         while not self._control.came.empty():
             self._control.came.get_nowait()
         argv = [sys.executable, "-P", "-m", PROGRAM, "http"]
@@ -228,7 +220,7 @@ class ToolHost:
             if not coming.done() or coming.exception() is not None:
                 await process.stderr.drained(0.2)
                 said = process.stderr.text().strip().rpartition("\n")[2]
-                raise NoToolHostError(f"the tool host's server did not start: {said or 'it said nothing'}")
+                raise NoToolHostError(f"the tool host's server did not start: {said or 'it printed nothing'}")
             self._port = coming.result()
         finally:
             coming.cancel()
@@ -239,19 +231,19 @@ class ToolHost:
         return await (await self._control.came.get()).ready
 
     async def _watch(self, process: Owned) -> None:
-        """A server that ends by itself, or by a signal that it may obey slowly, leaves a port that refuses."""
+        """Close the port when the server ends."""
         await process.ended()
         with contextlib.suppress(NetworkError):
             await self._close_port()
 
     def _write_command(self) -> None:
-        given = {"WEDGEHOG_TOOLS": self._control.address, RUN_VARIABLE: f"{self._mark}/agent/tools"}
+        given = {"WEDGEHOG_TOOLS": self._control.secret_address, RUN_VARIABLE: f"{self._mark}/agent/tools"}
         words = [f"{name}={value}" for name, value in given.items()]
         server = ["env", *words, sys.executable, "-P", "-m", PROGRAM, "stdio"]
         self.command.write_text(f"#!/bin/sh\nexec {shlex.join([*self._pipe, *server])}\n", encoding="utf-8")
         self.command.chmod(0o700)
 
-    # ---- what servers ask
+    # ---- questions of the servers
 
     async def _asked(self, server: ToolServer, question: Mapping[str, Any]) -> Mapping[str, Any]:
         do = question["do"]
@@ -272,7 +264,7 @@ class ToolHost:
         result = Result(words, tool.error is not None, tool.delay_s / self._scale)
         if token:
             await self._records.beacon(dotted(token), "started", None)
-            self._results[token] = result, _ = self._harm.asked(dotted(token), result)
+            self._results[token] = result, _ = self._source.asked(dotted(token), result)
         if result.lost:
             await asyncio.Event().wait()
         await self._clock.sleep(result.delay_s)
@@ -280,34 +272,34 @@ class ToolHost:
         return {"token": token, "text": result.text, "is_error": result.is_error, **form}
 
     async def _may_write(self, token: str, client: Any, written: int) -> None:
-        """A response wants to go on: with all strikes armed, and while no other connection's strike is."""
-        spot = await self._spot(client, written)
+        """Arm the faults of a response, then wait while a fault is armed for another connection."""
+        offset = await self._offset(client, written)
         try:
             if token:
-                await self._harm.at(dotted(token), spot)
-            if spot is not None and self.link is not None:
-                await self.link.admit(*spot)
+                await self._source.at(dotted(token), offset)
+            if offset is not None and self.link is not None:
+                await self.link.admit(*offset)
         except NetworkError as wrong:
             self._records.failed(wrong)
             await asyncio.Event().wait()
 
     async def _written(self, token: str, client: Any, written: int) -> None:
-        await self._spot(client, written)  # only what has passed the front is on its way to the agent
+        await self._offset(client, written)  # wait until the bytes have passed the front
         result, faults = self._results.get(token, (Result(""), ()))
-        self._harm.written(faults)
+        self._source.written(faults)
         await self._records.beacon(dotted(token), "done", 1 if result.is_error else 0)
 
-    async def _spot(self, client: Any, written: int) -> ConnectionOffset | None:
-        """The connection that a server knows as `client`, once all that it has written there has passed the front."""
+    async def _offset(self, client: Any, written: int) -> ConnectionOffset | None:
+        """Wait until the front has passed `written` bytes of the server connection `client`; return its agent side."""
         if client is None:
             return None
         waited_s = 0.0
         while waited_s < CROSSING_S:
-            passage = next((one for one in self._front.passages if one.peer == tuple(client)), None)
-            agent_side = passage.client.transport if passage is not None else None
-            if passage is None or agent_side is None:
+            connection = next((one for one in self._front.passages if one.peer == tuple(client)), None)
+            agent_side = connection.client.transport if connection is not None else None
+            if connection is None or agent_side is None:
                 return None
-            if passage.down.carried >= written:
+            if connection.down.carried >= written:
                 host, port = agent_side.get_extra_info("peername")[:2]
                 return (host, port), written
             await self._clock.sleep(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Which of the model's tool calls is this? An MCP call carries no id of the model's, only a name and arguments."""
+"""Match MCP calls to the model's tool calls by name and arguments: an MCP call does not carry the model's call id."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,20 +22,20 @@ class Offers:
     >>> offers.match("weather", {"city": "Paris"}), offers.match("weather", {"city": "Paris"})
     ('wq1x1x1', 'wq1x1x1')
 
-    The second one is a repeat: the agent does again what the model asked for once.
+    The second one is a repeat: the agent makes a call twice that the model made once.
     """
 
     _offers: list[_Offer] = field(default_factory=list)
 
     def add(self, token: str, name: str, args: Mapping[str, Any] | None) -> None:
-        """The model makes this call (again, where its request was sent again); None: its arguments were cut."""
+        """Add a call of the model, once per token; `args` is None where the arguments were cut."""
         if all(offer.token != token for offer in self._offers):
             self._offers.append(_Offer(token, name, args))
 
     def match(self, name: str, args: Mapping[str, Any]) -> str:
-        """The token of the call that this is, or empty where the model made none.
+        """Return the token of the matching call; empty where the model made none.
 
-        The first that was not made yet, with these arguments if there is one; else the last one made, again.
+        Prefer equal arguments, then the first call that was not executed yet, then the last executed one.
         """
         named = [offer for offer in self._offers if offer.name.endswith(name)]
         same = [offer for offer in named if offer.args == args]

@@ -1,7 +1,6 @@
-"""Harm to a tool's response, between the `mcp` package and its transport.
+"""Faults in a tool's response, applied between the `mcp` package and its transport.
 
-Nothing of a response is written before the harness agrees, so that it can arm the network at an exact byte; and it
-hears when a result has been written.
+The harness must allow each write, so that it can arm a fault at an exact byte; it is notified after each result.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -17,27 +16,27 @@ _EVENT = b"event: message\r\ndata: "
 
 @dataclass(frozen=True, slots=True)
 class ResponseForm:
-    """How a result is to be written."""
+    """The faults of one result."""
 
     copies: int = 1
     broken: bool = False
 
 
 class ResponseFaults:
-    """The results that are due, by the token that stands in them."""
+    """The results to write, by the token that they contain."""
 
     def __init__(self, ask: Ask) -> None:
-        """Nothing is due."""
+        """`ask` sends a question to the harness."""
         self.ask = ask
         self._due: dict[str, ResponseForm] = {}
 
     def expect(self, token: str, copies: int, broken: bool) -> None:
-        """A result with this token is about to be written."""
+        """Set the form of the result that contains this token."""
         if token:
             self._due[token] = ResponseForm(copies, broken)
 
     def found_in(self, data: bytes) -> tuple[str, ResponseForm]:
-        """The due result that these bytes hold, which is then due no more; an empty token where they hold none."""
+        """Return and remove the result that is in these bytes; an empty token where there is none."""
         for token in self._due:
             if token.encode() in data:
                 return token, self._due.pop(token)
@@ -45,17 +44,17 @@ class ResponseFaults:
 
 
 def halved(data: bytes) -> bytes:
-    """The first half of a JSON text: no JSON text."""
+    """Return the first half of a JSON text, which is not valid JSON."""
     return data[: len(data) // 2]
 
 
 def line_as(data: bytes, form: ResponseForm) -> bytes:
-    """A line of JSON in this form; each copy is a whole line."""
+    """Return a line of JSON in this form; each copy is a whole line."""
     return (halved(data) + b"\n" if form.broken else data) * form.copies
 
 
 def event_as(data: bytes, form: ResponseForm) -> bytes:
-    """A server-sent event in this form."""
+    """Return a server-sent event in this form."""
     head, mark, rest = data.partition(b"data: ")
     if form.broken and mark:
         data = head + mark + halved(rest.rstrip(b"\r\n")) + b"\r\n\r\n"
@@ -66,25 +65,25 @@ def event_as(data: bytes, form: ResponseForm) -> bytes:
 
 
 class StdioResponses:
-    """The text file that the `mcp` package writes its lines to."""
+    """The text file to which the `mcp` package writes its lines."""
 
-    def __init__(self, disturbance: ResponseFaults, out: BinaryIO) -> None:
-        """`out` gets the bytes."""
-        self._disturbance, self._out = disturbance, out
+    def __init__(self, faults: ResponseFaults, out: BinaryIO) -> None:
+        """Write to `out`."""
+        self._faults, self._out = faults, out
 
     async def write(self, text: str) -> None:
-        """One message, a line."""
+        """Write one message, which is a line."""
         data = text.encode()
-        token, form = self._disturbance.found_in(data)
+        token, form = self._faults.found_in(data)
         if token:
-            await self._disturbance.ask("write", token=token, client=None, written=0)
+            await self._faults.ask("write", token=token, client=None, written=0)
         self._out.write(line_as(data, form))
         self._out.flush()
         if token:
-            await self._disturbance.ask("written", token=token, client=None, written=0)
+            await self._faults.ask("written", token=token, client=None, written=0)
 
     async def flush(self) -> None:
-        """Every line is flushed as it is written."""
+        """Do nothing: `write` flushes each line."""
 
 
 # ---- HTTP
@@ -96,33 +95,33 @@ class _Transport(Protocol):
 
 
 class CountedStream:
-    """A connection's transport that counts what is written to it; all else is the transport's own."""
+    """A connection's transport that counts the bytes written."""
 
     def __init__(self, transport: _Transport) -> None:
-        """Nothing is written yet."""
+        """Start to count at 0."""
         self._transport = transport
         self.written = 0
 
     def write(self, data: bytes) -> None:
-        """Count, and write."""
+        """Count and write."""
         self.written += len(data)
         self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
-        """As the transport."""
+        """Delegate to the transport."""
         return getattr(self._transport, name)
 
 
 class HttpResponses:
-    """The connections of an HTTP server, and the application around the one that `mcp` makes."""
+    """The connections of an HTTP server, and a wrapper around its `mcp` application."""
 
-    def __init__(self, disturbance: ResponseFaults) -> None:
-        """No connection yet."""
-        self.disturbance = disturbance
+    def __init__(self, faults: ResponseFaults) -> None:
+        """Start without connections."""
+        self.faults = faults
         self.open: dict[tuple[str, int], CountedStream] = {}
 
     def protocol(self) -> type:
-        """uvicorn's HTTP protocol, with counted connections."""
+        """Return uvicorn's HTTP protocol with counted connections."""
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
         web = self
@@ -141,7 +140,7 @@ class HttpResponses:
         return Protocol
 
     def around(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        """`app`, with its responses in the form that the harness wants."""
+        """Return `app` with faults applied to its responses."""
 
         async def application(scope: AsgiMessage, receive: Any, send: Callable[[AsgiMessage], Awaitable[None]]) -> None:
             if scope["type"] == "http":
@@ -152,7 +151,7 @@ class HttpResponses:
 
 
 class _Response:
-    """One response on its way out."""
+    """One response."""
 
     def __init__(
         self, web: HttpResponses, client: tuple[str, int], send: Callable[[AsgiMessage], Awaitable[None]]
@@ -162,11 +161,11 @@ class _Response:
         self._is_event_stream = False
 
     async def send(self, message: AsgiMessage) -> None:
-        """A head of JSON waits for its body, which decides whether it is to be a stream instead."""
+        """Send a message; the head of a JSON response waits for its body, which may turn it into a stream."""
         if message["type"] == "http.response.start":
             self._is_event_stream = _kind(message).startswith(b"text/event-stream")
             if not _kind(message).startswith(b"application/json"):
-                await self._agreed(message)
+                await self._send_when_allowed(message)
             else:
                 self._head = message
         elif message["type"] == "http.response.body" and message.get("body"):
@@ -176,21 +175,21 @@ class _Response:
             await self._send(message)
 
     async def _body(self, message: AsgiMessage) -> None:
-        token, form = self._web.disturbance.found_in(message["body"])
+        token, form = self._web.faults.found_in(message["body"])
         if form != ResponseForm():
-            message = self._formed(message, form)
+            message = self._with_faults(message, form)
         await self._flush_head()
-        await self._agreed(message, token)
+        await self._send_when_allowed(message, token)
         if token:
-            await self._web.disturbance.ask("written", token=token, client=self._client, written=self._written)
+            await self._web.faults.ask("written", token=token, client=self._client, written=self._written)
 
-    def _formed(self, message: AsgiMessage, form: ResponseForm) -> AsgiMessage:
+    def _with_faults(self, message: AsgiMessage, form: ResponseForm) -> AsgiMessage:
         body: bytes = message["body"]
         if self._is_event_stream:
             return {**message, "body": event_as(body, form)}
-        assert self._head is not None  # noqa: S101  a JSON body's head has waited for it
+        assert self._head is not None  # noqa: S101  the head waits for its body
         if form.copies > 1:
-            # One JSON body holds one message; a stream holds as many as it likes, and every client takes both.
+            # One JSON body holds one message, a stream holds several, and every client accepts both.
             self._head = _with_headers(self._head, {b"content-type": b"text/event-stream", b"content-length": None})
             return {**message, "body": event_as(_EVENT + body + b"\r\n\r\n", form)}
         body = halved(body)
@@ -200,10 +199,10 @@ class _Response:
     async def _flush_head(self) -> None:
         if self._head is not None:
             head, self._head = self._head, None
-            await self._agreed(head)
+            await self._send_when_allowed(head)
 
-    async def _agreed(self, message: AsgiMessage, token: str = "") -> None:
-        await self._web.disturbance.ask("write", token=token, client=self._client, written=self._written)
+    async def _send_when_allowed(self, message: AsgiMessage, token: str = "") -> None:
+        await self._web.faults.ask("write", token=token, client=self._client, written=self._written)
         await self._send(message)
 
     @property
@@ -217,6 +216,6 @@ def _kind(head: AsgiMessage) -> bytes:
 
 
 def _with_headers(head: AsgiMessage, changed: dict[bytes, bytes | None]) -> AsgiMessage:
-    """The same head with these headers in place of its own; None: without it."""
+    """Replace headers of a head; None removes one."""
     kept = [(name, value) for name, value in head["headers"] if name.lower() not in changed]
     return {**head, "headers": kept + [(name, value) for name, value in changed.items() if value is not None]}

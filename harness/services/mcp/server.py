@@ -1,7 +1,7 @@
-"""The tool server, a process of its own: `python -m wedgehog.harness.services.mcp.server http|stdio`.
+"""The tool server, a separate process: `python -m wedgehog.harness.services.mcp.server http|stdio`.
 
-The official `mcp` package serves; what to answer, and when, the harness says (see `control`). Harm that is made of
-bytes is done here, between the package and its transport.
+The official `mcp` package serves; the harness decides each result and its delay (see `channel`). Faults in the bytes
+of a response are applied here, between the package and its transport.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ KEEP_ALIVE_S = 86_400
 
 
 class HarnessClient:
-    """The harness, at the other end of the control connection; when it goes, so do we."""
+    """The client of the control connection; when the harness closes it, this process exits."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connected, and not introduced yet."""
+        """Wrap an open connection."""
         self._reader, self._writer = reader, writer
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
 
     @classmethod
     async def connect(cls, way: str) -> tuple["HarnessClient", list[dict[str, Any]]]:
-        """Call the harness, and be told the tools."""
+        """Connect to the harness; return the client and the tools to offer."""
         host, port, secret = os.environ.pop(ADDRESS_VARIABLE).rsplit(":", 2)
         reader, writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE_BYTES)
         harness = cls(reader, writer)
@@ -41,14 +41,14 @@ class HarnessClient:
         return harness, hello["tools"]
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """One question, and its answer, however long it takes."""
+        """Send one question and wait for its answer, without a timeout."""
         self._count += 1
         number = self._count
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._writer.write(line_of({"id": number, "do": do, **more}))
         try:
-            told: dict[str, Any] = await answer
-            return told
+            result: dict[str, Any] = await answer
+            return result
         finally:
             del self._waiting[number]
 
@@ -57,13 +57,13 @@ class HarnessClient:
             while line := await self._reader.readline():
                 said = json.loads(line)
                 waiting = self._waiting.get(said["id"])
-                if waiting is not None and not waiting.done():  # who asked may have been cancelled
+                if waiting is not None and not waiting.done():  # the caller may be cancelled
                     waiting.set_result(said)
         finally:
-            os._exit(0)  # the run is over, and whoever still waits for us waits for nothing
+            os._exit(0)  # the run is over; do not wait for open requests
 
 
-def _server(harness: HarnessClient, tools: list[dict[str, Any]], disturbance: ResponseFaults) -> Any:
+def _server(harness: HarnessClient, tools: list[dict[str, Any]], faults: ResponseFaults) -> Any:
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -76,28 +76,28 @@ def _server(harness: HarnessClient, tools: list[dict[str, Any]], disturbance: Re
         if all(tool.name != params.name for tool in listed):
             text = f"no tool is called {params.name!r}"
             return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-        told = await harness.ask("call", name=params.name, arguments=params.arguments or {})
-        disturbance.expect(told["token"], told["copies"], told["broken"])
-        text = ended(padded(told["text"], told["bytes"] - len(told["token"]) - 1), told["token"])
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=told["is_error"])
+        call = await harness.ask("call", name=params.name, arguments=params.arguments or {})
+        faults.expect(call["token"], call["copies"], call["broken"])
+        text = ended(padded(call["text"], call["bytes"] - len(call["token"]) - 1), call["token"])
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=call["is_error"])
 
     return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 
 
 def ended(text: str, token: str) -> str:
-    """The result's words, and last the token by which it is known again."""
+    """Append the token that identifies the result."""
     return f"{text}\n{token}" if token else text
 
 
 async def serve_http() -> None:
-    """Serve MCP over streamable HTTP on a free loopback port, which the harness is told."""
+    """Serve MCP over streamable HTTP on a free loopback port, and report the port to the harness."""
     import uvicorn
 
     harness, tools = await HarnessClient.connect("http")
-    disturbance = ResponseFaults(harness.ask)
-    web = HttpResponses(disturbance)
-    app = web.around(_server(harness, tools, disturbance).streamable_http_app())
-    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
+    faults = ResponseFaults(harness.ask)
+    web = HttpResponses(faults)
+    app = web.around(_server(harness, tools, faults).streamable_http_app())
+    # IPPROTO_TCP is explicit: asyncio sets TCP_NODELAY only on sockets that name it.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind((HOST, 0))
 
@@ -107,20 +107,20 @@ async def serve_http() -> None:
                 await harness.ask("ready", port=listening.getsockname()[1])
 
         config = uvicorn.Config(app, http=web.protocol(), ws="none", log_level="warning", lifespan="on")
-        # It never closes an idle connection first: with a link in between, a request could be on its way already.
+        # Do not close idle connections: with a link in between, a request may be in flight.
         config.timeout_keep_alive = KEEP_ALIVE_S
         await Ready(config).serve(sockets=[listening])
 
 
 async def serve_stdio() -> None:
-    """Serve MCP over stdin and stdout, until there is no more input."""
+    """Serve MCP over stdin and stdout until the end of the input."""
     from mcp.server.stdio import stdio_server
 
     harness, tools = await HarnessClient.connect("stdio")
-    disturbance = ResponseFaults(harness.ask)
-    server = _server(harness, tools, disturbance)
+    faults = ResponseFaults(harness.ask)
+    server = _server(harness, tools, faults)
     await harness.ask("ready", port=0)
-    async with stdio_server(stdout=StdioResponses(disturbance, sys.stdout.buffer)) as (incoming, outgoing):  # type: ignore[arg-type]
+    async with stdio_server(stdout=StdioResponses(faults, sys.stdout.buffer)) as (incoming, outgoing):  # type: ignore[arg-type]
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 

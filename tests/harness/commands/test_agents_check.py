@@ -58,7 +58,7 @@ async def test_an_agent_that_shows_everything_is_well(tmp_path: Path):
 
 
 async def test_a_shell_tool_may_be_called_shell(tmp_path: Path):
-    """Its name is told like any other."""
+    """Its name is listed like any other."""
     said = "\n".join(finding.says for finding in await looked(tmp_path, AGENT.replace("bash", "shell")))
     assert "a shell command was run and its result sent back (tools: shell)" in said
 
@@ -67,7 +67,7 @@ RUNS = "subprocess.run(command, shell=True, capture_output=True, text=True).stdo
 
 
 async def test_a_result_of_a_command_that_was_not_run_is_no_tool_round(tmp_path: Path):
-    """An agent that asks for permission where nobody is sends one too: what the command leaves behind decides."""
+    """An agent that asks for permission without a user sends a result too: the command's trace decides."""
     assert AGENT.count(RUNS) == 1
     (missing,) = [it for it in await looked(tmp_path, AGENT.replace(RUNS, '"denied"')) if not it.ok]
     assert missing.sign == "MISS" and missing.says.startswith(
@@ -116,7 +116,7 @@ async def test_words_that_do_not_reach_the_model_are_missed(tmp_path: Path):
     ],
 )
 async def test_what_is_said_of_lost_words_fits_the_spec(tmp_path: Path, code: str, resume: str, said: str):
-    """The next message has a command line of its own; one that has {message} is not told to have it."""
+    """The next message has its own command line; the hint is not given where {message} is present."""
     words = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", resume]
     first = next(it for it in await looked(tmp_path, code, resume=words) if not it.ok)
     assert said in first.says and not first.optional
@@ -181,18 +181,18 @@ REFUSED = (
 
 
 async def test_hosts_that_were_refused_are_told(tmp_path: Path):
-    """An agent that gets on without them is well, and its author knows; nothing is told twice."""
+    """They are listed, but are no error if the agent works without them; no host is listed twice."""
     await looked(tmp_path)
     well = read(next((tmp_path / "kept").rglob("history.jsonl")))
     both = History(events=[*well.events, *REFUSED]).seal()
     found = list(findings(load_spec(tmp_path / "mine.yaml"), ControlFacts(True), both))
     (line,) = [it for it in found if "telemetry" in it.says]
     hosts = "telemetry.example.com (not among the spec's hosts), 10.0.0.1 (an address)"
-    assert line.says == f"it asked for hosts that it did not get: {hosts}; what it needs goes under `hosts:`"
+    assert line.says == f"it requested hosts that were refused: {hosts}; declare them under `hosts:` if needed"
     assert line.optional and not line.ok
     failed = told(tmp_path / "mine.yaml", ControlFacts(False, "it asked for telemetry.example.com."), *REFUSED)
     assert failed[1:] == [
-        "it asked for hosts that it did not get: 10.0.0.1 (an address); what it needs goes under `hosts:`"
+        "it requested hosts that were refused: 10.0.0.1 (an address); declare them under `hosts:` if needed"
     ]
 
 

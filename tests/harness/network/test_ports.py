@@ -1,4 +1,4 @@
-"""Ports for servers that must be told theirs."""
+"""Free ports for servers that need a port number."""
 
 import socket
 import subprocess
@@ -32,7 +32,7 @@ def test_processes_side_by_side_give_ports_of_their_own():
     assert len(set.union(*given)) == 900
 
 
-def test_a_port_that_somebody_listens_on_is_not_given(monkeypatch: pytest.MonkeyPatch):
+def test_a_port_on_which_a_server_listens_is_not_given(monkeypatch: pytest.MonkeyPatch):
     """It is passed over, and where all are taken that is said."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

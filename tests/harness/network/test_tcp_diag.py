@@ -63,7 +63,7 @@ def test_a_cut_is_proved_by_the_goodbye_or_by_what_the_server_counted():
 def test_a_stall_that_lets_nothing_pass_is_proved_by_what_the_proxy_took():
     """No count moves, so the proxy must have read bytes that went nowhere."""
     watch = DownstreamWatch(CONN, 700, stalls=True, before=look(agent(1, 700)))
-    assert watch.swallows
+    assert watch.passes_nothing
     assert watch.see(look(agent(1, 700))) is None
     assert watch.see(look(agent(1, 700), received=800, unread=100)) is None
     assert watch.see(look(agent(1, 700), received=800)).bytes == 700

@@ -149,13 +149,13 @@ def test_a_token_is_its_turn_step_and_call(token: str, name: str):
 
 
 def test_what_is_no_token_is_refused():
-    """It would be a bug of ours."""
-    with pytest.raises(ValueError, match="no tool call's token"):
+    """It would be a bug of the harness."""
+    with pytest.raises(ValueError, match="not the token of a tool call"):
         dotted("hello")
 
 
 def test_only_whole_lines_are_read_and_each_once(tmp_path: Path):
-    """A line may be half written when it is looked at."""
+    """A line may be half written when it is read."""
     file = tmp_path / "trace"
     assert read_new(file, 0) == ([], 0)
     file.write_bytes(b"1.1.1 started\n1.1.")

@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 
 
 class Rig:
-    """A service, somebody who calls it, and what was heard."""
+    """A service, its client, and the reported messages."""
 
     def __init__(self, service: ChatService, client: aiohttp.ClientSession) -> None:
         self.service, self.client, self.heard = service, client, []

@@ -27,7 +27,7 @@ class Client:
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Any]:
-    """Opens a database; what it told is in `asked`, where its gate stood in `gated`."""
+    """Opens a database; `asked` has the reported queries, `gated` the calls of its gate."""
     clients: list[Client] = []
 
     class Opened:

@@ -1,4 +1,4 @@
-"""The page server: pages, redirects, delays and stalls, each told to whoever listens."""
+"""The page server: pages, redirects, delays and stalls; each request is reported."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
     ("path", "status", "body"), [("/one", 200, b"It rained."), ("/broken", 500, b"oops"), ("/no", 404, b"no such page")]
 )
 async def test_a_page_has_its_words_and_its_status(server: Any, path: str, status: int, body: bytes):
-    """And every asking is told."""
+    """Each request is reported."""
     assert (await get(server, path))[::2] == (status, body)
     assert server.heard == [(path, status)]
 

@@ -8,8 +8,7 @@ from wedgehog.harness.agents.spec import AgentSpec, Timeout
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
 from wedgehog.harness.commands.timers.probe import PROBES, TOTAL, Probe
 from wedgehog.harness.commands.timers.take import knobs
-from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt
-from wedgehog.harness.commands.timers.turned import Turned
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, Turned
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 
@@ -63,7 +62,7 @@ def measured(*takens: Taken, timers: tuple[Timeout, ...] = (), turned: tuple[Tur
             came_to("500", *((s, s) for s in (0, 0.25, 1, 1.3, 1.55, 2.3)), total_s=2.4),
             "6 attempts (2 rounds of 3, waits 0.2 and 0.8 s, and 0.3 s between them), 2.4 s in all, then an error",
         ),
-        (came_to("body", (0, 3), total_s=3.0, outcome="hidden"), "3.0 s, then an end without a word"),
+        (came_to("body", (0, 3), total_s=3.0, outcome="hidden"), "3.0 s, then an end without a message"),
         (Taken(BY_NAME["pings"], skipped="it does not stream"), "not measured: it does not stream"),
     ],
 )
@@ -86,7 +85,7 @@ def test_what_the_total_ends_has_no_timer_of_its_own():
 
 
 def test_an_agent_that_does_not_stream_has_its_total_in_the_trickle():
-    """A reply in one piece cannot go on and on; bytes can."""
+    """A reply in one piece cannot be endless; bytes can."""
     total = Taken(TOTAL, skipped="it does not stream")
     trickle = came_to("trickle", (0, 10), total_s=10.0)
     first, alone, own = lines(measured(total, came_to("headers", (0, 10), total_s=10.0), trickle))
@@ -129,7 +128,7 @@ def test_a_claim_of_which_nothing_was_seen_is_named():
     found = list(findings(measured(seen, timers=(Timeout(name="connect", s=10), Timeout(name="all", s=600)))))
     assert found == [
         "'connect' (10 s) has no effect here: nothing ended at 10 s (headers 30.0 s)",
-        "'all' (600 s) was not reached: nobody looked longer than 60 s",
+        "'all' (600 s) was not reached: each stall was observed for 60 s only",
     ]
     assert not list(findings(measured(seen, timers=(Timeout(name="headers", s=30),))))
     spoke = came_to("headers", (0, 12), total_s=12.0, said="connect timed out")
@@ -237,10 +236,10 @@ def test_no_knob_is_without_effect_on_what_was_not_looked_at_again():
     """It may have moved just that."""
     knob = Timeout(name="k", s=5)
     idle, pings = came_to("idle", (0, 2), total_s=2.0), came_to("pings", (0, 5), total_s=5.0)
-    broken = Taken(BY_NAME["pings"], skipped="the run broke off")
+    broken = Taken(BY_NAME["pings"], skipped="the run was interrupted")
     for again in ((idle,), (idle, broken)):
         (found,) = findings(measured(idle, pings, timers=(knob,), turned=(Turned(knob, 10.0, again),)))
-        assert found == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; unclear: pings"
+        assert found == "knob 'k', turned from 5 to 10 s, moves none of the compared probes: idle; unclear: pings"
     (found,) = findings(measured(idle, broken, timers=(knob,), turned=(Turned(knob, 10.0, (idle, pings)),)))
     assert found == "knob 'k' has no effect: turned from 5 to 10 s, idle stay", "pings: nothing to compare it with"
 
@@ -255,9 +254,7 @@ def test_an_end_without_a_request_may_be_a_slow_start():
         it = measured(idle, refused, timers=(knob,), turned=(Turned(knob, 10.0, again),))
         return "".join(found for found in (*lines(it), *findings(it)) if found.startswith("knob"))
 
-    assert (
-        said(4.5) == "knob 'k', turned from 5 to 10 s, moves nothing that was looked at again: idle; unclear: refused"
-    )
+    assert said(4.5) == "knob 'k', turned from 5 to 10 s, moves none of the compared probes: idle; unclear: refused"
     assert said(2.6) == "knob 'k' has no effect: turned from 5 to 10 s, idle, refused stay"
     assert said(5.6) == "knob 'k', turned from 5 to 10 s, moves refused"
 
@@ -285,11 +282,11 @@ def test_an_inner_timer_that_is_longer_than_its_outer_one_can_never_fire():
     timers = (Timeout(name="total", s=10), Timeout(name="idle", s=30, inside="total"))
     seen = came_to("total", (0, 10), total_s=10.0)
     found = list(findings(measured(seen, timers=timers)))
-    assert "'idle' (30 s) outlives 'total' (10 s), inside of which it is: it can never fire" in found
+    assert "'idle' (30 s) outlives 'total' (10 s), which contains it: it can never fire" in found
 
 
 def test_attempts_that_do_not_fit_are_named():
-    """The last one is ended from outside, so whoever counts on three tries has two."""
+    """An outer timer ends the last attempt, so only two of three tries are complete."""
     it = came_to("idle", (0, 4), (4.5, 8.5), (9, 10), total_s=10.0)
     (found,) = findings(measured(it))
     assert found == "idle: 3 attempts do not fit into 10.0 s: the last one was ended after 1.0 s"

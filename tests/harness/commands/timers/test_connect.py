@@ -6,13 +6,15 @@ from typing import cast
 import pytest
 
 from wedgehog.harness.agents.base import Outcome
-from wedgehog.harness.commands.timers.connect import BlackHole, Calls, _taken, connect_unavailable_reason
+from wedgehog.harness.commands.timers.connect import BlackHole, Connects, _taken, connect_unavailable_reason
 
-pytestmark = pytest.mark.skipif(connect_unavailable_reason() is not None, reason="only Linux shows who calls")
+pytestmark = pytest.mark.skipif(
+    connect_unavailable_reason() is not None, reason="only Linux shows connects in progress"
+)
 
 
 def test_a_call_is_neither_taken_nor_refused_and_its_caller_is_seen():
-    """Those that fill the queue are our own, and are nobody."""
+    """Our own connects, which fill the backlog, do not count."""
     with BlackHole() as hole, socket.socket() as caller:
         assert hole.callers() == set()
         caller.setblocking(False)
@@ -24,7 +26,7 @@ def test_a_call_is_neither_taken_nor_refused_and_its_caller_is_seen():
 
 
 class Shown:
-    """A hole whose callers are told."""
+    """A black hole with given connects."""
 
     def __init__(self) -> None:
         self.now: set[int] = set()
@@ -35,7 +37,7 @@ class Shown:
 
 def test_each_caller_is_an_attempt_from_its_first_sight_to_its_last():
     """One that still calls has not given up."""
-    hole, calls = Shown(), Calls()
+    hole, calls = Shown(), Connects()
     for s, now in [(0.0, set()), (1.0, {7}), (2.0, {7}), (3.0, set()), (4.0, {9}), (5.0, {9})]:
         hole.now = cast("set[int]", now)
         calls.look(cast("BlackHole", hole), s)
@@ -46,7 +48,7 @@ def test_each_caller_is_an_attempt_from_its_first_sight_to_its_last():
 
 def test_the_end_is_an_error_that_somebody_reads_or_none():
     """Without a call there is nothing to tell; without an end there was none."""
-    hole, calls = Shown(), Calls()
+    hole, calls = Shown(), Connects()
     hole.now = {7}
     calls.look(cast("BlackHole", hole), 1.0)
     said = _taken(calls.attempts(), 4.0, Outcome(stderr="connect timed out"))
@@ -54,4 +56,4 @@ def test_the_end_is_an_error_that_somebody_reads_or_none():
     assert _taken(calls.attempts(), 4.0, Outcome()).outcome == "hidden"
     endless = _taken(calls.attempts(), None, Outcome(stderr="Traceback"))
     assert (endless.outcome, endless.total_s) == ("silent", None)
-    assert _taken((), 4.0, Outcome()).skipped == "it never called the model's address"
+    assert _taken((), 4.0, Outcome()).skipped == "it never connected to the model's address"

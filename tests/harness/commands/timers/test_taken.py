@@ -124,7 +124,7 @@ def test_uploads_that_never_arrived_are_known_by_the_fault():
 
 
 def test_nothing_seen_is_counted_from_when_the_first_request_was_due():
-    """A closed port sees nobody knock: the message, and what the agent takes to start."""
+    """A closed port sees no connects: the time counts from the message and includes the agent's start."""
     fired = FaultFired(fault=0, name="refuse", link="llm", turn=1, step=1, attempt=1, call=None, proof="p", at_s=1.1)
     it = of(fired, over(7))
     assert it.attempts == () and it.about and it.total_s == 4.0
@@ -155,9 +155,9 @@ def test_a_fault_that_never_struck_measures_nothing():
     history = History()
     history.add(StimulusGiven(turn=1, stimulus="user", marker="m", nonce="n", text="Hi", at_s=1))
     history.add(over(7, "no config"))
-    assert taken(IDLE, history.seal()).skipped == "it never got so far as to be held up"
+    assert taken(IDLE, history.seal()).skipped == "the agent did not reach the fault"
 
 
 def test_a_run_that_broke_off_is_no_measure():
     """It says so."""
-    assert taken(IDLE, History().seal()).skipped == "the run broke off"
+    assert taken(IDLE, History().seal()).skipped == "the run was interrupted"

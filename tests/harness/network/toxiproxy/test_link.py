@@ -1,7 +1,7 @@
 """The recipe's two precautions, against a limiter that is slow where Toxiproxy's can be on a busy machine.
 
 Between the socket and the limiter bytes may be under way, and between the limiter's last byte and its decision to stop
-there is a moment too. On the real server both windows are microseconds wide: two hundred strikes meet neither.
+there is a moment too. On the real server both windows are microseconds wide: two hundred faults meet neither.
 """
 
 import asyncio
@@ -76,10 +76,10 @@ def _count(local: Any, remote: Any, cookie: int, sent: int = 0, received: int = 
     ],
 )
 async def test_a_limit_is_lifted_only_when_the_limiter_has_stopped(at: int, inside_s: float, deciding_s: float):
-    """What comes behind the struck byte is lost, however slow the server is: nothing of a later write passes."""
+    """All bytes after the fault's byte are lost, however slow the server is; no later write passes."""
     proxy = SlowLimiter(inside_s, deciding_s)
-    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._witness.evidence = proxy  # type: ignore[assignment]
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
     await link.admit(AGENT, 0)
     strike = await link.strike(Stall(), Downstream(AGENT, at))
     writing = asyncio.gather(proxy.carry(300), return_exceptions=True)
@@ -108,8 +108,8 @@ async def test_a_count_that_comes_late_still_proves_a_cut():
             return Sockets({}, {}, {}) if self.gone else super().look()
 
     proxy = LateCount(0, 0)
-    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._witness.evidence = proxy  # type: ignore[assignment]
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
     await link.admit(AGENT, 0)
     strike = await link.strike(Cut(), Downstream(AGENT, 100))
     proxy.gone, proxy.asked_s = True, asyncio.get_running_loop().time()
@@ -120,8 +120,8 @@ async def test_a_count_that_comes_late_still_proves_a_cut():
 async def test_a_strike_that_is_taken_away_is_looked_at_once_more():
     """An agent that ends at once is faster than a busy server: what it did by then counts."""
     proxy = SlowLimiter(0.05, 0.0)
-    link = await ToxicLink("llm", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._witness.evidence = proxy  # type: ignore[assignment]
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
     await link.admit(AGENT, 0)
     strike = await link.strike(Stall(), Downstream(AGENT, 100))
     writing = asyncio.create_task(proxy.carry(300))
@@ -145,8 +145,8 @@ async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server(
             self.destroyed = True
 
     proxy = Gone(0, 0)
-    link = await ToxicLink("ipc:db", FAKE, False, proxy, None).born()  # type: ignore[arg-type]
-    link._witness.evidence = proxy  # type: ignore[assignment]
+    link = await ToxicLink("ipc:db", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
     strike = await link.strike(Stall(), Downstream(AGENT, 100))
     await link.close()
     assert await strike.fired(1) is None

@@ -121,7 +121,7 @@ async def test_offline_auto_takes_the_relay_and_says_so_in_one_line(monkeypatch)
         assert network.name == "embedded"
         assert await network.alive()
     assert said == [
-        "network: embedded relay, because there is no Toxiproxy (WEDGEHOG_OFFLINE=1 forbids to fetch Toxiproxy)"
+        "network: embedded relay, because there is no Toxiproxy (WEDGEHOG_OFFLINE=1 forbids the download of Toxiproxy)"
     ]
 
 

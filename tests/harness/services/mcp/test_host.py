@@ -56,7 +56,7 @@ async def test_the_command_is_the_owners_alone_and_stands_behind_its_pipe(tmp_pa
 
 
 class Told:
-    """The harm that befalls each result, and what the host says."""
+    """The faults of each result, and the reports of the host."""
 
     def __init__(self, **harm: Any) -> None:
         self.harm, self.said = harm, []  # type: ignore[var-annotated]
@@ -173,10 +173,10 @@ async def test_a_call_that_the_model_never_made_is_answered_and_harmed_by_nobody
 
 
 async def test_nobody_without_the_secret_is_a_server(tmp_path: Path):
-    """The connection is closed, and nothing is told."""
+    """The connection is closed, and nothing is sent."""
     pytest.importorskip("mcp")
     async with host("stdio", tmp_path) as found:
-        at, port, _ = found._control.address.split(":")
+        at, port, _ = found._control.secret_address.split(":")
         reader, writer = await asyncio.open_connection(at, int(port))
         writer.write(b'{"secret": "guessed", "pid": %d, "way": "stdio"}\n' % os.getpid())
         assert await asyncio.wait_for(reader.read(), 5) == b"" and found.pids == ()

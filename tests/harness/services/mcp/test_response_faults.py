@@ -43,7 +43,7 @@ async def line(harness: Agreeing, copies: int = 1, broken: bool = False) -> list
 
 
 async def test_a_line_is_written_as_it_is(harness: Agreeing):
-    """After the harness agreed; it hears when it has been written."""
+    """The harness allows it first, and is notified after the write."""
     assert await line(harness) == [REPLY.encode()]
     assert harness.heard == [("write", TOKEN), ("written", TOKEN)]
 
@@ -93,7 +93,7 @@ async def test_a_json_response_passes_as_it_is(harness: Agreeing):
 
 
 async def test_a_json_response_that_comes_twice_is_a_stream_of_two_events(harness: Agreeing):
-    """One JSON body holds one message; the length is not told, for it would be wrong."""
+    """One JSON body holds one message; the length header is removed, because it would be wrong."""
     head, body = await web(harness, b"application/json", REPLY.encode(), copies=2)
     assert body["body"] == EVENT * 2
     assert dict(head["headers"]) == {b"content-type": b"text/event-stream"}
@@ -118,7 +118,7 @@ async def test_events_are_doubled_and_broken_whole(harness: Agreeing):
 
 
 async def test_responses_without_a_result_are_only_waited_for(harness: Agreeing):
-    """A list of tools is nobody's result."""
+    """A list of tools is not a result."""
     _, body = await web(harness, b"application/json", b"{}", copies=2)
     assert body["body"] == b"{}" and harness.heard == [("write", ""), ("write", "")]
 
