@@ -4,20 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
-from wedgehog.harness.record.event import (
-    CpuWait,
-    CpuWaitSeen,
-    Event,
-    FaultFired,
-    HungUp,
-    ReplyEnded,
-    ReplyStarted,
-    RequestArrived,
-    RequestRefused,
-    StimulusGiven,
-    ToolCallOffered,
-    ToolResult,
-)
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import History
 
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
@@ -38,9 +25,9 @@ class CallBuilder:
         self._turns: list[int] = []
         self.turn = 0
         """The turn that is under way; 0 where none is."""
-        self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
+        self._given = e.StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
 
-    def _add(self, event: Event) -> Event:
+    def _add(self, event: e.Event) -> e.Event:
         self._now_s += TICK_S
         return self._history.add(replace(event, at_s=self._now_s))
 
@@ -61,7 +48,7 @@ class CallBuilder:
         background: str = "",
         body: str | None = None,
         key: str = "key-1",
-        results: Sequence[ToolResult] = (),
+        results: Sequence[e.ToolResult] = (),
         sees: Sequence[int] | None = None,
         turn: int | None = None,
     ) -> int:
@@ -71,7 +58,7 @@ class CallBuilder:
         self._calls[call] = (of, step)
         self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
         self._add(
-            RequestArrived(
+            e.RequestArrived(
                 call=call,
                 conn=call,
                 wire="anthropic",
@@ -103,7 +90,7 @@ class CallBuilder:
         """The provider refuses a request."""
         why = "tool_use without tool_result" if pairing else f"status {status}"
         self._add(
-            RequestRefused(
+            e.RequestRefused(
                 call=call,
                 status=status,
                 error="error",
@@ -136,10 +123,10 @@ class CallBuilder:
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
         blocks = sum(tools) + (1 if text and how == "complete" else 0)
-        self._add(ReplyStarted(call=call, input_tokens=input_tokens))
+        self._add(e.ReplyStarted(call=call, input_tokens=input_tokens))
         self.wait(took_s)
         self._add(
-            ReplyEnded(
+            e.ReplyEnded(
                 call=call,
                 how=how,
                 stop=stop or ("tool" if tools else "end"),
@@ -150,7 +137,7 @@ class CallBuilder:
                 blocks_delivered=blocks,
                 text_delivered=text,
                 tool_calls=tuple(
-                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
+                    e.ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
                 ),
             )
         )
@@ -164,14 +151,14 @@ class CallBuilder:
 
     def hangs_up(self, call: int) -> Self:
         """The connection of a call is closed, and not by the network."""
-        self._add(HungUp(call=call))
+        self._add(e.HungUp(call=call))
         return self
 
     def gives_up(self, call: int, *, after_s: float, waited_s: float = 0.0) -> None:
         """The agent hangs up on a reply that nothing holds up, having waited so long for a processor."""
         self.reply(call, how="hung up", delivered=0, took_s=after_s)
-        self._add(CpuWaitSeen(turn=0, waits=(CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
-        self._add(HungUp(call=call))
+        self._add(e.CpuWaitSeen(turn=0, waits=(e.CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
+        self._add(e.HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network ends the reply before it is whole."""
@@ -181,7 +168,7 @@ class CallBuilder:
     def _strike(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
         self._add(
-            FaultFired(
+            e.FaultFired(
                 fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", slows=slows
             )
         )
@@ -198,6 +185,6 @@ class CallBuilder:
         """Every request arrives, and every reply, later."""
         self._strike(fault, None, slows=True)
 
-    def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
+    def answer_step(self, step: int, results: Sequence[e.ToolResult] = ()) -> None:
         """The model's last words of a turn, at the first attempt."""
         self.reply(self.ask(step, results=results), f"Done {self._given.nonce}")

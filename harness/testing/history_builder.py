@@ -10,30 +10,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wedgehog.harness.record.event import (
-    AbortSent,
-    AgentKilled,
-    BeaconSeen,
-    CpuWait,
-    CpuWaitSeen,
-    DeadlineHit,
-    EndedHow,
-    Frozen,
-    GaveUp,
-    HangSeen,
-    HostRefused,
-    LagSeen,
-    RunStarted,
-    SessionPlanted,
-    SessionSaved,
-    StartMissed,
-    StimulusGiven,
-    StimulusKind,
-    StoreAsked,
-    Thawed,
-    ToolResult,
-    TurnEnded,
-)
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.call_builder import CallBuilder
 
@@ -59,7 +36,7 @@ class HistoryBuilder(CallBuilder):
         """A run that has just begun."""
         super().__init__(stream=stream, model=model)
         self._add(
-            RunStarted(
+            e.RunStarted(
                 scenario="told",
                 agent="told",
                 network="embedded",
@@ -74,29 +51,29 @@ class HistoryBuilder(CallBuilder):
 
     def lag(self, worst_s: float) -> "HistoryBuilder":
         """The harness itself was slow."""
-        self._add(LagSeen(worst_s=worst_s))
+        self._add(e.LagSeen(worst_s=worst_s))
         return self
 
     def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
         """In the last `for_s` seconds so much was waited for a processor."""
-        wait = CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
-        self._add(CpuWaitSeen(turn=self.turn, waits=(wait,)))
+        wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
+        self._add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
         return self
 
     def seal(self) -> History:
         """The finished history."""
-        if self._history.first(LagSeen) is None:
+        if self._history.first(e.LagSeen) is None:
             self.lag(0.0)
         return self._history.seal()
 
     # ---- turns
 
-    def message(self, kind: StimulusKind = "user") -> int:
+    def message(self, kind: e.StimulusKind = "user") -> int:
         """A stimulus is given; its turn's number."""
         number = max(self._turns, default=0) + 1
         self._turns.append(number)
         self.turn = number
-        self._given = StimulusGiven(
+        self._given = e.StimulusGiven(
             turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
         )
         self._add(self._given)
@@ -104,22 +81,22 @@ class HistoryBuilder(CallBuilder):
 
     def goes_on(self, turn: int) -> "HistoryBuilder":
         """Of two turns that are under way at once, this one is told of from here on."""
-        self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
+        self._given = next(given for given in self._history.of(e.StimulusGiven) if given.turn == turn)
         self.turn = turn
         return self
 
     def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
         """Processes stand still for so long."""
-        self._add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        self._add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
-        self._add(Thawed(turn=self.turn, whom=whom, after_s=for_s))
+        self._add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
         return self
 
     def end(
         self,
         answer: str | None = None,
         *,
-        ended: EndedHow = "by itself",
+        ended: e.EndedHow = "by itself",
         error: str = "",
         exit_code: int | None = 0,
         status: int | None = None,
@@ -129,7 +106,7 @@ class HistoryBuilder(CallBuilder):
         """The turn is over; unless told otherwise its answer holds the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
         self._add(
-            TurnEnded(
+            e.TurnEnded(
                 turn=self.turn,
                 ended=ended,
                 answer=words,
@@ -150,62 +127,62 @@ class HistoryBuilder(CallBuilder):
 
     def abort(self) -> "HistoryBuilder":
         """The user stops the turn."""
-        self._add(AbortSent(turn=self.turn))
+        self._add(e.AbortSent(turn=self.turn))
         return self
 
     def give_up(self, after_s: float | None = None) -> "HistoryBuilder":
         """The front end closes its connection."""
-        self._add(GaveUp(turn=self.turn, after_s=after_s))
+        self._add(e.GaveUp(turn=self.turn, after_s=after_s))
         return self
 
     def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
         """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
-        self._add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
-        self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        self._add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self._add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
     def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """The turn is over its time."""
-        self._add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        self._add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     def sees_hang(self, says: str) -> "HistoryBuilder":
         """An agent that is over its time is looked at."""
-        self._add(HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
+        self._add(e.HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
         return self
 
     def planted(self) -> "HistoryBuilder":
         """The agent starts from a session of the scenario's."""
-        self._add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
+        self._add(e.SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
         return self
 
     def host_refused(self, host: str, why: str) -> "HistoryBuilder":
         """An agent with hosts of its own asks for one that it does not get."""
-        self._add(HostRefused(host=host, why=why))
+        self._add(e.HostRefused(host=host, why=why))
         return self
 
     def stores(self, rows: int, verb: str = "INSERT") -> "HistoryBuilder":
         """Our database answers a query."""
-        number = sum(isinstance(event, StoreAsked) for event in self._history.events) + 1
-        self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
+        number = sum(isinstance(event, e.StoreAsked) for event in self._history.events) + 1
+        self._add(e.StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """No request came."""
-        self._add(StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        self._add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     # ---- tools
 
     def starts(self, token: str, *, background: bool = False) -> None:
         """A command begins; with `background` it ends in `&`."""
-        self._add(BeaconSeen(token=token, phase="started", background=background))
+        self._add(e.BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""
-        self._add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
+        self._add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
-    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
+    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> e.ToolResult:
         """A command runs; its result."""
         self.starts(token)
         self.wait(for_s)
@@ -214,6 +191,6 @@ class HistoryBuilder(CallBuilder):
         return result(token, is_error=is_error)
 
 
-def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
+def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> e.ToolResult:
     """What a tool call brought; `printed`: with the last words of its command."""
-    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
+    return e.ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
