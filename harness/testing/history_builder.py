@@ -1,6 +1,6 @@
-"""A run told event by event: real events with ids and times that fit, for tests of whatever reads a history.
+"""Builds a history event by event, with consistent ids and times, for tests of checks and reports.
 
->>> tell = Telling()
+>>> tell = HistoryBuilder()
 >>> tell.message()
 1
 >>> tell.answer_step(1)
@@ -16,11 +16,11 @@ from wedgehog.harness.testing.call_builder import CallBuilder
 
 MODEL = "claude-sonnet-4-6"
 CUT_TEXT = "The lighthouse keeper counted seventeen"
-"""A reply's text up to its cut: long enough to be known again."""
+"""Text of a reply up to its cut; long enough to be recognized."""
 
 
 class HistoryBuilder(CallBuilder):
-    """Appends what happened, one sentence of the story per method, and keeps the time."""
+    """Appends the events of a run, one fact per method, and advances the time."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class HistoryBuilder(CallBuilder):
         started: str = "2026-06-01T12:00:00+00:00",
         **more: Any,
     ) -> None:
-        """A run that has just begun."""
+        """A run that has just started."""
         super().__init__(stream=stream, model=model)
         self._add(
             e.RunStarted(
-                scenario="told",
-                agent="told",
+                scenario="built",
+                agent="built",
                 network="embedded",
                 time_scale=time_scale,
                 started=started,
@@ -50,12 +50,12 @@ class HistoryBuilder(CallBuilder):
         )
 
     def lag(self, worst_s: float) -> "HistoryBuilder":
-        """The harness itself was slow."""
+        """The harness lagged."""
         self._add(e.LagSeen(worst_s=worst_s))
         return self
 
     def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
-        """In the last `for_s` seconds so much was waited for a processor."""
+        """Waits for a processor in the last `for_s` seconds."""
         wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
         self._add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
         return self
@@ -69,7 +69,7 @@ class HistoryBuilder(CallBuilder):
     # ---- turns
 
     def message(self, kind: e.StimulusKind = "user") -> int:
-        """A stimulus is given; its turn's number."""
+        """A stimulus is given; returns the number of its turn."""
         number = max(self._turns, default=0) + 1
         self._turns.append(number)
         self.turn = number
@@ -80,13 +80,13 @@ class HistoryBuilder(CallBuilder):
         return number
 
     def goes_on(self, turn: int) -> "HistoryBuilder":
-        """Of two turns that are under way at once, this one is told of from here on."""
+        """The next events belong to this one of two open turns."""
         self._given = next(given for given in self._history.of(e.StimulusGiven) if given.turn == turn)
         self.turn = turn
         return self
 
     def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
-        """Processes stand still for so long."""
+        """Processes are frozen for `for_s` seconds."""
         self._add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
         self._add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
@@ -103,7 +103,7 @@ class HistoryBuilder(CallBuilder):
         raised: str | None = None,
         stderr: str = "",
     ) -> "HistoryBuilder":
-        """The turn is over; unless told otherwise its answer holds the nonce."""
+        """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
         self._add(
             e.TurnEnded(
@@ -122,11 +122,11 @@ class HistoryBuilder(CallBuilder):
         return self
 
     def fails(self, words: str = "Error: the provider is overloaded", exit_code: int = 1) -> "HistoryBuilder":
-        """The turn ends in an error that its user sees."""
+        """The turn ends in a surfaced error."""
         return self.end("", error=words, exit_code=exit_code)
 
     def abort(self) -> "HistoryBuilder":
-        """The user stops the turn."""
+        """The user aborts the turn."""
         self._add(e.AbortSent(turn=self.turn))
         return self
 
@@ -136,46 +136,46 @@ class HistoryBuilder(CallBuilder):
         return self
 
     def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
-        """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
+        """The agent is killed, and its turn ends; `saved`: the results in its session file."""
         self._add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
         self._add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
     def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
-        """The turn is over its time."""
+        """The turn exceeds its deadline."""
         self._add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     def sees_hang(self, says: str) -> "HistoryBuilder":
-        """An agent that is over its time is looked at."""
+        """The agent is observed at its deadline."""
         self._add(e.HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
         return self
 
     def planted(self) -> "HistoryBuilder":
-        """The agent starts from a session of the scenario's."""
+        """The agent starts with a session of the scenario."""
         self._add(e.SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
         return self
 
     def host_refused(self, host: str, why: str) -> "HistoryBuilder":
-        """An agent with hosts of its own asks for one that it does not get."""
+        """The agent asks for a host and is refused."""
         self._add(e.HostRefused(host=host, why=why))
         return self
 
     def stores(self, rows: int, verb: str = "INSERT") -> "HistoryBuilder":
-        """Our database answers a query."""
+        """The database answers a query."""
         number = sum(isinstance(event, e.StoreAsked) for event in self._history.events) + 1
         self._add(e.StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
-        """No request came."""
+        """No request arrived within the start-up bound."""
         self._add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     # ---- tools
 
     def starts(self, token: str, *, background: bool = False) -> None:
-        """A command begins; with `background` it ends in `&`."""
+        """A command starts; with `background` it ends in `&`."""
         self._add(e.BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
@@ -183,7 +183,7 @@ class HistoryBuilder(CallBuilder):
         self._add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
     def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> e.ToolResult:
-        """A command runs; its result."""
+        """A command runs; returns its result."""
         self.starts(token)
         self.wait(for_s)
         if not is_error:
@@ -192,5 +192,5 @@ class HistoryBuilder(CallBuilder):
 
 
 def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> e.ToolResult:
-    """What a tool call brought; `printed`: with the last words of its command."""
+    """The result of a tool call; `printed`: with the last output of its command."""
     return e.ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
