@@ -3,7 +3,7 @@
 Times are as measured: a scaled duration is never multiplied back, because an SDK's back-off does not scale.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from wedgehog.harness.record.event import StoreAsked
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import agent_order
-from wedgehog.reports.words import NONE, many, missing, money, seconds
+from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
 SPENT = (
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "calls_s"),
@@ -65,6 +65,17 @@ def cost_words(row: Mapping[Any, Any]) -> str:
     """The cost in a row: `≥ $0.145` is a lower bound, `$3.88*` follows from tokens that the script sets."""
     least = "≥ " if row["at_least"] and not missing(row["cost_usd"]) else ""
     return f"{least}{money(row['cost_usd'])}{'*' if row['usage'] in SCRIPTED else ''}"
+
+
+def numbers(row: Mapping[Any, Any]) -> Sequence[str]:
+    """Paid calls, tokens billed and delivered, cost, turn, first error and recovery of a row, as text."""
+    return (
+        count(row["paid_calls"]),
+        brief(row["tokens_billed"]),
+        brief(row["tokens_delivered"]),
+        NONE if missing(row["paid_calls"]) else cost_words(row),
+        *(seconds(row[name]) for name in ("turn_s", "first_error_s", "recovery_s")),
+    )
 
 
 def notes(rows: Iterable[Mapping[Any, Any]]) -> Iterator[str]:

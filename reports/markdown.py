@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, notes, shares, total_words
+from wedgehog.reports.cost import notes, numbers, shares, total_words
 from wedgehog.reports.result_category import SIGNS, result_category, tally
-from wedgehog.reports.words import NONE, brief, count, missing, one_line, seconds
+from wedgehog.reports.words import one_line
 
 HEAD = (
     *("", "scenario", "agent", "verdict", "violated", "paid calls", "tokens billed / delivered"),
@@ -62,19 +62,10 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cells(row: dict[Any, Any]) -> Sequence[str]:
-    return (
-        SIGNS[row["standing"]],
-        escaped(row["scenario"]),
-        escaped(row["agent"]),
-        escaped(row["reads"]),
-        escaped(row["violated"].replace(";", ", ")),
-        count(row["paid_calls"]),
-        f"{brief(row['tokens_billed'])} / {brief(row['tokens_delivered'])}",
-        NONE if missing(row["paid_calls"]) else escaped(cost_words(row)),
-        seconds(row["turn_s"]),
-        seconds(row["first_error_s"]),
-        seconds(row["recovery_s"]),
-    )
+    paid, billed, delivered, usd, *times = numbers(row)
+    words = (escaped(row[name]) for name in ("scenario", "agent", "reads"))
+    violated = escaped(row["violated"].replace(";", ", "))
+    return (SIGNS[row["standing"]], *words, violated, paid, f"{billed} / {delivered}", escaped(usd), *times)
 
 
 def _unexpected(campaign: StoredCampaign) -> Iterator[str]:

@@ -91,9 +91,9 @@ def _spent(history: History) -> dict[str, Any]:
     spent = books(history)
     return {
         "paid_calls": spent.paid_calls,
-        "refused_calls": spent.refused_calls,
-        "tokens_billed": spent.tokens_billed,
-        "tokens_delivered": spent.tokens_delivered,
+        "refused_calls": spent.total.refused,
+        "tokens_billed": spent.total.tokens_billed,
+        "tokens_delivered": spent.total.tokens_delivered,
         "cost_usd": spent.cost_usd,
         "usage": _usage(spent),
         "at_least": history.cut_short,

@@ -111,7 +111,6 @@ svg { display: block; width: 100%; }
 .bar { display: grid; grid-template-columns: minmax(5rem, 9rem) 1fr 5.5rem; gap: .6rem; align-items: center;
   font-size: .88rem; }
 .bar svg { height: .8rem; fill: var(--bar); }
-.bar svg .failed, .bar svg .red { fill: var(--fail); opacity: .75; }
 .bar-name { overflow-wrap: anywhere; line-height: 1.25; padding: .1rem 0; }
 .bar-says { text-align: right; }
 .growth { display: grid; grid-template-columns: 1fr auto; gap: .1rem .5rem; font-size: .8rem; color: var(--soft);

@@ -18,10 +18,10 @@ from rich.text import Text
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
-from wedgehog.reports.cost import asked, cost_words, notes, shares, total_words
+from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
-from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
+from wedgehog.reports.words import NONE, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
 
@@ -99,7 +99,7 @@ class _Report:
             if row["scenario"] != before:
                 lines.append([self._text(row["scenario"], "bold")])
                 before = row["scenario"]
-            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, _numbers(row))]
+            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, numbers(row))]
             lines.append(words)
         for line in lines:
             room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
@@ -125,7 +125,7 @@ class _Report:
                 self._say(row["violated"].replace(";", ", "), indent=4)
             if missing(row["paid_calls"]):
                 continue
-            paid, billed, delivered, usd, turn, error, recovery = _numbers(row)
+            paid, billed, delivered, usd, turn, error, recovery = numbers(row)
             self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
             self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
@@ -291,16 +291,3 @@ def _agent(row: dict[Any, Any]) -> str:
 def _rate(row: dict[Any, Any]) -> str:
     spent = f"{count(row['paid_calls'])} calls in {seconds(row['calls_s'])}"
     return f"{_agent(row)} {money(row['peak_usd_per_min'])} ({spent})"
-
-
-def _numbers(row: dict[Any, Any]) -> Iterable[str]:
-    played = not missing(row["paid_calls"])
-    return (
-        count(row["paid_calls"]),
-        brief(row["tokens_billed"]),
-        brief(row["tokens_delivered"]),
-        cost_words(row) if played else NONE,
-        seconds(row["turn_s"]),
-        seconds(row["first_error_s"]),
-        seconds(row["recovery_s"]),
-    )

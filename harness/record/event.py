@@ -7,7 +7,7 @@ Events are frozen plain data. history.jsonl tags them with their class name in s
 import re
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,16 +17,18 @@ EndedHow = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 KINDS: dict[str, type["Event"]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
-    """The base of all events."""
+    """The base of all events; makes each subclass a frozen dataclass."""
 
     kind: ClassVar[str] = "event"
     id: int = -1
     at_s: float = -1.0
 
     def __init_subclass__(cls) -> None:
-        """Register the subclass under its tag."""
+        """Make the subclass a dataclass and register it under its tag."""
+        dataclass(frozen=True, kw_only=True)(cls)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         KINDS[cls.kind] = cls
 
@@ -60,7 +62,6 @@ def from_json(data: dict[str, Any]) -> Event:
 # ---- the run and its agent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
     """The run and its settings."""
 
@@ -87,7 +88,6 @@ class RunStarted(Event):
     price_as: str = "claude-sonnet-4-6"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStarted(Event):
     """The agent was started."""
 
@@ -99,7 +99,6 @@ class AgentStarted(Event):
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlanted(Event):
     """Lines of the scenario were written to the agent's session file before this turn (0: before the agent started)."""
 
@@ -109,7 +108,6 @@ class SessionPlanted(Event):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKept(Event):
     """A session file of the agent was copied into the run folder."""
 
@@ -118,7 +116,6 @@ class SessionKept(Event):
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LagSeen(Event):
     """The largest delay of the harness's event loop in this run."""
 
@@ -155,7 +152,6 @@ class CpuWait:
         return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CpuWaitSeen(Event):
     """Waits for a processor since the last such event; written at the end of each turn and of the run."""
 
@@ -167,7 +163,6 @@ class CpuWaitSeen(Event):
     """How long any thread of the machine waited for a processor meanwhile; None if the system does not report it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefused(Event):
     """An agent with `hosts` asked for a host that it may not use; written once per host."""
 
@@ -175,21 +170,18 @@ class HostRefused(Event):
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble(Event):
     """The harness failed: the run is an error, not a failure of the agent."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Event):
     """A remark without effect on the verdict."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatAsked(Event):
     """The agent fetched a message from the chat service (`poll`) or sent one (`send`)."""
 
@@ -200,7 +192,6 @@ class ChatAsked(Event):
 # ---- turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StimulusGiven(Event):
     """A stimulus was given to the agent. Turns count from 1."""
 
@@ -211,7 +202,6 @@ class StimulusGiven(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
     """The turn ended; the fields hold what the user could see."""
 
@@ -226,14 +216,12 @@ class TurnEnded(Event):
     stderr: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AbortSent(Event):
     """The user aborted the turn."""
 
     turn: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GaveUp(Event):
     """The front end closed its connection to the agent."""
 
@@ -242,7 +230,6 @@ class GaveUp(Event):
     """How long the front end waits, in real seconds, unscaled; None if another trigger ended its wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentKilled(Event):
     """A signal was sent to processes of the agent, of its tools or of the tool host during this turn."""
 
@@ -253,7 +240,6 @@ class AgentKilled(Event):
     pids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen(Event):
     """Processes of the agent or of its tool were stopped (SIGSTOP)."""
 
@@ -265,7 +251,6 @@ class Frozen(Event):
     """The planned duration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Thawed(Event):
     """The processes were continued (SIGCONT)."""
 
@@ -274,7 +259,6 @@ class Thawed(Event):
     after_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSaved(Event):
     """A session file was copied after the agent was killed and before it was restarted."""
 
@@ -289,7 +273,6 @@ class SessionSaved(Event):
     """The harness removed half of the last line, as a crash can."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartMissed(Event):
     """No request arrived within the start-up bound, and no armed fault prevents requests."""
 
@@ -299,7 +282,6 @@ class StartMissed(Event):
     """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineHit(Event):
     """The turn exceeded its deadline; the harness stops the agent."""
 
@@ -309,7 +291,6 @@ class DeadlineHit(Event):
     """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HangSeen(Event):
     """What the agent waited for when its turn exceeded the deadline, observed before it was stopped."""
 
@@ -336,7 +317,6 @@ class ToolResult:
     """Whether its text contains the last output of the command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestArrived(Event):
     """A request for the model reached the provider."""
 
@@ -365,7 +345,6 @@ class RequestArrived(Event):
     """Turns whose markers the conversation contains."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRefused(Event):
     """The provider answered with a status of 400 or more; the call is not paid."""
 
@@ -382,7 +361,6 @@ class RequestRefused(Event):
     retry_after_is_date: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyStarted(Event):
     """The provider accepted the request; the call is paid."""
 
@@ -403,7 +381,6 @@ class ToolCallOffered:
     """All arguments were delivered uncut."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyEnded(Event):
     """The reply is over: nothing more is generated or delivered."""
 
@@ -424,14 +401,12 @@ class ReplyEnded(Event):
     """Tokens of the whole scripted reply if the agent's own limit cut it; else 0."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HungUp(Event):
     """The agent closed the connection before the reply had arrived whole."""
 
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallUnscripted(Event):
     """The script has no reply for this main call; the run is an error."""
 
@@ -442,7 +417,6 @@ class CallUnscripted(Event):
 # ---- faults
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultArmed(Event):
     """A fault of the plan waits for its trigger. `fault` is its index in the plan."""
 
@@ -451,7 +425,6 @@ class FaultArmed(Event):
     link: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultFired(Event):
     """A fault fired, with the proof."""
 
@@ -470,7 +443,6 @@ class FaultFired(Event):
     """Whether every byte arrives in the end, so that the fault prevents no request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultUnproven(Event):
     """A fault was armed for this call without proof that it fired; how much the agent received is unknown."""
 
@@ -479,7 +451,6 @@ class FaultUnproven(Event):
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultHealed(Event):
     """The fault was removed."""
 
@@ -490,7 +461,6 @@ class FaultHealed(Event):
 # ---- tools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BeaconSeen(Event):
     """A scripted command reported its start or end. `token` is turn.step.call."""
 
@@ -502,7 +472,6 @@ class BeaconSeen(Event):
     """The started command ends in `&`; it is done when its job is done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAsked(Event):
     """Our tool host was called."""
 
@@ -513,7 +482,6 @@ class ToolAsked(Event):
     """The pid of the server."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAsked(Event):
     """Our database answered a query."""
 
@@ -527,7 +495,6 @@ class StoreAsked(Event):
     """The duration, configured latency included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PipeOpened(Event):
     """A `wedgehog-pipe` between the agent and a command has started."""
 
@@ -539,7 +506,6 @@ class PipeOpened(Event):
     """The pid of the command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PipeClosed(Event):
     """A `wedgehog-pipe` and its command have ended."""
 
@@ -552,7 +518,6 @@ class PipeClosed(Event):
     stdin_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageAsked(Event):
     """The page server behind `tool:web` answered a request."""
 

@@ -78,21 +78,6 @@ class Ledger:
         return self.total.accepted
 
     @property
-    def refused_calls(self) -> int:
-        """Requests that the provider answered with a status of 400 or more."""
-        return self.total.refused
-
-    @property
-    def tokens_billed(self) -> int:
-        """Input and output."""
-        return self.total.tokens_billed
-
-    @property
-    def tokens_delivered(self) -> int:
-        """Output tokens that crossed the link."""
-        return self.total.tokens_delivered
-
-    @property
     def cost_usd(self) -> float | None:
         """The cost of the run; None if a price is unknown."""
         return None if self.total.usd is None else float(self.total.usd)

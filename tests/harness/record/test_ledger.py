@@ -29,7 +29,7 @@ def _one_of_each() -> History:
 def test_a_refused_call_is_counted_and_costs_nothing():
     """4xx and 5xx are not paid."""
     ledger = ledger_of(_one_of_each())
-    assert (ledger.paid_calls, ledger.refused_calls) == (4, 1)
+    assert (ledger.paid_calls, ledger.total.refused) == (4, 1)
     assert ledger.call(1) == Tally(refused=1)
 
 
