@@ -7,7 +7,7 @@ from typing import Literal
 from wedgehog.harness.record.event import Event
 
 Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
-"""`nothing`: the history holds nothing for this check to judge; reports show a dash."""
+"""`nothing`: the history holds nothing for this check to judge."""
 
 NOTHING_TO_JUDGE = "nothing to judge"
 
