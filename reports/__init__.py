@@ -1,4 +1,4 @@
-"""Reports: folds of finished runs into tables, plots, a page, JUnit and Markdown. They read the run folder only."""
+"""Reports of finished runs: tables, plots, an HTML page, JUnit and Markdown. They read the run folder only."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ __all__ = ["write_all"]
 
 
 def write_all(folder: Path) -> list[Path]:
-    """Write summary.csv, junit.xml, report.html and summary.md into a campaign's folder; the paths written.
+    """Write summary.csv, junit.xml, report.html and summary.md into a campaign's folder, and return their paths.
 
     Raises:
         ValueError: there is no such folder.

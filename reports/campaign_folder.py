@@ -1,4 +1,4 @@
-"""A campaign's folder, read back: what ran, the finished runs, and those that never came to an end."""
+"""Read a campaign's folder: what ran, the finished runs, and the unfinished ones."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,15 +12,15 @@ from wedgehog.harness.record.store import StoredRun, read_run, run_folders
 NO_FAMILY = "scenarios"
 
 OF_SCENARIOS = ("families", "whys", "tags")
-"""Keys of campaign.json that say more of scenarios."""
+"""Keys of campaign.json that describe scenarios; reports show all other keys as they are."""
 
 CONTROL = "control"
-"""The folder of the agents' control runs, which have no judgement of their own."""
+"""The folder of the agents' control runs. They have no judgement."""
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A run without a judgement that can be read, and why there is none."""
+    """A run without a readable judgement, and the reason."""
 
     folder: Path
     why: str
@@ -28,46 +28,41 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class StoredCampaign:
-    """All that a report knows.
-
-    `facts` is campaign.json as data. Three of its keys say more of scenarios: `families` (scenario → family), `whys`
-    (scenario → why it exists) and `tags` (scenario → its tags); all others are shown as they are.
-    """
+    """All input of a report. `facts` is campaign.json; `controls` are the folders of the control runs."""
 
     folder: Path
     facts: Mapping[str, Any]
     runs: tuple[StoredRun, ...]
     unfinished: tuple[Unfinished, ...] = ()
     controls: tuple[Path, ...] = ()
-    """Folders of the control runs."""
 
     @cached_property
     def families(self) -> Mapping[str, str]:
-        """Scenario → family, in the campaign's own order."""
+        """Scenario → family, in the order of the campaign."""
         return _mapping(self.facts.get("families"))
 
     @cached_property
     def whys(self) -> Mapping[str, str]:
-        """Scenario → why it exists, in one sentence."""
+        """Scenario → its `why`."""
         return _mapping(self.facts.get("whys"))
 
     def family(self, scenario: str) -> str:
-        """The family of a scenario, or one name for all that have none."""
+        """The family of a scenario; `NO_FAMILY` if it has none."""
         return self.families.get(scenario, NO_FAMILY)
 
     def tags(self, scenario: str) -> tuple[str, ...]:
-        """The tags of a scenario; an older campaign kept none."""
+        """The tags of a scenario; older campaigns have none."""
         said = self.facts.get("tags")
         kept = said.get(scenario) if isinstance(said, dict) else None
         return tuple(map(str, kept)) if isinstance(kept, list) else ()
 
     def place(self, path: Path) -> str:
-        """A path as seen from the campaign's folder."""
+        """A path relative to the campaign's folder."""
         return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
 
 
 def load(folder: Path) -> StoredCampaign:
-    """Read a campaign's folder (or a single run's), however far it came.
+    """Read the folder of a campaign, finished or not, or of a single run.
 
     Raises:
         ValueError: there is no such folder.
@@ -84,9 +79,9 @@ def load(folder: Path) -> StoredCampaign:
             try:
                 runs.append(read_run(place))
             except (ValueError, OSError) as wrong:
-                unfinished.append(Unfinished(place, f"can't be read: {wrong}"))
+                unfinished.append(Unfinished(place, f"it can't be read: {wrong}"))
         elif place not in controls:
-            unfinished.append(Unfinished(place, "ended before it was judged"))
+            unfinished.append(Unfinished(place, "the run ended before it was judged"))
     facts = _facts(folder / "campaign.json")
     order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
@@ -98,7 +93,7 @@ def _mapping(said: object) -> dict[str, str]:
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:
-    """Folders that lie in no other one of them: an agent may keep files of the same names in its own."""
+    """Folders that lie in none of the others: an agent may write files of the same names into its own folder."""
     found: list[Path] = []
     for folder in sorted(set(folders), key=lambda path: path.parts):
         if not any(folder.is_relative_to(outer) for outer in found[-1:]):
@@ -112,14 +107,14 @@ def _order(run: StoredRun, order: Mapping[str, int]) -> tuple[int, str, tuple[in
 
 
 FIX_ROWS = ("buggy", "only-", "fixed", "without-")
-"""How the variants of a specimen are named, from broken to repaired."""
+"""Prefixes of a specimen's variants, from broken to repaired."""
 
 SINGLE_FIX = ("only-", "without-")
-"""Those with one fix alone, and those with one left out."""
+"""Variants with one fix only, and with all fixes but one."""
 
 
 def agent_order(agent: str) -> tuple[int, str]:
-    """Specimens first, from broken to repaired; then all others by name."""
+    """Sort key: specimens first, from broken to repaired; then all others by name."""
     return next(((n, agent) for n, start in enumerate(FIX_ROWS) if agent.startswith(start)), (len(FIX_ROWS), agent))
 
 

@@ -1,35 +1,32 @@
-"""What each agent's runs cost, and how long its user waited.
+"""What the runs of each agent cost, how long its user waited, how it used the database, and how it stood its faults.
 
-Times are as measured. An incident's own number stands beside them, in the report's words: scaled durations are never
-multiplied back, since an SDK's back-off does not scale.
+Times are as measured: a scaled duration is never multiplied back, because an SDK's back-off does not scale.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from wedgehog.reports.words import missing, money
+from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.history import History
+from wedgehog.reports.campaign_folder import agent_order
+from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
 SPENT = (
-    "paid_calls",
-    "refused_calls",
-    "tokens_billed",
-    "tokens_delivered",
-    "cost_usd",
-    "calls_s",
-    "peak_calls_per_min",
-    "peak_usd_per_min",
+    *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "calls_s"),
+    *("peak_calls_per_min", "peak_usd_per_min"),
 )
 TIMES = ("turn_s", "first_error_s", "recovery_s", "queries", "queries_s", "queries_share")
 SCRIPTED = ("scripted", "both")
-"""Values of the column `usage` by which a cost is the script's."""
+"""Values of the column `usage` that mean: the script sets the tokens, and so the cost."""
 
 
 def worst(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per scenario and agent that was played; of repeats, the largest number of each column.
+    """One row per scenario and agent that was played, with the largest number of its repeats in each column.
 
-    Money is NaN where one of the runs has no known price; a time counts where it was measured.
+    Money is NaN if a run has no known price. Times that were not measured are left out.
     """
     numbers = [*SPENT, *TIMES]
     played = table[table["verdict"] != "skipped"]
@@ -51,29 +48,113 @@ def _usage(column: "pd.Series[str]") -> str:
 
 
 def total_usd(table: pd.DataFrame) -> float | None:
-    """What all runs together would have cost; None if a price is unknown."""
+    """What all runs together cost; None if a price is unknown."""
     played = table[table["verdict"] != "skipped"]
     total = float(played["cost_usd"].astype(float).sum(skipna=False)) if len(played) else 0.0
     return None if total != total else total  # noqa: PLR0124  NaN is the one number unlike itself
 
 
 def total_words(table: pd.DataFrame) -> str:
-    """`$145.27`, or `at least $0.145` where the watch of a run ended while calls were still being made."""
+    """`$145.27`, or `at least $0.145` if recording ended while an agent still made calls."""
     total = total_usd(table)
     least = "at least " if total is not None and table["at_least"].eq(True).any() else ""
     return f"{least}{money(total)}"
 
 
 def cost_words(row: Mapping[Any, Any]) -> str:
-    """A row's cost: `≥ $0.145` for a lower bound, `$3.88*` by the tokens that the script sets."""
+    """The cost in a row: `≥ $0.145` is a lower bound, `$3.88*` follows from tokens that the script sets."""
     least = "≥ " if row["at_least"] and not missing(row["cost_usd"]) else ""
     return f"{least}{money(row['cost_usd'])}{'*' if row['usage'] in SCRIPTED else ''}"
 
 
+def numbers(row: Mapping[Any, Any]) -> Sequence[str]:
+    """Paid calls, tokens billed and delivered, cost, turn, first error and recovery of a row, as text."""
+    return (
+        count(row["paid_calls"]),
+        brief(row["tokens_billed"]),
+        brief(row["tokens_delivered"]),
+        NONE if missing(row["paid_calls"]) else cost_words(row),
+        *(seconds(row[name]) for name in ("turn_s", "first_error_s", "recovery_s")),
+    )
+
+
 def notes(rows: Iterable[Mapping[Any, Any]]) -> Iterator[str]:
-    """What the signs beside these rows' costs mean."""
+    """What the signs beside the costs of these rows mean."""
     shown = [row for row in rows if not missing(row["paid_calls"])]
     if any(row["usage"] in SCRIPTED for row in shown):
-        yield "* by the tokens that the script sets, not by what was sent"
+        yield "* The script sets the tokens; they are not counted from what was sent."
     if any(row["at_least"] for row in shown):
-        yield "≥ calls were still being made when the watch ended: calls, tokens and cost are lower bounds"
+        yield "≥ The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
+
+
+# ---- the database
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseUse:
+    """Queries in the scenario's turns (without the recovery message), their time, and its share of the turns' time."""
+
+    queries: int
+    took_s: float
+    share: float
+    """0 to 1. The times of parallel queries are added up; the share is 1 at most."""
+
+    def __str__(self) -> str:
+        """`24 queries, 1.20 s, 41% of the turns' time`"""
+        return f"{many(self.queries, 'query', 'queries')}, {seconds(self.took_s)}, {self.share:.0%} of the turns' time"
+
+
+def database(history: History) -> DatabaseUse | None:
+    """How a run used the database; None without a query."""
+    turns = [turn for turn in history.turns if not turn.recovery and turn.end is not None]
+    spans = [(turn.start_s, turn.end.at_s) for turn in turns if turn.end is not None]
+    mine = [event for event in history.of(StoreAsked) if any(start <= event.at_s <= end for start, end in spans)]
+    if not mine:
+        return None
+    took_s = sum(event.latency_s for event in mine)
+    whole_s = sum(end - start for start, end in spans)
+    return DatabaseUse(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)
+
+
+def asked(row: Mapping[Any, Any]) -> str:
+    """The database use in a row: `180 queries, 85% of the time`, or a dash without a query."""
+    if missing(row["queries"]):
+        return NONE
+    return f"{many(int(row['queries']), 'query', 'queries')}, {row['queries_share']:.0%} of the time"
+
+
+# ---- transient and permanent faults
+
+
+def shares(table: pd.DataFrame) -> list[str]:
+    """One line per kind of fault that fired, agent by agent, if scenarios have the tag `transient` or `permanent`.
+
+    `answered under transient faults: codex 9 of 11, pi 11 of 11`
+
+    A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
+    fault stays, so each further attempt costs money for nothing.
+    """
+    if not len(table):
+        return []
+    known = table["harmed_answered"].notna()
+    lines = (
+        ("answered under transient faults", _of(table[known], "transient", _answered)),
+        ("paid under permanent faults", _of(table, "permanent", _paid)),
+    )
+    return [f"{what}: {', '.join(words)}" for what, words in lines if words]
+
+
+def _of(table: pd.DataFrame, tag: str, says: Callable[[pd.DataFrame], str]) -> list[str]:
+    tagged = table["tags"].map(lambda tags: tag in tags.split(";")).astype(bool)
+    decided = table["verdict"].isin(("pass", "fail"))
+    faulty = table[tagged & decided & (table["faults_fired"] > 0) & (table["standing"] != "shown")]
+    agents = sorted((str(name) for name in faulty["agent"].unique()), key=agent_order)
+    return [f"{agent} {says(faulty[faulty['agent'] == agent])}" for agent in agents]
+
+
+def _answered(runs: pd.DataFrame) -> str:
+    return f"{int(runs['harmed_answered'].sum())} of {len(runs)}"
+
+
+def _paid(runs: pd.DataFrame) -> str:
+    return f"{many(int(runs['paid_calls'].sum()), 'call')} in {many(len(runs), 'run')}"

@@ -1,4 +1,4 @@
-"""report.html: one file that can be mailed, archived and printed. It loads nothing and runs no script."""
+"""report.html: one file to mail, archive and print. It loads nothing and runs no script."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,23 +12,27 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.ledger import LEAST_S
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.reports.badge import run_badge, small_badge
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
-from wedgehog.reports.cost import cost_words, notes, total_words, worst
-from wedgehog.reports.database import asked
+from wedgehog.reports.cost import asked, cost_words, notes, shares, total_words, worst
 from wedgehog.reports.markup import Markup, document, tag
 from wedgehog.reports.plot import Bar, bars
-from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, tally
+from wedgehog.reports.result_category import (
+    ATTENTION,
+    attention_heading,
+    result_category,
+    run_badge,
+    small_badge,
+    tally,
+)
 from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.shares import shares
 from wedgehog.reports.style import CSS
 from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 OPEN_ALL_UP_TO = 3
-"""So few runs are shown unfolded."""
+"""Up to so many runs, all are shown unfolded."""
 
 
 def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
@@ -37,12 +41,12 @@ def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
 
 
 def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
-    """The whole report of a campaign as one HTML document."""
+    """The report of a campaign as one HTML document."""
     sections = (_attention(campaign), _matrices(campaign, table), _fixes(campaign), _plots(table), _numbers(table))
     body = (
         _header(campaign, table),
         tag("main", sections, _runs(campaign), _controls(campaign)),
-        tag("footer", "Wedgehog. Everything here is folded from the histories in this folder and can be made again."),
+        tag("footer", "Wedgehog made this page from the histories in this folder; `wedgehog check` makes it again."),
     )
     return document(f"Wedgehog: {headline(campaign)}", CSS, POLICY, body)
 
@@ -51,15 +55,15 @@ def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
 
 
 def headline(campaign: StoredCampaign) -> str:
-    """What came out, in one sentence."""
+    """The result in one sentence."""
     counted = [run for run in campaign.runs if result_category(run.judgement) not in ("skipped", "shown")]
     bad = sum(result_category(run.judgement) in ATTENTION for run in counted) + len(campaign.unfinished)
     total = len(counted) + len(campaign.unfinished)
     if not total:
         return "Nothing ran"
     if bad:
-        return f"{bad} of {many(total, 'run')} did not come out as expected"
-    return "The run came out as expected" if total == 1 else f"All {total} runs came out as expected"
+        return f"{bad} of {many(total, 'run')} did not end as expected"
+    return "The run ended as expected" if total == 1 else f"All {total} runs ended as expected"
 
 
 def _header(campaign: StoredCampaign, table: pd.DataFrame) -> Markup:
@@ -95,7 +99,7 @@ def _words(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# ---- what needs a look
+# ---- what needs attention
 
 
 def _attention(campaign: StoredCampaign) -> Markup | None:
@@ -144,7 +148,7 @@ def _by_family(campaign: StoredCampaign) -> dict[str, list[tuple[int, StoredRun]
 
 
 def _matrices(campaign: StoredCampaign, table: pd.DataFrame) -> Markup | None:
-    """Scenario by agent, by family, and what became of harmed turns; single fixes have a table of their own."""
+    """One table of scenarios by agents per family, and the lines of `shares`; single fixes have their own tables."""
     tables = []
     for family, runs in _by_family(campaign).items():
         shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
@@ -156,7 +160,7 @@ def _matrices(campaign: StoredCampaign, table: pd.DataFrame) -> Markup | None:
 
 
 def _fixes(campaign: StoredCampaign) -> Markup | None:
-    """Fix by scenario: which line of the patch is enough, and which tempting one isn't."""
+    """Fixes by scenarios: which single fix is enough, and which is needed."""
     tables = []
     for family, runs in _by_family(campaign).items():
         if any(_single_fix(run) for _, run in runs):
@@ -193,7 +197,7 @@ def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
 
 def _cell(number: int, run: StoredRun) -> Markup:
     seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
-    below = "an error that its user saw" if seen else ", ".join(run.judgement.violated)
+    below = "the user saw an error" if seen else ", ".join(run.judgement.violated)
     return tag("div", run_badge(run, anchor(number)), tag("span", below, class_="violated") if below else None)
 
 
@@ -206,7 +210,7 @@ def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None
 
 
 def _plots(table: pd.DataFrame) -> Markup | None:
-    """Bars for whole agents; the many variants of a fix matrix have their line in the table below."""
+    """Bars per agent; the variants of a fix matrix stand only in the table below."""
     spent = worst(table)
     if not len(spent) or not spent["paid_calls"].max() > 0:
         return None
@@ -225,15 +229,15 @@ def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
 
 _HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min")
 NUMBERS_NOTE = (
-    "Tokens billed: input and output. Delivered: output that reached the agent. The message sent after healing is ours "
-    "and not counted. Per minute: the fullest 60 s; of calls that took less, all of them over the time that they took "
-    f"({LEAST_S:g} s at least). Times as measured, never scaled."
+    "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
+    "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
+    f"({LEAST_S:g} s at least). All times are real times."
 )
 _TIMES = ("turn", "first error", "recovery", "database")
 
 
 def _numbers(table: pd.DataFrame) -> Markup | None:
-    """What each agent spent and how long its user waited, under the scenario and its incident's own number."""
+    """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
     both = worst(table)
     if not len(both):
         return None
@@ -248,7 +252,10 @@ def _numbers(table: pd.DataFrame) -> Markup | None:
 
 
 def _group(scenario: str, report_number: str) -> Markup:
-    words = (scenario, tag("span", f" · the report says: {report_number}", class_="soft") if report_number else None)
+    words = (
+        scenario,
+        tag("span", f" · incident report: {report_number}", class_="soft") if report_number else None,
+    )
     return tag("tr", tag("th", words, colspan=1 + len(_HEADS + _TIMES), scope="colgroup"), class_="group")
 
 
@@ -285,11 +292,11 @@ def _runs(campaign: StoredCampaign) -> Markup | None:
 
 
 def _controls(campaign: StoredCampaign) -> Markup | None:
-    """What each agent did without any fault."""
+    """What each agent did without a fault."""
     lines = [tag("li", tag("code", campaign.place(folder)), f": {_control(folder)}") for folder in campaign.controls]
     if not lines:
         return None
-    note = "Played first, without any fault: what an agent does not do here can't be held against it later."
+    note = "Each agent plays this run first, without a fault. What it does not do here is not held against it later."
     return tag("section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="facts"))
 
 
@@ -297,6 +304,6 @@ def _control(folder: Path) -> str:
     try:
         history = read(folder / "history.jsonl")
     except (OSError, ValueError):
-        return "can't be read"
+        return "it can't be read"
     came = (f"{turn} {outcome_of(turn, history).kind}" for turn in history.turns)
     return "; ".join([*came, *(trouble.what for trouble in history.of(Trouble))]) or "nothing was recorded"

@@ -1,8 +1,8 @@
-"""junit.xml: a suite per scenario, a case per agent, so that any CI shows what came out otherwise than expected.
+"""junit.xml: one suite per scenario, one case per agent.
 
-A red run that was expected is a passed case. Failed: a verdict or a set of violated invariants that was not expected.
-Error: inconclusive, a fault of the harness, or a run that never ended. Skipped: it does not apply, or it is known.
-Cells of the fix matrix without an expectation count as nothing and are left out.
+A run with the expected verdict is a passed case, also where that is a fail. Failure: the verdict or the set of violated
+invariants is not the expected one. Error: inconclusive, an error of the harness, or an unfinished run. Skipped: the
+scenario does not apply, or the failure is known. Cells of the fix matrix without `expect` are left out.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def write(campaign: StoredCampaign, path: Path) -> None:
             suite.append(_case(run, campaign))
     if campaign.unfinished:
         suite = ET.SubElement(root, "testsuite", name="unfinished runs")
-        suite.extend(_lost(run, campaign) for run in campaign.unfinished)
+        suite.extend(_unfinished(run, campaign) for run in campaign.unfinished)
     _count(root, root)
     for suite in root:
         _count(suite, suite)
@@ -85,7 +85,7 @@ def _details(run: StoredRun) -> Iterable[str]:
         yield f"replay: {run.judgement.replay}"
 
 
-def _lost(run: Unfinished, campaign: StoredCampaign) -> ET.Element:
+def _unfinished(run: Unfinished, campaign: StoredCampaign) -> ET.Element:
     case = ET.Element("testcase", classname="unfinished runs", name=clean(campaign.place(run.folder)), time="0")
     ET.SubElement(case, "error", type="unfinished", message=clean(run.why))
     return case

@@ -1,4 +1,4 @@
-"""summary.md: a short page for a CI job's summary. What agents said is escaped: it can't become markup there."""
+"""summary.md: a short page for the summary of a CI job. All words of agents are escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,23 +8,13 @@ from typing import Any
 import pandas as pd
 
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, notes, total_words
+from wedgehog.reports.cost import notes, numbers, shares, total_words
 from wedgehog.reports.result_category import SIGNS, result_category, tally
-from wedgehog.reports.shares import shares
-from wedgehog.reports.words import NONE, brief, count, missing, one_line, seconds
+from wedgehog.reports.words import one_line
 
 HEAD = (
-    "",
-    "scenario",
-    "agent",
-    "verdict",
-    "violated",
-    "paid calls",
-    "tokens billed / delivered",
-    "cost",
-    "turn",
-    "first error",
-    "recovery",
+    *("", "scenario", "agent", "verdict", "violated", "paid calls", "tokens billed / delivered"),
+    *("cost", "turn", "first error", "recovery"),
 )
 
 
@@ -34,13 +24,13 @@ def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
 
 
 def escaped(text: str) -> str:
-    """`text` on one line, as plain words: no pipe ends a cell, no bracket makes a link, no tag gets through."""
+    """`text` on one line, without effect as markup: no cell ends, no link or tag begins."""
     plain = one_line(text, 400).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]()#!|~@])", r"\\\1", plain)
 
 
 def code(text: str) -> str:
-    """`text` as code, in a fence that it can't close."""
+    """`text` as code, in a fence longer than any in it."""
     line = one_line(text)
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
@@ -49,7 +39,7 @@ def code(text: str) -> str:
 def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
-    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)} in all."
+    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)} in total."
     yield ""
     if len(table):
         yield _line(HEAD)
@@ -63,8 +53,8 @@ def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
         yield from (f"- {escaped(line)}" for line in lines)
         yield ""
     yield from _unexpected(campaign)
-    for lost in campaign.unfinished:
-        yield f"- unfinished: {escaped(campaign.place(lost.folder))}: {escaped(lost.why)}"
+    for run in campaign.unfinished:
+        yield f"- unfinished: {escaped(campaign.place(run.folder))}: {escaped(run.why)}"
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -72,19 +62,10 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cells(row: dict[Any, Any]) -> Sequence[str]:
-    return (
-        SIGNS[row["standing"]],
-        escaped(row["scenario"]),
-        escaped(row["agent"]),
-        escaped(row["reads"]),
-        escaped(row["violated"].replace(";", ", ")),
-        count(row["paid_calls"]),
-        f"{brief(row['tokens_billed'])} / {brief(row['tokens_delivered'])}",
-        NONE if missing(row["paid_calls"]) else escaped(cost_words(row)),
-        seconds(row["turn_s"]),
-        seconds(row["first_error_s"]),
-        seconds(row["recovery_s"]),
-    )
+    paid, billed, delivered, usd, *times = numbers(row)
+    words = (escaped(row[name]) for name in ("scenario", "agent", "reads"))
+    violated = escaped(row["violated"].replace(";", ", "))
+    return (SIGNS[row["standing"]], *words, violated, paid, f"{billed} / {delivered}", escaped(usd), *times)
 
 
 def _unexpected(campaign: StoredCampaign) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""HTML and SVG as values. Text is escaped unless it is Markup already, so that forgetting to escape is not possible.
+"""HTML and SVG as values. All text is escaped unless it is `Markup` already.
 
-tag("td", said_by_the_model, class_="says")     # -> <td class="says">&lt;script&gt;…</td>
+tag("td", text_of_the_model, class_="says")     # -> <td class="says">&lt;script&gt;…</td>
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from wedgehog.reports.words import clean
@@ -12,13 +12,13 @@ VOID = frozenset({"meta", "br", "hr"})
 
 
 class Markup(str):
-    """Text that is safe as it stands: only this file makes it."""
+    """Text that is escaped already. Only this file makes it."""
 
     __slots__ = ()
 
 
 def text(content: object) -> Markup:
-    """Anything as markup: Markup as it is, None as nothing, lists joined, all else cleaned and escaped."""
+    """`content` as markup: Markup unchanged, None as nothing, lists joined, all else cleaned and escaped."""
     if isinstance(content, Markup):
         return content
     if content is None:
@@ -29,7 +29,7 @@ def text(content: object) -> Markup:
 
 
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
-    """One element. `class_` is the attribute `class`, other underscores are hyphens; None and False leave it out."""
+    """One element. `class_` means `class`; other underscores become hyphens; None or False omits the attribute."""
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}"
         + ("" if value is True else f'="{escape(clean(str(value)), quote=True)}"')
@@ -41,7 +41,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 
 
 def document(title: str, style: str, policy: str, *body: object) -> str:
-    """A whole page, one file, that loads nothing and runs nothing. `style` is our own CSS, written as it is."""
+    """A complete page that loads nothing and runs no script. `style` is CSS and is not escaped."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -53,3 +53,16 @@ def document(title: str, style: str, policy: str, *body: object) -> str:
         Markup(f"<style>{style}</style>"),
     )
     return f"<!doctype html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
+
+
+def html_table(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
+    """A table that scrolls by itself, under heads (name, CSS class); `tall` limits its height."""
+    head = [tag("th", name, class_=kind or None, scope="col") for name, kind in heads]
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
+    return tag("div", table, class_="scroll tall" if tall else "scroll", tabindex="0")
+
+
+def line(heads: Sequence[tuple[str, str]], cells: Sequence[object], class_: str | None = None) -> Markup:
+    """One row of a table with these heads."""
+    pairs = zip(cells, heads, strict=True)
+    return tag("tr", [tag("td", cell, class_=kind or None) for cell, (_, kind) in pairs], class_=class_)

@@ -1,7 +1,6 @@
-"""What a history tells by itself, as short sentences: which step timed out, how much went up, what came back.
+"""Facts of a history as short sentences: which call failed, how many bytes were sent, how many came back.
 
-Nothing here judges. The sentences are the same for every scenario; each fold says nothing where it has nothing to
-say. `facts` puts them in the order in which a reader asks.
+Nothing here judges. Each function yields its sentences, or none; `facts` puts them in order of importance.
 """
 
 from collections import Counter
@@ -9,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from wedgehog.harness.record.event import HangSeen, RunStarted
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import Call, History, Turn, longest_run
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
-from wedgehog.harness.record.turn_outcome import plain
-from wedgehog.reports.call_words import ending, place, size_down, stop_name, took_s
-from wedgehog.reports.database import database
+from wedgehog.harness.record.turn_outcome import answers
+from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
+from wedgehog.reports.cost import database
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
-"""Sentences of one kind; the rest is counted."""
+"""So many sentences of one kind are shown; the rest is counted."""
 
 PREPAID_USD = 10.0
 
@@ -25,7 +24,7 @@ STREAK_WORTH_SAYING = 3
 
 
 def facts(history: History) -> list[str]:
-    """Sentences about a run, most asked first."""
+    """Sentences about a run, the most important ones first."""
     folds: tuple[Callable[[History], Iterable[str]], ...] = (
         _lost_calls,
         _retries,
@@ -46,7 +45,7 @@ def facts(history: History) -> list[str]:
         _database,
         _answers,
         _context,
-        _gaps_of_our_own,
+        _delays,
     )
     return [sentence for fold in folds for sentence in fold(history)]
 
@@ -54,7 +53,7 @@ def facts(history: History) -> list[str]:
 def _database(history: History) -> Iterator[str]:
     used = database(history)
     if used is not None:
-        yield f"Our database was asked: {used}."
+        yield f"Use of the database: {used}."
 
 
 def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
@@ -64,7 +63,7 @@ def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
 
 
 def _lost_calls(history: History) -> Iterator[str]:
-    """Accepted calls whose reply did not come whole: step, size up, bytes down, elapsed. Alike ones in one sentence."""
+    """Accepted calls whose reply did not arrive whole. Similar calls share one sentence."""
     lost = [call for call in history.calls if call.main and call.started and not call.whole]
     alike = [list(group) for _, group in groupby(lost, key=_likeness)]
     yield from _some([_lost(group) for group in alike], "kinds of lost call")
@@ -72,19 +71,19 @@ def _lost_calls(history: History) -> Iterator[str]:
 
 def _likeness(call: Call) -> tuple[object, ...]:
     at, down = call.arrived, call.ended.bytes_delivered if call.ended else None
-    return (at.turn, at.step, at.path, at.body_bytes, len(at.results), down, ending(call), _struck(call))
+    return (at.turn, at.step, at.path, at.body_bytes, len(at.results), down, ending(call), _faults(call))
 
 
 def _lost(group: Sequence[Call]) -> str:
     call, at = group[0], group[0].arrived
     who = f"Call {place(call)}" if len(group) == 1 else f"{len(group):,} calls, {place(call)} to {place(group[-1])},"
     size = many(at.body_bytes, "byte")
-    up = f"{size} with {many(len(at.results), 'tool result')} up" if at.results else f"{size} up"
-    struck = f" ({_struck(call)} struck)" if _struck(call) else ""
-    return f"{who} to {one_line(at.path, 60)}: {up}, {size_down(call)}; {ending(call)}{_spans(group)}{struck}."
+    up = f"{size} with {many(len(at.results), 'tool result')} sent" if at.results else f"{size} sent"
+    faults = f" (fault: {_faults(call)})" if _faults(call) else ""
+    return f"{who} to {one_line(at.path, 60)}: {up}, {size_down(call)}; {ending(call)}{_spans(group)}{faults}."
 
 
-def _struck(call: Call) -> str:
+def _faults(call: Call) -> str:
     return " and ".join(sorted({fired.name for fired in call.faults}))
 
 
@@ -98,33 +97,24 @@ def _spans(group: Sequence[Call]) -> str:
 
 def _retries(history: History) -> Iterator[str]:
     tried = [
-        f"Step {step} was tried {len(step.calls):,} times, {len(step.paid_calls):,} of them paid."
+        f"Step {step} had {len(step.calls):,} attempts, {len(step.paid_calls):,} of them paid."
         for turn in (*history.turns, history.stray)
         for step in turn.steps
         if len(step.calls) > 1
     ]
-    yield from _some(tried, "steps that were tried again")
+    yield from _some(tried, "steps with several attempts")
 
 
 def _streaks(history: History) -> Iterator[str]:
     paid = [call for turn in history.turns for call in turn.paid_calls]
     for says, is_bad in (
-        ("delivered no output token", _no_output),
+        ("delivered no output token", lambda call: call.tokens_delivered == 0),
         ("completed no text block or tool call", lambda call: not call.progressed),
     ):
-        longest = _longest_row(paid, is_bad)
+        longest = longest_run(paid, is_bad)
         if len(longest) >= STREAK_WORTH_SAYING:
             ids = f"{place(longest[0])} to {place(longest[-1])}"
             yield f"{len(longest):,} paid calls in a row {says} ({ids})."
-
-
-def _longest_row(calls: Sequence[Call], holds: Callable[[Call], bool]) -> list[Call]:
-    rows = [list(row) for held, row in groupby(calls, key=holds) if held]
-    return max(rows, key=len, default=[])
-
-
-def _no_output(call: Call) -> bool:
-    return call.tokens_delivered == 0
 
 
 def _refusals(history: History) -> Iterator[str]:
@@ -150,7 +140,7 @@ def _models(history: History) -> Iterator[str]:
 
 
 def _prices(history: History) -> Iterator[str]:
-    """Models without a price of their own; those that are billed alike in one sentence."""
+    """Models without a price of their own, one sentence for all that are billed by the same price."""
     alike: dict[str | None, list[str]] = {}
     for model, priced in books(history).priced_as.items():
         if priced != model:
@@ -158,24 +148,24 @@ def _prices(history: History) -> Iterator[str]:
     for priced, models in alike.items():
         names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
         if priced is None:
-            yield f"Without a known price {is_} {names}: the cost is unknown."
+            yield f"The price of {names} is unknown, and so is the cost."
         else:
             yield f"{names} {is_} not in the price table: billed as {priced}."
 
 
 def _scripted(history: History) -> Iterator[str]:
-    """Tokens that nobody sent: what they cost is the scenario's number, not a measured one."""
+    """Tokens that the script sets: their cost is the scenario's number, not a measured one."""
     calls = [call for call in history.played_calls if call.started is not None and call.started.scripted]
     if not calls:
         return
     of = f"{len(calls):,} of {many(books(history).paid_calls, 'paid call')}"
     most = max(calls, key=lambda call: call.input_tokens)
     asked = f"{count(most.input_tokens)} input tokens for a request of {many(most.arrived.body_bytes, 'byte')}"
-    yield f"The tokens of {of} are the script's ({asked}): the cost follows from it, not from what was sent."
+    yield f"The script sets the tokens of {of} ({asked}): the cost follows from the script, not from what was sent."
 
 
 def _rate(history: History) -> Iterator[str]:
-    """How fast money was spent, and what that does to a balance without recharge, where it is enough to matter."""
+    """The cost per minute, and how long a prepaid balance lasts at this rate; nothing where the rate is low."""
     spent = books(history)
     usd_per_min = spent.peak_usd_per_min
     if usd_per_min is None or usd_per_min < PREPAID_USD / 10:
@@ -184,21 +174,21 @@ def _rate(history: History) -> Iterator[str]:
     if scale == 1:
         lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
     else:
-        lasts = f"by the measured clock: the run's durations were divided by {scale:g}"
+        lasts = f"in real time; the run's durations were divided by {scale:g}"
     yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
 
 
 def _in_time(spent: Ledger) -> str:
     lasted_s = spent.calls_s or 0.0
     if lasted_s >= MINUTE_S:
-        return "In its dearest 60 s"
+        return "In the most expensive 60 s"
     least = f", counted as {LEAST_S:g} s" if lasted_s < LEAST_S else ""
     return f"{many(spent.paid_calls, 'paid call')} in {seconds(lasted_s)}{least}"
 
 
 def _cut_short(history: History) -> Iterator[str]:
     if history.cut_short:
-        yield "Calls were still being made when the watch ended: calls, tokens and cost are lower bounds."
+        yield "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
 
 
 def _background(history: History) -> Iterator[str]:
@@ -209,7 +199,7 @@ def _background(history: History) -> Iterator[str]:
 
 
 def _continuations(history: History) -> Iterator[str]:
-    """What the first request of each later step carried."""
+    """The content of the first request of each later step."""
     firsts = [step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls]
     yield from _some(
         [
@@ -240,11 +230,11 @@ def _stops(history: History) -> Iterator[str]:
 
 def _hangs(history: History) -> Iterator[str]:
     for seen in history.of(HangSeen):
-        yield f"Over its time in turn {seen.turn}, {one_line(seen.says, 300)}."
+        yield f"At the deadline of turn {seen.turn}, {one_line(seen.says, 300)}."
 
 
 def _after_the_stop(history: History) -> Iterator[str]:
-    """What came after a deadline or a kill; after an abort or a hang-up the invariant `no_spend_after_abort` tells."""
+    """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""
     for turn in history.turns:
         stop = turn.deadline or turn.killed
         if stop is None or turn.stopped is not None:
@@ -257,11 +247,11 @@ def _after_the_stop(history: History) -> Iterator[str]:
 
 def _stray(history: History) -> Iterator[str]:
     if history.stray.calls:
-        yield f"{many(len(history.stray.calls), 'request')} came while no message was under way."
+        yield f"{many(len(history.stray.calls), 'request')} came while no turn was open."
 
 
 def _tools(history: History) -> Iterator[str]:
-    """Tool calls without a result, and side effects that happened again."""
+    """Tool calls without a result, and tool calls that ran more than once."""
     lost = [use for use in history.tool_uses if not use.results]
     open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
     if open_:
@@ -274,25 +264,20 @@ def _tools(history: History) -> Iterator[str]:
 
 def _ran(started: Sequence[object], done: Sequence[object]) -> str:
     if done:
-        return " (it ran to its end)"
-    return " (it started, and never ended)" if started else ""
+        return " (it ran to the end)"
+    return " (it started and did not end)" if started else ""
 
 
 def _answers(history: History) -> Iterator[str]:
-    """Whether each message was answered exactly once, and where."""
+    """Messages that were answered several times, or in another turn."""
     for turn in history.turns:
         if turn.stimulus is None or not turn.stimulus.nonce:
             continue
-        places = [other for other in history.turns if _answers_to(turn, other)]
+        places = [other for other in history.turns if answers(turn, other)]
         if len(places) > 1:
             yield f"{_name(turn)} was answered {len(places)} times: in {', '.join(map(str, places))}."
         elif places and places[0].number != turn.number:
             yield f"{_name(turn)} was answered late, in {places[0]}."
-
-
-def _answers_to(asked: Turn, answered: Turn) -> bool:
-    nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
-    return answered.end is not None and bool(nonce) and nonce in plain(answered.end.answer)
 
 
 def _name(turn: Turn) -> str:
@@ -307,15 +292,15 @@ def _context(history: History) -> Iterator[str]:
     before -= {turn.number for turn in history.turns if turn.recovery}
     gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
     if gone:
-        yield f"The recovery's request no longer held turn {', '.join(map(str, gone))}: context was lost."
+        yield f"The recovery request does not contain turn {', '.join(map(str, gone))}: context was lost."
 
 
-def _gaps_of_our_own(history: History) -> Iterator[str]:
+def _delays(history: History) -> Iterator[str]:
     if history.lag_s >= 1:
-        yield f"The harness itself lagged by up to {seconds(history.lag_s)}."
+        yield f"The harness was late by up to {seconds(history.lag_s)}."
     waited = history.cpu_wait(0.0, float("inf"))
     if waited.agent_s >= 1:
-        yield f"The agent waited {seconds(waited.agent_s)} for a processor in all."
+        yield f"The agent waited {seconds(waited.agent_s)} for a processor in total."
     scale = history.run.time_scale if history.first(RunStarted) else 1.0
     if scale != 1:
-        yield f"The scenario's durations were divided by {scale:g}; all times shown are as measured."
+        yield f"The scenario's durations were divided by {scale:g}; all times shown are real times."

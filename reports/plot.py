@@ -1,30 +1,27 @@
-"""Plots as inline SVG: bars, and a count that grows over time.
-
-Shapes stretch with the page, words stay HTML around them, so that nothing shrinks on a narrow screen.
-"""
+"""Plots as inline SVG: bars, and a count over time. Shapes stretch with the page; text is HTML and keeps its size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.words import seconds
 
 WIDE, HIGH, TICK = 600.0, 120.0, 9.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line of a bar plot: whose, how much, and the words beside it. `tone` is a CSS class."""
+    """One bar: its group, name, value and the words beside it."""
 
     group: str
     name: str
     value: float
     says: str
-    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened at a time: an upright line, or a small tick. `tone` is a CSS class."""
+    """An event in a plot over time: a vertical line, or a small tick. `tone` is a CSS class."""
 
     at_s: float
     name: str
@@ -33,7 +30,7 @@ class Mark:
 
 
 def bars(title: str, lines: Sequence[Bar]) -> Markup:
-    """Horizontal bars from one zero, grouped under their group's name."""
+    """Horizontal bars on one scale from 0, under the names of their groups."""
     top = max((line.value for line in lines), default=0.0) or 1.0
     rows: list[Markup] = []
     group = ""
@@ -45,7 +42,7 @@ def bars(title: str, lines: Sequence[Bar]) -> Markup:
             tag(
                 "div",
                 tag("span", line.name, class_="bar-name"),
-                _bar(line.value / top, line.tone),
+                _bar(line.value / top),
                 tag("span", line.says, class_="bar-says"),
                 class_="bar",
             )
@@ -53,21 +50,21 @@ def bars(title: str, lines: Sequence[Bar]) -> Markup:
     return tag("figure", tag("figcaption", title), rows, class_="bars")
 
 
-def _bar(part: float, tone: str) -> Markup:
+def _bar(part: float) -> Markup:
     width = f"{max(part * 100, 0.4 if part else 0):.2f}"
-    shape = tag("rect", x=0, y=0, width=width, height=10, class_=tone)
+    shape = tag("rect", x=0, y=0, width=width, height=10)
     return tag("svg", shape, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true")
 
 
 def growth(title: str, times_s: Sequence[float], end_s: float, marks: Sequence[Mark] = (), unit: str = "") -> Markup:
-    """A count that grows by one at each of `times_s`, from 0 to `end_s` seconds, with marks."""
+    """A count that grows by one at each of `times_s`; the axis goes from 0 to `end_s` seconds."""
     span = max([end_s, *times_s, 1e-6])
     x = [WIDE * at / span for at in sorted(times_s)]
     rise = HIGH / max(len(x), 1)
     path = f"M0 {HIGH:g}" + "".join(f"H{at:.2f}V{HIGH - rise * n:.2f}" for n, at in enumerate(x, 1)) + f"H{WIDE:g}"
     shapes = [
         tag("path", d=f"{path}V{HIGH:g}Z", class_="area"),
-        *dict.fromkeys(_upright(WIDE * mark.at_s / span, mark) for mark in marks),
+        *dict.fromkeys(_mark(WIDE * mark.at_s / span, mark) for mark in marks),
         tag("path", d=path, class_="line"),
     ]
     drawn = tag(
@@ -81,7 +78,7 @@ def growth(title: str, times_s: Sequence[float], end_s: float, marks: Sequence[M
             tag("span", f"{len(x):,}{unit and ' ' + unit}", class_="top"),
             drawn,
             tag("span", "0 s", class_="from"),
-            tag("span", _time(span), class_="till"),
+            tag("span", seconds(span), class_="till"),
             class_="growth",
         ),
         _legend(marks),
@@ -89,18 +86,14 @@ def growth(title: str, times_s: Sequence[float], end_s: float, marks: Sequence[M
     )
 
 
-def _upright(x: float, mark: Mark) -> Markup:
-    """Placed to a whole unit, so that marks too close to tell apart become one."""
+def _mark(x: float, mark: Mark) -> Markup:
+    """A mark at a whole unit of x, so that marks at nearly the same time become equal."""
     at = f"{x:.0f}"
     return tag("line", x1=at, x2=at, y1=HIGH - TICK if mark.small else 0, y2=f"{HIGH:g}", class_=f"mark {mark.tone}")
 
 
 def _legend(marks: Sequence[Mark]) -> Markup:
-    """Each kind of mark once."""
+    """One entry for each kind of mark."""
     kinds = dict.fromkeys((mark.name, mark.tone) for mark in marks)
     items = [tag("li", tag("i", class_=tone), name) for name, tone in kinds]
     return tag("ul", items, class_="legend") if items else Markup("")
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"

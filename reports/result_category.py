@@ -1,13 +1,15 @@
-"""How a run counts, and in which words its verdict reads: a red one that was expected is no failure."""
+"""How a run counts, how its verdict reads in words, and its badge in the page. An expected fail is no failure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.verdict import Status
+from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.words import NONE
 
 ResultCategory = Literal["passed", "failed", "inconclusive", "error", "skipped", "known", "shown"]
-"""`known`: it fails for a reason its spec gives; `shown`: a cell of the fix matrix that counts as nothing."""
+"""`known`: a failure that the agent's spec lists. `shown`: a cell of the fix matrix, which does not count."""
 
 STANDINGS: tuple[ResultCategory, ...] = ("passed", "failed", "skipped", "inconclusive", "error", "known", "shown")
 
@@ -22,14 +24,16 @@ SIGNS: Mapping[ResultCategory, str] = {
 }
 
 ATTENTION: tuple[ResultCategory, ...] = ("failed", "error", "inconclusive")
-"""What a person should look at."""
+"""Categories that a person should look at."""
 
+LETTERS = {"pass": "P", "fail": "F", "inconclusive": "I", "error": "E", "nothing": NONE, "skipped": "S"}
+_TONES = {"pass": "passed", "fail": "failed"}
 _PLURALS = {"error": "errors", "known": "known failures", "shown": "only shown"}
 _SINGULARS = {"known": "known failure", "shown": "only shown"}
 
 
 def result_category(judgement: Judgement) -> ResultCategory:
-    """As what the run counts."""
+    """The category under which the run counts."""
     if judgement.skipped:
         return "skipped"
     if judgement.matrix_only:
@@ -43,9 +47,9 @@ def result_category(judgement: Judgement) -> ResultCategory:
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
 
 
-def attention_heading(looked_at: Iterable[Judgement]) -> str:
-    """What stands over them: only where something was expected can it come otherwise."""
-    return "Not as expected" if any(judgement.as_expected is not None for judgement in looked_at) else "Not passed"
+def attention_heading(judgements: Iterable[Judgement]) -> str:
+    """The heading over these runs; it depends on whether any of them has `expect`."""
+    return "Not as expected" if any(judgement.as_expected is not None for judgement in judgements) else "Not passed"
 
 
 def reads(judgement: Judgement) -> str:
@@ -64,14 +68,14 @@ def _remark(judgement: Judgement) -> str:
     if judgement.as_expected is not None:
         if judgement.as_expected:
             return "expected" if judgement.verdict == "fail" else ""
-        return "otherwise than expected" if wanted == judgement.verdict else f"{wanted} expected"
+        return "not as expected" if wanted == judgement.verdict else f"{wanted} expected"
     if judgement.known:
         return "known" if judgement.verdict == "fail" else "known failure is gone"
     return ""
 
 
 def tally(standings: Iterable[str], unfinished: int = 0) -> str:
-    """`14 passed, 1 failed, 2 skipped`, and what else there was."""
+    """`14 passed, 1 failed, 2 skipped`, and the number of each other category that occurs."""
     counted = list(standings)
     numbers: dict[str, int] = {name: counted.count(name) for name in STANDINGS}
     parts = [f"{numbers[name]} {name}" for name in STANDINGS[:3]]
@@ -82,3 +86,35 @@ def tally(standings: Iterable[str], unfinished: int = 0) -> str:
     if unfinished:
         parts.append(f"{unfinished} unfinished")
     return ", ".join(parts)
+
+
+# ---- badges in the page: a letter and words; the colour never stands alone
+
+
+def run_badge(run: StoredRun, anchor: str = "") -> Markup:
+    """The verdict of a run, linked to its section if `anchor` is given."""
+    word, _, remark = reads(run.judgement).partition(" (")
+    content = (tag("b", _letter(run)), word, tag("small", remark.rstrip(")")) if remark else None)
+    href = f"#{anchor}" if anchor else None
+    return tag("a" if anchor else "span", content, class_=_classes(run), href=href)
+
+
+def small_badge(run: StoredRun, anchor: str) -> Markup:
+    """Only the letter, for a cell of a large matrix; the words are the link's title."""
+    words = ": ".join(part for part in (reads(run.judgement), ", ".join(run.judgement.violated)) if part)
+    classes = _classes(run, "small")
+    return tag("a", tag("b", _letter(run)), class_=classes, href=f"#{anchor}", title=words, aria_label=words)
+
+
+def _letter(run: StoredRun) -> str:
+    return LETTERS["skipped" if run.judgement.skipped else run.judgement.verdict]
+
+
+def _classes(run: StoredRun, more: str = "") -> str:
+    colour = {"fail": "red", "pass": "green"}.get(run.judgement.verdict, "")
+    return " ".join(part for part in ("chip", result_category(run.judgement), colour, more) if part)
+
+
+def status_badge(status: Status) -> Markup:
+    """The verdict of one invariant."""
+    return tag("span", tag("b", LETTERS[status]), status, class_=f"chip {_TONES.get(status, status)}")

@@ -1,4 +1,4 @@
-"""One row per run: what summary.csv holds, and the table from which all other tables are folded."""
+"""One row per run: the rows of summary.csv, and the table from which all other tables are computed."""
 
 from pathlib import Path
 from typing import Any
@@ -11,35 +11,14 @@ from wedgehog.harness.record.ledger import Ledger, books
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.database import database
+from wedgehog.reports.cost import database
 from wedgehog.reports.result_category import reads, result_category
 
 COLUMNS = (
-    "scenario",
-    "agent",
-    "world",
-    "network",
-    "time_scale",
-    "verdict",
-    "expected",
-    "violated",
-    "paid_calls",
-    "refused_calls",
-    "tokens_billed",
-    "tokens_delivered",
-    "cost_usd",
-    "usage",
-    "at_least",
-    "calls_s",
-    "peak_calls_per_min",
-    "peak_usd_per_min",
-    "turn_s",
-    "first_error_s",
-    "recovery_s",
-    "answered",
-    "faults_fired",
-    "run_dir",
-    "replay",
+    *("scenario", "agent", "world", "network", "time_scale", "verdict", "expected", "violated"),
+    *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "usage", "at_least"),
+    *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s", "recovery_s", "answered"),
+    *("faults_fired", "run_dir", "replay"),
 )
 """The columns of summary.csv, in order."""
 
@@ -47,20 +26,10 @@ WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "fa
 """Columns that count: whole numbers, or empty."""
 
 BESIDE = (
-    "family",
-    "repeat",
-    "standing",
-    "reads",
-    "report_number",
-    "queries",
-    "queries_s",
-    "queries_share",
-    "says",
-    "skipped",
-    "tags",
-    "harmed_answered",
+    *("family", "repeat", "standing", "reads", "report_number", "queries", "queries_s", "queries_share", "says"),
+    *("skipped", "tags", "harmed_answered"),
 )
-"""What `table` holds beside them, for the folds and for `--json`."""
+"""More columns of `table`, for the other reports and for `--json`."""
 
 
 def table(campaign: StoredCampaign) -> pd.DataFrame:
@@ -69,7 +38,7 @@ def table(campaign: StoredCampaign) -> pd.DataFrame:
 
 
 def write_csv(rows: pd.DataFrame, path: Path) -> None:
-    """Write summary.csv. Money without a known price reads `unknown`; what was not measured stays empty."""
+    """Write summary.csv. A cost without a known price reads `unknown`; what was not measured stays empty."""
     shown = rows[list(COLUMNS)].astype(dict.fromkeys(WHOLE, "Int64"))
     unpriced = (rows["verdict"] != "skipped") & rows["cost_usd"].isna()
     for column in ("cost_usd", "peak_usd_per_min"):
@@ -122,9 +91,9 @@ def _spent(history: History) -> dict[str, Any]:
     spent = books(history)
     return {
         "paid_calls": spent.paid_calls,
-        "refused_calls": spent.refused_calls,
-        "tokens_billed": spent.tokens_billed,
-        "tokens_delivered": spent.tokens_delivered,
+        "refused_calls": spent.total.refused,
+        "tokens_billed": spent.total.tokens_billed,
+        "tokens_delivered": spent.total.tokens_delivered,
         "cost_usd": spent.cost_usd,
         "usage": _usage(spent),
         "at_least": history.cut_short,
@@ -135,7 +104,7 @@ def _spent(history: History) -> dict[str, Any]:
 
 
 def _usage(spent: Ledger) -> str:
-    """Who says how many tokens the paid calls had: the script, our count, or both."""
+    """Where the token numbers of the paid calls come from: the script, our count, or both."""
     if not spent.paid_calls or not spent.scripted:
         return "counted" if spent.paid_calls else ""
     return "scripted" if spent.scripted == spent.paid_calls else "both"
@@ -153,7 +122,7 @@ def _waited(history: History) -> dict[str, Any]:
 
 
 def _rounded(number: float | None) -> float | None:
-    """Four digits after the point: more was not measured."""
+    """Rounded to the four decimals that are measured."""
     return None if number is None else round(number, 4)
 
 
@@ -162,25 +131,25 @@ def _error_shown(came: TurnOutcome) -> bool:
 
 
 def recovery_s(history: History) -> float | None:
-    """How long the recovery message took that was answered; None if none was."""
+    """The duration of the recovery turn that was answered; None if none was."""
     tries = (turn for turn in history.turns if turn.recovery)
     return next((turn.duration_s for turn in tries if outcome_of(turn, history).kind == "answered"), None)
 
 
 def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
-    """Whether each message of the scenario was answered; None if none owed an answer."""
-    owing = [came for turn, came in played if _owes_answer(turn, came)]
+    """Whether each message that needs an answer was answered; None if no message needs one."""
+    owing = [came for turn, came in played if _needs_answer(turn, came)]
     return all(came.kind == "answered" for came in owing) if owing else None
 
 
 def harmed_answered(history: History) -> bool | None:
-    """Whether each turn in which a fault struck was answered; None if none was struck, or answers can't be told."""
+    """Whether each turn in which a fault fired was answered; None without such a turn, or if answers have no nonce."""
     if not history.run.carries_nonces:
         return None
-    struck = {fired.turn for fired in history.of(FaultFired)}
-    return _answered([(turn, outcome_of(turn, history)) for turn in history.turns if turn.number in struck - {0}])
+    faulty = {fired.turn for fired in history.of(FaultFired)}
+    return _answered([(turn, outcome_of(turn, history)) for turn in history.turns if turn.number in faulty - {0}])
 
 
-def _owes_answer(turn: Turn, came: TurnOutcome) -> bool:
+def _needs_answer(turn: Turn, came: TurnOutcome) -> bool:
     wake_up = turn.stimulus is not None and turn.stimulus.stimulus == "wake_up"
     return came.kind == "answered" or not (wake_up or came.kind in ("stopped by its user", "killed"))

@@ -1,8 +1,7 @@
-"""One run in the page: why, the invariants with their evidence, the turns, every call, what really ran."""
+"""One run in the page: its verdicts with evidence, its turns, faults and calls, and what was executed."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.record.event import (
     AgentStarted,
@@ -19,22 +18,19 @@ from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.verdict import WORST_FIRST
-from wedgehog.reports.badge import run_badge, status_badge
-from wedgehog.reports.call_table import call_table
-from wedgehog.reports.call_words import stop_name, strike
+from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
+from wedgehog.reports.calls import call_table, fault_words, stop_name
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, notes
-from wedgehog.reports.database import database
-from wedgehog.reports.html_table import html_table, line
-from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.cost import cost_words, database, notes
+from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.plot import Mark, growth
+from wedgehog.reports.result_category import run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
 WORTH_A_PLOT = 5
-"""Paid calls from which their growth over time tells something."""
+"""With fewer paid calls there is no plot."""
 
 EVIDENCE_SHOWN = 4
 
@@ -53,7 +49,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     why = campaign.whys.get(judged.scenario)
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        tag("p", "It was not played, and counts as nothing.", class_="soft")
+        tag("p", "This run was not played and does not count.", class_="soft")
         if judged.skipped
         else _played(run, campaign.place(run.folder)),
     )
@@ -63,7 +59,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
 def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
     yield _stats(run, run_dir)
     yield _reported(run)
-    yield _told(run)
+    yield _happened(run)
     yield _invariants(run)
     yield _turns(run.history)
     yield _plot(run.history)
@@ -72,7 +68,7 @@ def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
     yield _what_ran(run.history)
     yield _files(run, run_dir)
     if run.judgement.replay:
-        yield tag("h4", "Play it again")
+        yield tag("h4", "Play this run again")
         yield tag("pre", run.judgement.replay)
 
 
@@ -82,10 +78,12 @@ def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
 def _stats(run: StoredRun, run_dir: str) -> Markup:
     said = row(run, run_dir)
     refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
+    took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
+    peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"
     parts = (
-        ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, _in(said)) if part)),
+        ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, took) if part)),
         ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
-        ("cost", cost_words(said), _peak(said)),
+        ("cost", cost_words(said), peak),
         ("turn", seconds(said["turn_s"]), ""),
         ("first error", seconds(said["first_error_s"]), ""),
         ("recovery", seconds(said["recovery_s"]), _recovery(run.history)),
@@ -95,12 +93,8 @@ def _stats(run: StoredRun, run_dir: str) -> Markup:
     return tag("div", tag("dl", stats, class_="stats"), signs)
 
 
-def _in(said: Mapping[str, Any]) -> str:
-    return "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
-
-
 def _recovery(history: History) -> str:
-    """What the message after healing cost, which is ours and stands in no other number."""
+    """The cost of the recovery message, which no other number contains."""
     spent = ledger_of(history, [call for turn in history.turns if turn.recovery for call in turn.calls])
     return f"{many(spent.paid_calls, 'paid call')} more, {money(spent.cost_usd)}" if spent.paid_calls else ""
 
@@ -111,27 +105,22 @@ def _database(history: History) -> Iterator[tuple[str, str, str]]:
 
 
 def _reported(run: StoredRun) -> Markup | None:
-    """The incident's own number, beside what we measured."""
+    """The number of the incident's report."""
     if not run.judgement.report_number:
         return None
     words = tag("strong", run.judgement.report_number)
-    return tag("p", "The incident's report says: ", words, tag("span", " (measured there, not here)", class_="soft"))
-
-
-def _peak(said: Mapping[str, Any]) -> str:
-    calls = said["peak_calls_per_min"]
-    return "" if missing(calls) else f"peak {brief(calls)} calls/min"
+    return tag("p", "The incident report says: ", words, tag("span", " (not measured here)", class_="soft"))
 
 
 def _stat(name: str, value: str, beside: str) -> Markup:
     return tag("div", tag("dt", name), tag("dd", value, tag("small", beside) if beside else None))
 
 
-def _told(run: StoredRun) -> Markup | None:
-    """What the history tells by itself, and what the judge and the harness remarked."""
+def _happened(run: StoredRun) -> Markup | None:
+    """Facts of the history, and remarks of the judge and the harness."""
     judged, history = run.judgement, run.history
     said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
-    said += [f"It asked for {event.host} and did not get it: {event.why}." for event in history.of(HostRefused)]
+    said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in history.of(HostRefused)]
     known = [f"Known: {judged.known}"] if judged.known else []
     remarks = [one for one in judged.remarks if one not in {verdict.says for verdict in judged.verdicts}]
     sentences = [*known, *facts(history), *remarks, *said]
@@ -149,27 +138,36 @@ _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evi
 def _invariants(run: StoredRun) -> Markup | None:
     if not run.judgement.verdicts:
         return None
+    verdicts = sorted(run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
     lines = [
-        line(_INVARIANT, (one.name, status_badge(one.status), one.says, evidence(run.history, one.evidence)))
-        for one in sorted(run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
+        line(_INVARIANT, (one.name, status_badge(one.status), one.says, _evidence(run.history, one.evidence)))
+        for one in verdicts
+        if one.status != "nothing"
     ]
-    return tag("div", tag("h4", "Invariants"), html_table(_INVARIANT, lines))
+    rest = ", ".join(_unjudged(one) for one in verdicts if one.status == "nothing")
+    table = html_table(_INVARIANT, lines) if lines else None
+    return tag(
+        "div", tag("h4", "Invariants"), table, tag("p", f"Nothing to judge: {rest}.", class_="soft") if rest else None
+    )
 
 
-def evidence(history: History, ids: Sequence[int]) -> str:
-    """The events that prove a verdict, by id, kind and time; a long list is counted."""
+def _unjudged(verdict: Verdict) -> str:
+    return verdict.name + (f" ({verdict.says})" if verdict.says not in ("", NOTHING_TO_JUDGE) else "")
+
+
+def _evidence(history: History, ids: Sequence[int]) -> str:
+    """The events that prove a verdict, by id, kind and time; the end of a long list is counted."""
     found = [history.events[i] for i in ids if 0 <= i < len(history.events)]
-    shown = [f"#{event.id} {event.kind.replace('_', ' ')} {at(event)}" for event in found[:EVIDENCE_SHOWN]]
+    shown = [f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}" for event in found[:EVIDENCE_SHOWN]]
     more = [f"and {len(found) - EVIDENCE_SHOWN:,} more"] if len(found) > EVIDENCE_SHOWN else []
     return ", ".join(shown + more)
 
 
-def at(event: Event) -> str:
-    """When it happened: `at 3.20 s`."""
+def _at(event: Event) -> str:
     return f"at {seconds(event.at_s)}"
 
 
-_TURN = (("turn", "keep"), ("message", "says"), ("came to", "keep"), ("by which sign", "says"), ("took", "n"))
+_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
 
 
 def _turns(history: History) -> Markup | None:
@@ -200,7 +198,7 @@ def _what_was_seen(turn: Turn) -> Markup | None:
     parts = (("answer", end.answer), ("error", end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
     boxes = [(tag("p", name, class_="soft"), tag("pre", said)) for name, said in parts if said.strip()]
     signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
-    head = tag("summary", f"What its user saw of {turn}: {signs}")
+    head = tag("summary", f"What the user saw of {turn}: {signs}")
     return tag("details", head, boxes or tag("p", "Nothing.", class_="soft"), class_="more")
 
 
@@ -215,9 +213,9 @@ def _faults(history: History) -> Markup | None:
 
 def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:
     if not fired:
-        return f"{armed.name} on {armed.link} was armed and never struck" if armed else ""
-    times = f"struck {many(len(fired), 'time')}, first " if len(fired) > 1 else "struck "
-    return f"{times}{at(fired[0])}: {strike(fired[0])}"
+        return f"{armed.name} on {armed.link} was armed and did not fire" if armed else ""
+    times = f"fired {many(len(fired), 'time')}, first " if len(fired) > 1 else "fired "
+    return f"{times}{_at(fired[0])}: {fault_words(fired[0])}"
 
 
 def _plot(history: History) -> Markup | None:
@@ -225,7 +223,7 @@ def _plot(history: History) -> Markup | None:
     if len(paid) < WORTH_A_PLOT:
         return None
     end = max(event.at_s for event in history.events)
-    return growth("Paid calls, as they added up", paid, end, list(_marks(history)), "paid calls")
+    return growth("Paid calls over time", paid, end, list(_marks(history)), "paid calls")
 
 
 def _marks(history: History) -> Iterator[Mark]:
@@ -236,10 +234,10 @@ def _marks(history: History) -> Iterator[Mark]:
         if stop:
             yield Mark(stop.at_s, stop_name(turn), "stop")
     for fired in history.of(FaultFired):
-        yield Mark(fired.at_s, "a fault struck", "fault", small=True)
+        yield Mark(fired.at_s, "a fault fired", "fault", small=True)
 
 
-# ---- what really ran
+# ---- what was executed
 
 
 def _what_ran(history: History) -> Markup | None:
@@ -252,11 +250,11 @@ def _what_ran(history: History) -> Markup | None:
         ("executable", first.executable),
         ("version", first.version),
         ("entry file", first.entry),
-        ("its hash", first.entry_hash),
+        ("hash of that file", first.entry_hash),
         ("started", many(len(started), "time")),
     )
     shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
-    return tag("div", tag("h4", "What really ran"), tag("dl", shown, class_="stack"))
+    return tag("div", tag("h4", "What was executed"), tag("dl", shown, class_="stack"))
 
 
 def _files(run: StoredRun, run_dir: str) -> Markup:
@@ -274,9 +272,6 @@ def _files(run: StoredRun, run_dir: str) -> Markup:
             for path, event in kept.items()
         ]
     else:
-        items += [tag("li", tag("code", f"{run_dir}/{_inside(path, run)}")) for path in run.session_files]
+        inside = (str(path).removeprefix(f"{run.folder}/") for path in run.session_files)
+        items += [tag("li", tag("code", f"{run_dir}/{path}")) for path in inside]
     return tag("div", tag("h4", "Files"), tag("ul", items, class_="facts"))
-
-
-def _inside(path: object, run: StoredRun) -> str:
-    return str(path).removeprefix(f"{run.folder}/")

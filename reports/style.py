@@ -80,12 +80,13 @@ thead th { border-top: 0; color: var(--soft); font-weight: 550; font-size: .82re
 tbody th { font-weight: 550; white-space: nowrap; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 td.keep { white-space: nowrap; }
-td small { font-size: .9em; } td small.struck { display: block; color: var(--soft); }
-td.says { min-width: 14rem; overflow-wrap: anywhere; }
+td small { font-size: .9em; } td small.fault { display: block; color: var(--soft); }
+td.says { min-width: 14rem; width: 40%; overflow-wrap: anywhere; }
 td .chip + .chip { margin-left: .3rem; }
 tr.lost td { background: color-mix(in srgb, var(--fail-wash) 45%, transparent); }
 tr.left-out td { text-align: center; color: var(--soft); font-style: italic; }
 tr.group th { background: var(--wash); font-size: .88rem; white-space: normal; }
+tr.group .soft { font-weight: 400; }
 table.numbers th.n, table.numbers td { padding-inline: .5rem; }
 table.numbers thead th { white-space: normal; vertical-align: bottom; }
 table.numbers td.keep { position: sticky; left: 0; background: var(--card); padding-left: .8rem; }
@@ -110,7 +111,6 @@ svg { display: block; width: 100%; }
 .bar { display: grid; grid-template-columns: minmax(5rem, 9rem) 1fr 5.5rem; gap: .6rem; align-items: center;
   font-size: .88rem; }
 .bar svg { height: .8rem; fill: var(--bar); }
-.bar svg .failed, .bar svg .red { fill: var(--fail); opacity: .75; }
 .bar-name { overflow-wrap: anywhere; line-height: 1.25; padding: .1rem 0; }
 .bar-says { text-align: right; }
 .growth { display: grid; grid-template-columns: 1fr auto; gap: .1rem .5rem; font-size: .8rem; color: var(--soft);

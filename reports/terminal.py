@@ -1,7 +1,7 @@
-"""The report at the end of a run in a terminal: what came out, why, what it cost, and how to see it again.
+"""The report in a terminal: verdicts, reasons, cost, and how to play a run again.
 
-Words carry the meaning, colours only repeat it: it reads the same with NO_COLOR, in a log and in a screen reader. On
-a narrow terminal each run becomes three short lines; where the output can't write `✓`, it says `ok`.
+Words carry the meaning and colours only repeat it, for NO_COLOR, logs and screen readers. On a narrow terminal each run
+becomes three short lines. Where the encoding has no `✓`, the report says `ok`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,10 @@ from rich.text import Text
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
-from wedgehog.reports.cost import cost_words, notes, total_words
-from wedgehog.reports.database import asked
+from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
-from wedgehog.reports.shares import shares
-from wedgehog.reports.words import NONE, brief, clean, count, missing, money, seconds, speakable
+from wedgehog.reports.words import NONE, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
 
@@ -41,10 +39,10 @@ STYLES: dict[ResultCategory, str] = {
 }
 
 DEAR_USD_PER_MIN = 1.0
-"""From here on what a minute costs is worth a line."""
+"""From this cost per minute on, the report has a line about it."""
 
 SKIPPED_NAMED = 4
-"""So many scenarios are named that were skipped for one reason; the rest is counted."""
+"""Of scenarios with the same reason so many are named; the rest is counted."""
 
 
 def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
@@ -69,7 +67,7 @@ class _Report:
             self._family(str(family), rows)
         self._shares()
         self._skipped()
-        self._reds()
+        self._expected_failures()
         self._attention()
         self._closing()
 
@@ -93,7 +91,7 @@ class _Report:
         self._fixes(rows)
 
     def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
-        """All columns as wide as their words; only the violated invariants, under the verdict, may wrap."""
+        """The runs as a table. Only the violated invariants, below the verdict, may wrap."""
         lines: list[list[Text]] = []
         room = {name: len(name) for name in HEADS}
         before = ""
@@ -101,7 +99,7 @@ class _Report:
             if row["scenario"] != before:
                 lines.append([self._text(row["scenario"], "bold")])
                 before = row["scenario"]
-            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, _numbers(row))]
+            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, numbers(row))]
             lines.append(words)
         for line in lines:
             room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
@@ -127,22 +125,22 @@ class _Report:
                 self._say(row["violated"].replace(";", ", "), indent=4)
             if missing(row["paid_calls"]):
                 continue
-            paid, billed, delivered, usd, turn, error, recovery = _numbers(row)
+            paid, billed, delivered, usd, turn, error, recovery = numbers(row)
             self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
             self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
     def _rates(self, rows: pd.DataFrame) -> None:
-        """What a minute costs, of every agent of a scenario in which it costs one of them enough to matter."""
+        """The cost per minute of all agents of a scenario, if that of one agent is high."""
         counted = rows[rows["standing"] != "shown"]
         for scenario, runs in counted.groupby("scenario", sort=False):
             if (runs["peak_usd_per_min"].astype(float) >= DEAR_USD_PER_MIN).any():
                 said = ", ".join(_rate(row) for row in runs.to_dict("records") if not missing(row["peak_usd_per_min"]))
                 scale = runs["time_scale"].max()
-                clock = f" (by the measured clock; durations were divided by {scale:g})" if scale != 1 else ""
+                clock = f" (in real time; durations were divided by {scale:g})" if scale != 1 else ""
                 self._say(f"highest cost per minute in {scenario}: {said}{clock}", "dim")
 
     def _databases(self, rows: pd.DataFrame) -> None:
-        """How many queries each agent of a scenario with a database made, and their share of the turns' time."""
+        """The database queries of each agent of a scenario, and their share of the turns' time."""
         used = rows[rows["queries"].notna() & (rows["standing"] != "shown")]
         for scenario, runs in used.groupby("scenario", sort=False):
             said = "; ".join(f"{_agent(row)} {asked(row)}" for row in runs.to_dict("records"))
@@ -156,7 +154,7 @@ class _Report:
             self._say(line)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
-        """Which scenarios each variant of a specimen passes, where a fix was tried alone or left out."""
+        """For each variant of a specimen its verdicts, if variants with single fixes were played."""
         tried = rows[rows["agent"].str.startswith(FIX_ROWS)]
         if not tried["agent"].str.startswith(SINGLE_FIX).any():
             return
@@ -173,7 +171,7 @@ class _Report:
     # ---- sentences
 
     def _skipped(self) -> None:
-        """Why runs were skipped, each reason of each agent once."""
+        """The reasons of skipped runs, each once per agent."""
         alike: dict[tuple[str, str], list[str]] = {}
         for run in self.campaign.runs:
             if run.judgement.skipped:
@@ -185,15 +183,15 @@ class _Report:
             more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
             self._say(f"{NONE} {agent}: {reason} ({', '.join(names[:SKIPPED_NAMED])}{more})", indent=2)
 
-    def _reds(self) -> None:
-        """Why the expected and the known reds are red."""
+    def _expected_failures(self) -> None:
+        """Why the runs with an expected or known failure failed."""
         runs = [
             run
             for run in self.campaign.runs
             if run.judgement.verdict == "fail" and result_category(run.judgement) in ("passed", "known")
         ]
         if runs:
-            self._heading("Red, as expected")
+            self._heading("Failed, as expected")
         for alike in _alike(runs):
             self._why(alike)
 
@@ -211,7 +209,7 @@ class _Report:
             self._say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
 
     def _why(self, runs: Sequence[StoredRun]) -> None:
-        """One sentence for runs of a scenario that came to the same."""
+        """One sentence for runs with the same result."""
         judged = runs[0].judgement
         sign, style = SIGNS[result_category(judged)], STYLES[result_category(judged)]
         scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
@@ -237,12 +235,12 @@ class _Report:
             self._say("Nothing ran.")
         counts = tally(self.rows["standing"], len(self.campaign.unfinished))
         bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
-        spent = f", {total_words(self.rows)} in all" if len(self.rows) else ""
+        spent = f", {total_words(self.rows)} in total" if len(self.rows) else ""
         self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
         page = self.campaign.folder / "report.html"
         self._whole(f"report: {page if page.is_file() else self.campaign.folder}")
 
-    # ---- how it is written
+    # ---- output
 
     def _heading(self, words: str) -> None:
         self.console.print()
@@ -253,17 +251,17 @@ class _Report:
         self.console.print(Padding(text, (0, 0, 0, indent), expand=False), soft_wrap=False)
 
     def _whole(self, words: str, style: str = "") -> None:
-        """One line that the terminal may wrap, but we don't: it is there to be copied."""
+        """One line to copy: only the terminal may wrap it."""
         self.console.print(self._text(words, style), soft_wrap=True)
 
     def _text(self, words: str, style: str = "") -> Text:
-        """Other people's words: no control code, no markup, nothing that this terminal can't write."""
+        """Text of any origin without control codes and markup, in characters that this terminal can write."""
         line = clean(words).replace("\n", " ").replace("\t", " ")
         return Text(speakable(line, self.console.encoding), style=style)
 
 
 def _alike(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
-    """Runs of one scenario whose sentence is the same."""
+    """Runs of one scenario with the same sentence."""
     groups: dict[tuple[object, ...], list[StoredRun]] = {}
     for run in runs:
         judged = run.judgement
@@ -272,7 +270,7 @@ def _alike(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
 
 
 def _never_played(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
-    """Each run by itself; those of an agent that could not be played at all, for one reason, together."""
+    """Each run by itself, but runs of an agent that could not be played for the same reason together."""
     groups: dict[tuple[object, ...], list[StoredRun]] = {}
     for run in runs:
         judged = run.judgement
@@ -293,16 +291,3 @@ def _agent(row: dict[Any, Any]) -> str:
 def _rate(row: dict[Any, Any]) -> str:
     spent = f"{count(row['paid_calls'])} calls in {seconds(row['calls_s'])}"
     return f"{_agent(row)} {money(row['peak_usd_per_min'])} ({spent})"
-
-
-def _numbers(row: dict[Any, Any]) -> Iterable[str]:
-    played = not missing(row["paid_calls"])
-    return (
-        count(row["paid_calls"]),
-        brief(row["tokens_billed"]),
-        brief(row["tokens_delivered"]),
-        cost_words(row) if played else NONE,
-        seconds(row["turn_s"]),
-        seconds(row["first_error_s"]),
-        seconds(row["recovery_s"]),
-    )

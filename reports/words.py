@@ -1,14 +1,14 @@
-"""Numbers as a person reads them, and other people's text made harmless to show.
+"""Numbers as text, and text of agents and models made safe to show.
 
-Agents and models say anything: escape codes for a terminal, letters that turn a line around, characters that XML
-forbids. Whatever they said goes through `clean` before any writer sees it.
+Such text may hold escape codes of terminals, characters that reverse a line, and characters that XML forbids. Each
+report passes it through `clean`.
 """
 
 import math
 import unicodedata
 
 NONE = "\N{EN DASH}"
-"""Shown where there is nothing to show."""
+"""Stands for a missing value."""
 
 _KEPT = frozenset("\n\t\u200c\u200d")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -33,7 +33,7 @@ _ASCII = {
 
 
 def clean(text: str) -> str:
-    r"""`text` with its invisible and control characters written out (`\x1b`), line breaks and tabs kept."""
+    r"""`text` with invisible and control characters written as `\x1b`; line breaks and tabs are kept."""
     return "".join(c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else _spelled(c) for c in text)
 
 
@@ -45,13 +45,13 @@ def _spelled(char: str) -> str:
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """`text`, clean, on one line, cut to `limit` characters (0: not cut)."""
+    """`text`, clean, on one line, cut to `limit` characters (0: no limit)."""
     line = " ".join(clean(text).split())
     return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
 
 
 def speakable(text: str, encoding: str) -> str:
-    """`text` as `encoding` can write it: known signs get words of their own, other characters a question mark."""
+    """`text` in characters of `encoding`: known signs are replaced by ASCII, all others by a question mark."""
     return "".join(_written(char, encoding) for char in text)
 
 
@@ -64,7 +64,7 @@ def _written(char: str, encoding: str) -> str:
 
 
 def missing(number: float | None) -> bool:
-    """Whether there is no number (None, or the NaN that a table makes of it)."""
+    """Whether a number is missing: None, or NaN as tables have it."""
     return number is None or (isinstance(number, float) and math.isnan(number))
 
 
@@ -74,7 +74,7 @@ def count(number: float | None) -> str:
 
 
 def brief(number: float | None) -> str:
-    """1280000 → `1.28M`, for narrow places."""
+    """1280000 → `1.28M`, for narrow columns."""
     if number is None or missing(number):
         return NONE
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -84,7 +84,7 @@ def brief(number: float | None) -> str:
 
 
 def money(usd: float | None) -> str:
-    """Dollars; a price that nobody knows is `unknown`, never 0."""
+    """Dollars; an unknown price is `unknown`, never 0."""
     if usd is None or missing(usd):
         return "unknown"
     if usd == 0:

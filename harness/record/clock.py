@@ -1,4 +1,4 @@
-"""Time as an argument: every part of a run reads the same clock, so that a virtual one can take its place."""
+"""The clock of a run. All parts get it as an argument, so that tests can pass a virtual one."""
 
 import asyncio
 import time
@@ -7,26 +7,26 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a run may know of time."""
+    """The time of a run."""
 
     def now(self) -> float:
-        """Seconds since this clock was made; monotonic."""
+        """Monotonic seconds since the clock was made."""
         ...
 
     def wall(self) -> datetime:
-        """The calendar's date and time, aware, in UTC."""
+        """Date and time, timezone-aware, UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Let `seconds` of this clock pass."""
+        """Wait for `seconds` of this clock."""
         ...
 
 
 class WallClock:
-    """Real time: monotonic for durations, the system's calendar for dates."""
+    """Real time."""
 
     def __init__(self) -> None:
-        """Zero is now."""
+        """The clock starts at 0."""
         self._zero = time.monotonic()
 
     def now(self) -> float:
@@ -34,7 +34,7 @@ class WallClock:
         return time.monotonic() - self._zero
 
     def wall(self) -> datetime:
-        """The system's date and time in UTC."""
+        """Date and time of the system, UTC."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:

@@ -1,14 +1,13 @@
-"""One timestamped fact of a run. If it happened it is an Event; checks and reports see nothing else.
+"""The events of a run: timestamped facts. Checks and reports see nothing else.
 
-Events are frozen, tagged by their class name in snake case (`RequestArrived` is `request_arrived` in history.jsonl)
-and hold plain data only. `id` is the event's place in its history, `at_s` seconds since the run's start; both are
-given by `History.add`.
+Events are frozen plain data. history.jsonl tags them with their class name in snake case (`request_arrived`).
+`History.add` sets `id`, the index in the history, and `at_s`, seconds since the start of the run.
 """
 
 import re
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,16 +17,18 @@ EndedHow = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 KINDS: dict[str, type["Event"]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
-    """What all events share."""
+    """The base of all events; makes each subclass a frozen dataclass."""
 
     kind: ClassVar[str] = "event"
     id: int = -1
     at_s: float = -1.0
 
     def __init_subclass__(cls) -> None:
-        """Register the subclass under its tag."""
+        """Make the subclass a dataclass and register it under its tag."""
+        dataclass(frozen=True, kw_only=True)(cls)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         KINDS[cls.kind] = cls
 
@@ -42,10 +43,10 @@ def _adapter(kind: str) -> TypeAdapter[Event]:
 
 
 def from_json(data: dict[str, Any]) -> Event:
-    """The event that `as_json` wrote.
+    """Read an event that `as_json` wrote.
 
     Raises:
-        ValueError: an unknown tag or fields that do not fit it.
+        ValueError: the tag is unknown, or the fields do not fit it.
     """
     rest = dict(data)
     kind = str(rest.pop("event", ""))
@@ -61,36 +62,34 @@ def from_json(data: dict[str, Any]) -> Event:
 # ---- the run and its agent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """The frame in which everything else is read."""
+    """The run and its settings."""
 
     scenario: str
     agent: str
     network: str
     time_scale: float
     started: str
-    """The calendar's time at the start, ISO 8601, UTC."""
+    """Date and time of the start, ISO 8601, UTC."""
     error_patterns: tuple[str, ...] = ()
-    """More patterns (of the agent's spec) that mean "this is an error, not an answer"."""
+    """Patterns of the agent's spec that mark an error; the stock patterns hold as well."""
     error_at_path: bool = False
-    """The spec names a place of its own for errors (JSON), so that any word there is an error."""
+    """The spec names a JSON path for errors: any text there is an error."""
     usual: tuple[str, ...] = ()
-    """Lines that sound like an error and that the control run printed too, when all was well; numbers are masked."""
+    """Lines that match an error pattern but appear in the control run too; numbers are masked."""
     carries_nonces: bool = True
-    """Whether the control run showed that answers carry the model's words."""
+    """Whether answers of the control run contain the nonce."""
     start_up_s: float = 0.0
-    """From a message to the first request, as the control run measured it."""
+    """Seconds from a message to the first request in the control run."""
     exit_s: float = 0.0
-    """From the last reply to the end of the turn, as the control run measured it."""
+    """Seconds from the last reply to the end of the turn in the control run."""
     turns: int = 1
-    """How many stimuli the scenario gives (the recovery message is one more)."""
+    """The number of stimuli, without the recovery message."""
     price_as: str = "claude-sonnet-4-6"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStarted(Event):
-    """What really runs."""
+    """The agent was started."""
 
     argv: tuple[str, ...]
     executable: str
@@ -100,9 +99,8 @@ class AgentStarted(Event):
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlanted(Event):
-    """Lines of the scenario were put into the agent's session file: before this turn, 0 before the agent was opened."""
+    """Lines of the scenario were written to the agent's session file before this turn (0: before the agent started)."""
 
     turn: int
     path: str
@@ -110,7 +108,6 @@ class SessionPlanted(Event):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKept(Event):
     """A session file of the agent was copied into the run folder."""
 
@@ -119,31 +116,30 @@ class SessionKept(Event):
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LagSeen(Event):
-    """The worst lag of our own event loop that the watchdog saw in this run."""
+    """The largest delay of the harness's event loop in this run."""
 
     worst_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class CpuWait:
-    """A stretch of the run, and how long each party waited for a processor in it, though it could have run."""
+    """A period of the run, and how long each party was ready to run in it but had no processor."""
 
     since_s: float
     until_s: float
     agent_s: float
-    """All processes of the agent and its tools: at most the stretch itself, where they waited side by side."""
+    """All processes of the agent and its tools; at most the length of the period."""
     network_s: float = 0.0
     """The Toxiproxy server."""
 
     @property
     def total_s(self) -> float:
-        """What it may have cost a turn in which each waits for the other."""
+        """The delay of a turn in which both parties wait for each other."""
         return self.agent_s + self.network_s
 
     def __add__(self, other: "CpuWait") -> "CpuWait":
-        """Both together."""
+        """The sum of both, over the period of both."""
         return CpuWait(
             min(self.since_s, other.since_s),
             max(self.until_s, other.until_s),
@@ -156,43 +152,38 @@ class CpuWait:
         return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CpuWaitSeen(Event):
-    """Who waited for a processor since the last such event; written when a turn ends, and when the run does."""
+    """Waits for a processor since the last such event; written at the end of each turn and of the run."""
 
     turn: int
-    """The turn that ends; 0 at the end of the run."""
+    """The turn that ended; 0 at the end of the run."""
     waits: tuple[CpuWait, ...]
-    """Stretches without a wait are left out."""
+    """Periods without a wait are left out."""
     pressure_s: float | None = None
-    """For how long meanwhile some thread of the whole machine waited for a processor, where the system tells."""
+    """How long any thread of the machine waited for a processor meanwhile; None if the system does not report it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefused(Event):
-    """An agent with hosts of its own asked for one that it does not get; each is told once."""
+    """An agent with `hosts` asked for a host that it may not use; written once per host."""
 
     host: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble(Event):
-    """The harness itself failed: the run is an error and never blamed on the agent."""
+    """The harness failed: the run is an error, not a failure of the agent."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Event):
-    """Something worth saying that decides nothing."""
+    """A remark without effect on the verdict."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatAsked(Event):
-    """The chat service handed a message over (`poll`), or was sent one by the agent (`send`)."""
+    """The agent fetched a message from the chat service (`poll`) or sent one (`send`)."""
 
     what: Literal["poll", "send"]
     text: str
@@ -201,9 +192,8 @@ class ChatAsked(Event):
 # ---- turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StimulusGiven(Event):
-    """A message (or wake-up) was handed to the agent. Turns count from 1."""
+    """A stimulus was given to the agent. Turns count from 1."""
 
     turn: int
     stimulus: StimulusKind
@@ -212,9 +202,8 @@ class StimulusGiven(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
-    """What the agent's user could see when the turn was over."""
+    """The turn ended; the fields hold what the user could see."""
 
     turn: int
     ended: EndedHow
@@ -227,25 +216,22 @@ class TurnEnded(Event):
     stderr: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AbortSent(Event):
-    """The user stopped the turn on purpose."""
+    """The user aborted the turn."""
 
     turn: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GaveUp(Event):
     """The front end closed its connection to the agent."""
 
     turn: int
     after_s: float | None = None
-    """The time it waits by its own rule, in real seconds, as written (None where something else set it off)."""
+    """How long the front end waits, in real seconds, unscaled; None if another trigger ended its wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentKilled(Event):
-    """A signal was delivered to processes of the agent, of its tools or of the tool host, while this turn ran."""
+    """A signal was sent to processes of the agent, of its tools or of the tool host during this turn."""
 
     turn: int
     signal: str
@@ -254,71 +240,65 @@ class AgentKilled(Event):
     pids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen(Event):
-    """Processes of the agent or of its tool stand still from here on."""
+    """Processes of the agent or of its tool were stopped (SIGSTOP)."""
 
     turn: int
     whom: str
     """tree, leader or tool"""
     pids: tuple[int, ...]
     for_s: float
-    """For how long they are meant to."""
+    """The planned duration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Thawed(Event):
-    """They go on again."""
+    """The processes were continued (SIGCONT)."""
 
     turn: int
     whom: str
     after_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSaved(Event):
-    """What a session file held when the agent had been killed, before anything was started again."""
+    """A session file was copied after the agent was killed and before it was restarted."""
 
     turn: int
     path: str
-    """Its copy, below the run's folder."""
+    """The copy, relative to the run's folder."""
     sha256: str
     size: int
     results: tuple[str, ...] = ()
-    """turn.step.call of the tool calls whose output stands in it."""
+    """Tokens (`turn.step.call`) of the tool calls whose output is in the file."""
     torn: bool = False
-    """It has lost half of its last line, as crashes do; this is what is left."""
+    """The harness removed half of the last line, as a crash can."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartMissed(Event):
-    """No request arrived within the agent's start-up bound, and no armed fault kept requests away."""
+    """No request arrived within the start-up bound, and no armed fault prevents requests."""
 
     turn: int
     bound_s: float
     cpu_wait_s: float = 0.0
-    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
+    """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineHit(Event):
-    """The turn was over its deadline; the agent is being stopped."""
+    """The turn exceeded its deadline; the harness stops the agent."""
 
     turn: int
     bound_s: float
     cpu_wait_s: float = 0.0
-    """For so long the run had waited for processors by then, where that is more than the time that was granted."""
+    """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HangSeen(Event):
-    """What the agent was waiting for when its turn was over its time, looked at before anything was ended."""
+    """What the agent waited for when its turn exceeded the deadline, observed before it was stopped."""
 
     turn: int
     says: str
     """One sentence."""
     file: str = ""
-    """All that was seen, below the run's folder: processes, sockets, stacks."""
+    """The file with all observations (processes, sockets, stacks), relative to the run's folder."""
 
 
 # ---- calls of the model
@@ -332,12 +312,11 @@ class ToolResult:
     chars: int
     is_error: bool = False
     token: str = ""
-    """`turn.step.call` of the tool call it answers, where it could be told; else empty."""
+    """`turn.step.call` of the tool call, or empty if it is unknown."""
     printed: bool = True
-    """Whether its text holds what the command printed last."""
+    """Whether its text contains the last output of the command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestArrived(Event):
     """A request for the model reached the provider."""
 
@@ -348,27 +327,26 @@ class RequestArrived(Event):
     model: str
     stream: bool
     turn: int
-    """0 where no stimulus was under way."""
+    """0 if no turn was open."""
     step: int
     attempt: int
     background: str = ""
-    """Empty for a main call, else what the background call seems to be for."""
+    """The kind of background call; empty for a main call."""
     max_tokens: int | None = None
     """The agent's own limit of output tokens."""
     key: str = ""
-    """A fingerprint of the API key, never the key."""
+    """A hash of the API key."""
     body_hash: str = ""
     body_bytes: int = 0
     messages: int = 0
     tools: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
     turns_seen: tuple[int, ...] = ()
-    """Turns whose markers the conversation still holds."""
+    """Turns whose markers the conversation contains."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRefused(Event):
-    """The provider answered with a status of 400 or more: this call is not paid."""
+    """The provider answered with a status of 400 or more; the call is not paid."""
 
     call: int
     status: int
@@ -377,20 +355,19 @@ class RequestRefused(Event):
     pairing: bool
     """Refused because tool calls and results do not pair."""
     scripted: bool
-    """A fault or script asked for it; else our validator found the request wrong."""
+    """A fault or the script refused it; else our validator did."""
     retry_after_s: float | None = None
-    """What Retry-After asked for, in seconds from this event."""
+    """The wait of Retry-After, in seconds from this event."""
     retry_after_is_date: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyStarted(Event):
-    """The provider accepted the request: from here on the call is paid."""
+    """The provider accepted the request; the call is paid."""
 
     call: int
     input_tokens: int
     scripted: bool = False
-    """The tokens of this call are the script's own (`usage`), not counted from what was sent."""
+    """The script sets the tokens (`usage`); they are not counted from what was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,19 +378,18 @@ class ToolCallOffered:
     """`turn.step.call`"""
     name: str
     whole: bool
-    """Its arguments were all delivered and are as the model meant them (not cut)."""
+    """All arguments were delivered uncut."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyEnded(Event):
-    """Nothing more of this reply will be generated or delivered."""
+    """The reply is over: nothing more is generated or delivered."""
 
     call: int
     how: Literal["complete", "hung up", "stalled", "cut", "ended early"]
     stop: str
-    """end, tool, max_tokens or error: what the reply says, or would have said, of its own stop."""
+    """The stop reason of the whole reply: end, tool, max_tokens or error."""
     output_tokens: int
-    """Generated, hence billed."""
+    """Generated, so billed."""
     tokens_delivered: int
     body_bytes: int
     bytes_delivered: int
@@ -422,19 +398,17 @@ class ReplyEnded(Event):
     text_delivered: str = ""
     tool_calls: tuple[ToolCallOffered, ...] = ()
     tokens_needed: int = 0
-    """What the whole scripted reply takes, where the agent's own limit ended it; else 0."""
+    """Tokens of the whole scripted reply if the agent's own limit cut it; else 0."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HungUp(Event):
     """The agent closed the connection before the reply had arrived whole."""
 
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallUnscripted(Event):
-    """No line of the script matches this main call: the run is an error."""
+    """The script has no reply for this main call; the run is an error."""
 
     call: int
     why: str
@@ -443,46 +417,42 @@ class CallUnscripted(Event):
 # ---- faults
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultArmed(Event):
-    """A fault of the plan waits for its trigger. `fault` is its place in the plan, from 0."""
+    """A fault of the plan waits for its trigger. `fault` is its index in the plan."""
 
     fault: int
     name: str
     link: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultFired(Event):
-    """A fault struck, and this is the proof."""
+    """A fault fired, with the proof."""
 
     fault: int
     name: str
     link: str
     turn: int
     step: int | None
-    """None, as `attempt`: it struck the next request, and nobody saw which one that was."""
+    """None, like `attempt`, if the fault hit the next request and it is unknown which one that was."""
     attempt: int | None
     call: int | None
     proof: str
     bytes: int | None = None
-    """Of the reply's body, or of the request that was struck: let through before it, where that has a meaning."""
+    """Bytes of the reply's body, or of the request, that passed before the fault; None where that has no meaning."""
     slows: bool = False
-    """Whether every byte arrives in the end, so that no request was kept away."""
+    """Whether every byte arrives in the end, so that the fault prevents no request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultUnproven(Event):
-    """A fault was armed for this call and nothing proves that it struck: how much the agent got is unknown."""
+    """A fault was armed for this call without proof that it fired; how much the agent received is unknown."""
 
     fault: int
     name: str
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultHealed(Event):
-    """The harm was taken away."""
+    """The fault was removed."""
 
     fault: int
     name: str
@@ -491,76 +461,65 @@ class FaultHealed(Event):
 # ---- tools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BeaconSeen(Event):
-    """A scripted command left its trace: `token` is turn.step.call."""
+    """A scripted command reported its start or end. `token` is turn.step.call."""
 
     token: str
     phase: Literal["started", "done"]
     exit_code: int | None = None
-    """Of a command that is done."""
+    """Set when the command is done."""
     background: bool = False
-    """Of a command that has started: it ends in `&`, and is done when its job is."""
+    """The started command ends in `&`; it is done when its job is done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAsked(Event):
     """Our tool host was called."""
 
     tool: str
     token: str
-    """turn.step.call of the tool call that it is; empty where the model made no such call."""
+    """turn.step.call of the tool call; empty if the model made no such call."""
     server: int
-    """The pid of the server that got it."""
+    """The pid of the server."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAsked(Event):
     """Our database answered a query."""
 
     number: int
-    """Counted from 1 in the run."""
+    """From 1, per run."""
     verb: str
     """SELECT, INSERT, …"""
     rows: int
-    """Returned, or changed."""
+    """Rows returned or changed."""
     latency_s: float
-    """How long it took, the latency that it was told to have included."""
+    """The duration, configured latency included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PipeOpened(Event):
-    """A `wedgehog-pipe` stands between the agent and a command."""
+    """A `wedgehog-pipe` between the agent and a command has started."""
 
     name: str
     """As in `ipc:NAME`."""
     pid: int
-    """Its own, which the agent takes for the command's."""
+    """The pid of `wedgehog-pipe`, which the agent sees."""
     child: int
-    """The command's."""
+    """The pid of the command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PipeClosed(Event):
-    """A `wedgehog-pipe` has ended, and its command with it."""
+    """A `wedgehog-pipe` and its command have ended."""
 
     name: str
     pid: int
     exit_code: int | None
-    """The command's; minus the signal's number where one ended it, None where nobody could see it."""
+    """The command's exit code; minus the signal number if a signal ended it; None if unknown."""
     stdout_bytes: int | None
-    """What the agent got of its stdout; None where the pipe was killed."""
+    """Bytes of its stdout that the agent received; None if `wedgehog-pipe` was killed."""
     stdin_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageAsked(Event):
-    """The page server behind `tool:web` got a request."""
+    """The page server behind `tool:web` answered a request."""
 
     path: str
     status: int
-
-
-def field_names(kind: str) -> tuple[str, ...]:
-    """Names of an event's fields, for the docs."""
-    return tuple(f.name for f in fields(KINDS[kind]))

@@ -1,8 +1,4 @@
-"""The append-only record of one run, and the views in which checks read it.
-
-A check asks `history.turns`, `turn.steps`, `step.calls`; it parses no JSON and knows no provider. `calls_of`,
-`turns_of` build the views once, when the history is sealed.
-"""
+"""The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -11,66 +7,39 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import (
-    AbortSent,
-    AgentKilled,
-    BeaconSeen,
-    CallUnscripted,
-    CpuWait,
-    CpuWaitSeen,
-    DeadlineHit,
-    Event,
-    FaultFired,
-    Frozen,
-    GaveUp,
-    HangSeen,
-    HungUp,
-    LagSeen,
-    ReplyEnded,
-    ReplyStarted,
-    RequestArrived,
-    RequestRefused,
-    RunStarted,
-    StartMissed,
-    StimulusGiven,
-    Thawed,
-    ToolCallOffered,
-    Trouble,
-    TurnEnded,
-    from_json,
-)
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=e.Event)
 T = TypeVar("T")
 
 LAG_TOO_LONG_S = 5.0
-"""Above this lag of our own, time-based invariants cannot be judged."""
+"""Above this lag of the harness, time-based invariants cannot be judged."""
 SEEN_LATE_S = 0.5
-"""A connection that closes as its agent ends may be seen to close so much later."""
+"""The close of a connection may be recorded so much later than the end of its agent."""
 
 
 class EventSink(Protocol):
-    """Where events go as they happen."""
+    """Stores events as they happen."""
 
-    def write(self, event: Event) -> None:
-        """Keep one event."""
+    def write(self, event: e.Event) -> None:
+        """Store one event."""
         ...
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request for the model and all that became of it."""
+    """One request for the model, and its events."""
 
-    arrived: RequestArrived
-    refused: RequestRefused | None = None
-    started: ReplyStarted | None = None
-    ended: ReplyEnded | None = None
-    hung_up: HungUp | None = None
-    unscripted: CallUnscripted | None = None
-    faults: tuple[FaultFired, ...] = ()
+    arrived: e.RequestArrived
+    refused: e.RequestRefused | None = None
+    started: e.ReplyStarted | None = None
+    ended: e.ReplyEnded | None = None
+    hung_up: e.HungUp | None = None
+    unscripted: e.CallUnscripted | None = None
+    faults: tuple[e.FaultFired, ...] = ()
     stopped_by: str = ""
-    """What of ours closed the connection: "our SIGKILL", "our stop at the deadline", "the end of the run"; or empty."""
+    """What closed the connection, or empty: "our SIGKILL", "our stop at the deadline", "the end of the run"."""
 
     @property
     def number(self) -> int:
@@ -84,52 +53,52 @@ class Call:
 
     @property
     def main(self) -> bool:
-        """Whether it belongs to the conversation (and is no title, loop check or summary)."""
+        """Whether it belongs to the conversation, and is no background call (a title, a summary)."""
         return not self.arrived.background
 
     @property
     def paid(self) -> bool:
-        """The provider accepted it, whatever the client then received."""
+        """Whether the provider accepted it."""
         return self.started is not None
 
     @property
     def tokens_delivered(self) -> int:
-        """Output tokens that crossed the link."""
+        """Output tokens that reached the agent."""
         return self.ended.tokens_delivered if self.ended else 0
 
     @property
     def output_tokens(self) -> int:
-        """Output tokens generated, hence billed."""
+        """Output tokens that were generated, so billed."""
         return self.ended.output_tokens if self.ended else 0
 
     @property
     def input_tokens(self) -> int:
-        """Input tokens billed: all of an accepted request's, none of a refused one's."""
+        """Billed input tokens; 0 for a refused request."""
         return self.started.input_tokens if self.started else 0
 
     @property
     def progressed(self) -> bool:
-        """A text block or tool call arrived whole."""
+        """Whether a text block or tool call arrived whole."""
         return self.ended is not None and self.ended.blocks_delivered > 0
 
     @property
     def whole(self) -> bool:
-        """The reply was delivered as the model meant it, to its end."""
+        """Whether the whole reply was delivered."""
         return self.ended is not None and self.ended.how == "complete" and self.hung_up is None
 
     @property
     def ok(self) -> bool:
-        """Accepted, delivered whole, and not stopped at max_tokens."""
+        """Whether it was accepted, delivered whole, and not stopped at max_tokens."""
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
 
     def open_after(self, event: int) -> bool:
-        """Whether it came, or was still open, when the event with this id had happened."""
+        """Whether it arrived or was open after the event with this id."""
         ends = [end.id for end in (self.refused, self.ended, self.hung_up) if end is not None]
         return max(ends, default=event + 1) > event
 
     @property
     def limited(self) -> str:
-        """How the agent's own limit of output tokens was too low for this reply; empty where it was not."""
+        """A sentence if the agent's own limit of output tokens is too low for this reply; else empty."""
         if self.ended is None or self.ended.how != "complete" or not self.ended.tokens_needed:
             return ""
         return (
@@ -139,7 +108,7 @@ class Call:
 
     @property
     def failed_at_s(self) -> float | None:
-        """When the agent could know of the failure: refusal, cut or its own hang-up; None for a whole reply."""
+        """The time of the refusal, the cut or the agent's hang-up; None for a whole reply."""
         if self.refused:
             return self.refused.at_s
         if self.hung_up:
@@ -150,11 +119,11 @@ class Call:
 
     @property
     def same_request(self) -> tuple[str, str]:
-        """Equal for repeats of one request: body and key."""
+        """Body and key: equal for repeats of one request."""
         return (self.arrived.body_hash, self.arrived.key)
 
     @property
-    def evidence(self) -> tuple[Event, ...]:
+    def evidence(self) -> tuple[e.Event, ...]:
         """All events of this call."""
         parts = (self.arrived, self.refused, self.started, self.ended, self.hung_up, self.unscripted)
         return tuple(part for part in parts if part is not None) + self.faults
@@ -162,7 +131,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Step:
-    """The main calls that carry the results of the same tool rounds: attempts at one continuation."""
+    """The main calls that carry the results of the same tool rounds: attempts of one step."""
 
     turn: int
     number: int
@@ -170,7 +139,7 @@ class Step:
 
     @property
     def paid_calls(self) -> tuple[Call, ...]:
-        """Those the provider accepted."""
+        """The calls that the provider accepted."""
         return tuple(call for call in self.calls if call.paid)
 
     def __str__(self) -> str:
@@ -180,16 +149,16 @@ class Step:
 
 @dataclass(frozen=True)
 class ToolUse:
-    """One tool call the model made, and what the agent did with it."""
+    """One tool call of the model, its runs and its results."""
 
-    offered: ToolCallOffered
-    reply: ReplyEnded
+    offered: e.ToolCallOffered
+    reply: e.ReplyEnded
     turn: int
     step: int
-    started: tuple[BeaconSeen, ...] = ()
-    done: tuple[BeaconSeen, ...] = ()
-    results: tuple[RequestArrived, ...] = ()
-    """Requests that carried its result, in order."""
+    started: tuple[e.BeaconSeen, ...] = ()
+    done: tuple[e.BeaconSeen, ...] = ()
+    results: tuple[e.RequestArrived, ...] = ()
+    """Requests that carry its result, in order."""
 
     @property
     def token(self) -> str:
@@ -199,29 +168,29 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Turn:
-    """A stimulus and all that follows until it is answered, failed, stopped or over its deadline.
+    """A stimulus and all that follows until it is answered, failed, stopped or exceeds its deadline.
 
-    Turn 0 holds the calls that came while no stimulus was under way; its `stimulus` and `end` are None.
+    Turn 0 holds the calls without an open turn; its `stimulus` and `end` are None.
     """
 
     number: int
-    stimulus: StimulusGiven | None
-    end: TurnEnded | None
+    stimulus: e.StimulusGiven | None
+    end: e.TurnEnded | None
     calls: tuple[Call, ...] = ()
     tool_uses: tuple[ToolUse, ...] = ()
-    aborted: AbortSent | None = None
-    gave_up: GaveUp | None = None
-    deadline: DeadlineHit | None = None
-    start_missed: StartMissed | None = None
-    kept_away: tuple[FaultFired, ...] = ()
-    """Faults of the model's link that struck no known request: a refused connection, a stalled upload."""
+    aborted: e.AbortSent | None = None
+    gave_up: e.GaveUp | None = None
+    deadline: e.DeadlineHit | None = None
+    start_missed: e.StartMissed | None = None
+    kept_away: tuple[e.FaultFired, ...] = ()
+    """Faults of the model's link without a known request: a refused connection, a stalled upload."""
     start_up_s: float = 0.0
-    killed: AgentKilled | None = None
-    """The kill by which the turn ended; one that its agent survived ended nothing."""
+    killed: e.AgentKilled | None = None
+    """The kill that ended the turn; None if the agent survived."""
 
     @cached_property
     def main_calls(self) -> tuple[Call, ...]:
-        """Calls of the conversation, without background ones."""
+        """Calls of the conversation, without background calls."""
         return tuple(call for call in self.calls if call.main)
 
     @cached_property
@@ -239,18 +208,18 @@ class Turn:
 
     @property
     def recovery(self) -> bool:
-        """Whether this turn is the message sent after healing."""
+        """Whether this is the turn of the recovery message."""
         return self.stimulus is not None and self.stimulus.stimulus == "recovery"
 
     @property
     def goes_on(self) -> bool:
-        """Whether its last call was not the model's last word."""
+        """Whether its last call is not a final reply."""
         last = self.main_calls[-1] if self.main_calls else None
         return last is not None and not (last.ok and last.ended is not None and last.ended.stop == "end")
 
     @property
     def start_s(self) -> float:
-        """The agent's first request; where none came, or a fault kept it away, the message plus the usual start-up."""
+        """The time of the first request; if none came or a fault prevented it, message time plus usual start-up."""
         due_s = (self.stimulus.at_s if self.stimulus else 0.0) + self.start_up_s
         if not self.calls:
             return due_s
@@ -259,18 +228,18 @@ class Turn:
         return min(due_s, first.at_s) if kept_away else first.at_s
 
     @property
-    def stopped(self) -> AbortSent | GaveUp | None:
-        """The user's abort or the front end's giving up, if any."""
+    def stopped(self) -> e.AbortSent | e.GaveUp | None:
+        """The user's abort, or the event that the front end gave up, if any."""
         return self.aborted or self.gave_up
 
     @property
     def duration_s(self) -> float | None:
-        """From the first request until the turn was over."""
+        """Seconds from the first request to the end of the turn."""
         return None if self.end is None else max(0.0, self.end.at_s - self.start_s)
 
     @property
     def exit_s(self) -> float:
-        """From its last reply until it was over; 0 without a reply."""
+        """Seconds from its last reply to its end; 0 without a reply."""
         last = max((call.ended.at_s for call in self.main_calls if call.ended is not None), default=None)
         return 0.0 if last is None or self.end is None else max(0.0, self.end.at_s - last)
 
@@ -280,17 +249,19 @@ class Turn:
 
 
 class History:
-    """Facts of one run in the order in which they happened."""
+    """The events of one run, in order."""
 
-    def __init__(self, clock: Clock | None = None, sink: EventSink | None = None, events: Iterable[Event] = ()) -> None:
-        """An empty record (or a finished one, with `events`); `sink` gets each event at once."""
+    def __init__(
+        self, clock: Clock | None = None, sink: EventSink | None = None, events: Iterable[e.Event] = ()
+    ) -> None:
+        """An empty history, or a finished one with `events`; `sink` gets each event at once."""
         self._clock = clock
         self._sink = sink
-        self.events: list[Event] = list(events)
+        self.events: list[e.Event] = list(events)
         self.sealed = False
 
     def add(self, event: E) -> E:
-        """Append one fact; its id and, unless given, its time are set here.
+        """Append one event; sets its id, and its time unless given.
 
         Raises:
             RuntimeError: the history is sealed.
@@ -305,7 +276,7 @@ class History:
         return placed
 
     def seal(self) -> "History":
-        """End the record; views may be read from here on."""
+        """End the history; from then on its views may be read."""
         self.sealed = True
         return self
 
@@ -318,9 +289,9 @@ class History:
         return next(self.of(kind), None)
 
     @property
-    def run(self) -> RunStarted:
-        """The frame of this run (a bare one where none was recorded)."""
-        return self.first(RunStarted) or RunStarted(
+    def run(self) -> e.RunStarted:
+        """The settings of this run; empty ones if none are recorded."""
+        return self.first(e.RunStarted) or e.RunStarted(
             scenario="", agent="", network="", time_scale=1.0, started="1970-01-01T00:00:00+00:00"
         )
 
@@ -331,28 +302,28 @@ class History:
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
-        """The scenario's turns and the recovery's, in order."""
+        """The turns of the scenario and of the recovery, in order."""
         return tuple(turn for turn in _turns(self) if turn.number > 0)
 
     @cached_property
     def stray(self) -> Turn:
-        """Calls that came while no stimulus was under way, as one more turn (number 0)."""
+        """Calls without an open turn, as turn 0."""
         return next(turn for turn in _turns(self) if turn.number == 0)
 
     @cached_property
     def played_calls(self) -> tuple[Call, ...]:
-        """The calls of the scenario: all but those of the recovery message, which is ours."""
+        """The calls of the scenario, without those of the recovery message."""
         ours = {turn.number for turn in self.turns if turn.recovery}
         return tuple(call for call in self.calls if call.arrived.turn not in ours)
 
     @cached_property
     def watched_until(self) -> int:
-        """The event after which the harness ends the agent and the network: the end of the last turn."""
-        return max((event.id for event in self.of(TurnEnded)), default=len(self.events))
+        """The id of the last turn's end, after which the harness stops the agent and the network."""
+        return max((event.id for event in self.of(e.TurnEnded)), default=len(self.events))
 
     @cached_property
     def cut_short(self) -> bool:
-        """Whether the agent was still making calls for the scenario when we ended it, or when the record ends."""
+        """Whether the agent still made calls of the scenario when it was stopped, or when the history ends."""
         stopped = any(turn.deadline is not None and turn.goes_on for turn in self.turns if not turn.recovery)
         return not self.whole or stopped or any(call.open_after(self.watched_until) for call in self.played_calls)
 
@@ -363,51 +334,51 @@ class History:
 
     @property
     def whole(self) -> bool:
-        """Whether the record was kept until the run had ended, by itself or in a trouble of ours."""
-        return any(isinstance(event, LagSeen | Trouble) for event in self.events)
+        """Whether the history reaches the end of the run, or an error of the harness."""
+        return any(isinstance(event, e.LagSeen | e.Trouble) for event in self.events)
 
     @property
     def missing(self) -> int | None:
-        """The number of the first event that the record lacks, which numbers them all."""
+        """The id of the first missing event, or None."""
         return next((number for number, event in enumerate(self.events) if event.id != number), None)
 
     @property
     def lag_s(self) -> float:
-        """The worst lag of our own."""
-        return max((event.worst_s for event in self.of(LagSeen)), default=0.0)
+        """The largest lag of the harness."""
+        return max((event.worst_s for event in self.of(e.LagSeen)), default=0.0)
 
     @property
     def too_slow_to_judge_time(self) -> bool:
-        """Whether our own lag forbids a verdict on times."""
+        """Whether the lag of the harness forbids a verdict on times."""
         return self.lag_s > LAG_TOO_LONG_S
 
     def beside(self, turn: Turn) -> tuple[Turn, ...]:
-        """The turns that were under way while this one was, for some of its time."""
+        """The turns that were open at the same time as this one."""
         return tuple(other for other in self.turns if other.number != turn.number and _overlap(turn, other))
 
     def frozen_s(self, since_s: float, until_s: float) -> float:
-        """How long the agent itself stood still between two times: no time of its own."""
+        """Seconds for which the agent itself was stopped between two times."""
         return sum(max(0.0, min(end, until_s) - max(begin, since_s)) for begin, end in self._freezes)
 
     @cached_property
     def _freezes(self) -> tuple[tuple[float, float], ...]:
-        """Beginning and end of each, in order; one that nobody saw end lasted as long as it was meant to."""
-        thaws = [event for event in self.of(Thawed) if event.whom != "tool"]
+        """Start and end of each, in order; without a recorded end, the planned duration counts."""
+        thaws = [event for event in self.of(e.Thawed) if event.whom != "tool"]
         return tuple(
             (it.at_s, next((thaw.at_s for thaw in thaws if thaw.id > it.id), it.at_s + it.for_s))
-            for it in self.of(Frozen)
+            for it in self.of(e.Frozen)
             if it.whom != "tool"
         )
 
     def stretched(self, bound_s: float) -> float:
-        """A time bound with a second of grace. What comes within it is in time on any machine."""
+        """A time bound plus one second of grace."""
         return bound_s + 1.0
 
-    def cpu_wait(self, since_s: float, until_s: float) -> CpuWait:
-        """For how long who waited for a processor in the stretches that touch the time between these two."""
-        waits = (wait for seen in self.of(CpuWaitSeen) for wait in seen.waits)
+    def cpu_wait(self, since_s: float, until_s: float) -> e.CpuWait:
+        """The waits for a processor in the periods that overlap these times."""
+        waits = (wait for seen in self.of(e.CpuWaitSeen) for wait in seen.waits)
         between = (wait for wait in waits if wait.until_s > since_s and wait.since_s < until_s)
-        return sum(between, start=CpuWait(since_s, until_s, 0.0))
+        return sum(between, start=e.CpuWait(since_s, until_s, 0.0))
 
 
 def _by_call(events: Iterable[Any]) -> dict[int, Any]:
@@ -415,11 +386,11 @@ def _by_call(events: Iterable[Any]) -> dict[int, Any]:
 
 
 def _calls(history: History) -> tuple[Call, ...]:
-    refused, started = _by_call(history.of(RequestRefused)), _by_call(history.of(ReplyStarted))
-    ended, hung_up = _by_call(history.of(ReplyEnded)), _by_call(history.of(HungUp))
-    unscripted = _by_call(history.of(CallUnscripted))
-    faults: dict[int, list[FaultFired]] = {}
-    for fired in history.of(FaultFired):
+    refused, started = _by_call(history.of(e.RequestRefused)), _by_call(history.of(e.ReplyStarted))
+    ended, hung_up = _by_call(history.of(e.ReplyEnded)), _by_call(history.of(e.HungUp))
+    unscripted = _by_call(history.of(e.CallUnscripted))
+    faults: dict[int, list[e.FaultFired]] = {}
+    for fired in history.of(e.FaultFired):
         if fired.call is not None:
             faults.setdefault(fired.call, []).append(fired)
     stops = _Stops(history)
@@ -434,24 +405,24 @@ def _calls(history: History) -> tuple[Call, ...]:
             tuple(faults.get(arrived.call, ())),
             stops.of(arrived, hung_up.get(arrived.call)),
         )
-        for arrived in history.of(RequestArrived)
+        for arrived in history.of(e.RequestArrived)
     )
 
 
 class _Stops:
-    """All that the harness does by which a connection of the agent closes."""
+    """Actions of the harness that close connections of the agent."""
 
     def __init__(self, history: History) -> None:
-        self._kills = [kill for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")]
-        self._begun: dict[int, Event] = {}
+        self._kills = [kill for kill in history.of(e.AgentKilled) if kill.whom in ("tree", "leader")]
+        self._begun: dict[int, e.Event] = {}
         for event in history.events:
-            if isinstance(event, DeadlineHit | StartMissed | HangSeen):
-                self._begun[event.turn] = event  # the agent is looked at before it is ended
-        self._ended = {end.turn: end.at_s for end in history.of(TurnEnded)}
+            if isinstance(event, e.DeadlineHit | e.StartMissed | e.HangSeen):
+                self._begun[event.turn] = event  # the last one of a turn
+        self._ended = {end.turn: end.at_s for end in history.of(e.TurnEnded)}
         self._watched_until = history.watched_until
 
-    def of(self, arrived: RequestArrived, gone: HungUp | None) -> str:
-        """Which of them closed the connection of this call; empty where the agent did."""
+    def of(self, arrived: e.RequestArrived, gone: e.HungUp | None) -> str:
+        """The action that closed the connection of this call; empty if the agent did."""
         if gone is None:
             return ""
         kill = next((kill for kill in self._kills if arrived.id < kill.id < gone.id), None)
@@ -464,9 +435,9 @@ class _Stops:
 
 
 def _tool_uses(history: History) -> tuple[ToolUse, ...]:
-    beacons = list(history.of(BeaconSeen))
-    carried: dict[str, list[RequestArrived]] = {}
-    for arrived in history.of(RequestArrived):
+    beacons = list(history.of(e.BeaconSeen))
+    carried: dict[str, list[e.RequestArrived]] = {}
+    for arrived in history.of(e.RequestArrived):
         for token in {result.token for result in arrived.results if result.token}:
             carried.setdefault(token, []).append(arrived)
     return tuple(
@@ -485,7 +456,7 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
     )
 
 
-def _kept_away(fault: FaultFired) -> bool:
+def _kept_away(fault: e.FaultFired) -> bool:
     return fault.link == "llm" and fault.call is None and not fault.slows
 
 
@@ -493,14 +464,14 @@ def _turns(history: History) -> tuple[Turn, ...]:
     def one(kind: type[E], matches: Callable[[Any], bool]) -> E | None:
         return next((event for event in history.of(kind) if matches(event)), None)
 
-    stimuli: dict[int, StimulusGiven | None] = {0: None} | {s.turn: s for s in history.of(StimulusGiven)}
+    stimuli: dict[int, e.StimulusGiven | None] = {0: None} | {s.turn: s for s in history.of(e.StimulusGiven)}
     turns = []
     for number, stimulus in sorted(stimuli.items()):
 
         def mine(event: Any, number: int = number) -> bool:
             return bool(event.turn == number)
 
-        end = one(TurnEnded, mine)
+        end = one(e.TurnEnded, mine)
         turns.append(
             Turn(
                 number,
@@ -508,11 +479,11 @@ def _turns(history: History) -> tuple[Turn, ...]:
                 end,
                 tuple(call for call in history.calls if call.arrived.turn == number),
                 tuple(use for use in history.tool_uses if use.turn == number),
-                one(AbortSent, mine),
-                one(GaveUp, mine),
-                one(DeadlineHit, mine),
-                one(StartMissed, mine),
-                tuple(f for f in history.of(FaultFired) if mine(f) and _kept_away(f)),
+                one(e.AbortSent, mine),
+                one(e.GaveUp, mine),
+                one(e.DeadlineHit, mine),
+                one(e.StartMissed, mine),
+                tuple(f for f in history.of(e.FaultFired) if mine(f) and _kept_away(f)),
                 history.run.start_up_s,
                 _killed(history, stimulus, end),
             )
@@ -527,27 +498,27 @@ def _overlap(one: Turn, other: Turn) -> bool:
     return first.end is None or (second.stimulus is not None and second.stimulus.id < first.end.id)
 
 
-def _killed(history: History, stimulus: StimulusGiven | None, end: TurnEnded | None) -> AgentKilled | None:
-    """The last kill of the agent itself between a turn's two ends, where that is how it ended."""
+def _killed(history: History, stimulus: e.StimulusGiven | None, end: e.TurnEnded | None) -> e.AgentKilled | None:
+    """The last kill of the agent itself in a turn that a kill ended."""
     if stimulus is None or end is None or end.ended != "killed":
         return None
-    kills = [kill for kill in history.of(AgentKilled) if stimulus.id < kill.id < end.id]
+    kills = [kill for kill in history.of(e.AgentKilled) if stimulus.id < kill.id < end.id]
     return next((kill for kill in reversed(kills) if kill.whom in ("tree", "leader")), None)
 
 
 def read(path: Path) -> History:
-    """A stored history (JSONL). A torn last line, as a kill leaves it, is left out.
+    """Read a stored history (JSONL). A half-written last line is ignored.
 
     Raises:
-        ValueError: a line that is no event, with its number.
+        ValueError: a line is no event; the message has its number.
     """
-    events: list[Event] = []
+    events: list[e.Event] = []
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            events.append(from_json(json.loads(line.decode("utf-8"))))
+            events.append(e.from_json(json.loads(line.decode("utf-8"))))
         except ValueError as wrong:
             if number == len(lines):
                 break
@@ -556,7 +527,7 @@ def read(path: Path) -> History:
 
 
 def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:
-    """The longest row of neighbours of which something holds; the first of equals."""
+    """The longest run of consecutive items for which `holds` is true; the first of equals."""
     best: list[T] = []
     row: list[T] = []
     for item in items:

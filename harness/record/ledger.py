@@ -1,12 +1,11 @@
-"""What a run cost: a pure fold of its history into calls, tokens, bytes and money.
+"""The cost of a run: calls, tokens, bytes and money, computed from its history.
 
-A rate is what was spent over the time in which it was spent, by the measured clock: the fullest 60 s, or all of the
-calls where they took less time (10 s at least, since a shorter time says nothing of a minute).
+A rate is per minute of real time: the 60 s with the most calls, or, if all calls took less, their sum over that time
+(10 s at least, because a shorter time says little about a minute).
 
-*Billed* is what the provider charges: input tokens of every accepted request, output tokens as far as they were
-generated. *Delivered* is what crossed the link to the agent. Prices are those of the day on which the run was made, by
-the pinned `genai-prices` table; a model it does not know is priced as the run's `price_as`; what has no price costs
-*unknown* (None), never 0.
+*Billed* is what the provider charges: input tokens of each accepted request, output tokens that were generated.
+*Delivered* is what reached the agent. Prices are those of the day of the run in the pinned `genai-prices` table. An
+unknown model has the price of the run's `price_as`. A model without a price costs *unknown* (None), never 0.
 """
 
 import re
@@ -20,14 +19,14 @@ from wedgehog.harness.record.history import Call, History
 
 MINUTE_S = 60.0
 LEAST_S = 10.0
-"""Calls that took less time than this are counted as if they had taken it."""
+"""The shortest time over which a rate is computed."""
 Usd = Decimal | None
-"""Dollars, or None where a price is unknown."""
+"""Dollars, or None if a price is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Sums over some calls; adding one of unknown price makes the price unknown."""
+    """Sums over some calls; one unknown price makes the sum unknown."""
 
     accepted: int = 0
     refused: int = 0
@@ -43,7 +42,7 @@ class Tally:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Both together."""
+        """The sum of both."""
         return Tally(
             self.accepted + other.accepted,
             self.refused + other.refused,
@@ -57,21 +56,21 @@ class Tally:
 
 @dataclass(frozen=True)
 class Ledger:
-    """A run's books. Turn 0 holds the calls that came while no stimulus was under way."""
+    """The cost of a run. Turn 0 holds the calls without an open turn."""
 
     total: Tally = field(default_factory=Tally)
     calls: dict[int, Tally] = field(default_factory=dict)
     """By the call's number."""
     turns: dict[int, Tally] = field(default_factory=dict)
     priced_as: dict[str, str | None] = field(default_factory=dict)
-    """Which price each model got: its own, or `price_as`'s, or None."""
+    """Model → the model whose price it has: itself, `price_as`, or None."""
     calls_s: float | None = None
     """From the first paid call to the end of the last one; None without one."""
     peak_calls_per_min: float | None = None
-    """None where fewer than two calls were paid."""
+    """None for fewer than two paid calls."""
     peak_usd_per_min: float | None = None
     scripted: int = 0
-    """Paid calls whose tokens are the script's own `usage`, not counted from what was sent."""
+    """Paid calls whose tokens the script sets (`usage`)."""
 
     @property
     def paid_calls(self) -> int:
@@ -79,37 +78,22 @@ class Ledger:
         return self.total.accepted
 
     @property
-    def refused_calls(self) -> int:
-        """Requests that it answered with a status of 400 or more."""
-        return self.total.refused
-
-    @property
-    def tokens_billed(self) -> int:
-        """Input and output."""
-        return self.total.tokens_billed
-
-    @property
-    def tokens_delivered(self) -> int:
-        """Output tokens that crossed the link."""
-        return self.total.tokens_delivered
-
-    @property
     def cost_usd(self) -> float | None:
-        """What the run cost; None where a price is unknown."""
+        """The cost of the run; None if a price is unknown."""
         return None if self.total.usd is None else float(self.total.usd)
 
     def call(self, number: int) -> Tally:
-        """One call's sums (zeros for one that is not known)."""
+        """The sums of one call; zeros for an unknown number."""
         return self.calls.get(number, Tally())
 
 
 def books(history: History) -> Ledger:
-    """What the scenario cost: all calls but those of the recovery message, which is ours."""
+    """The cost of the scenario: all calls without those of the recovery message."""
     return ledger_of(history, history.played_calls)
 
 
 def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
-    """The books of a sealed history, or of some of its calls."""
+    """The cost of a sealed history, or of some of its calls."""
     calls = history.calls if calls is None else calls
     tallies = {call.number: _tally(call, history) for call in calls}
     paid = [call for call in calls if call.paid]
@@ -157,7 +141,7 @@ def _by_turn(pairs: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:
 
 
 def _windows(calls: Sequence[Call]) -> Iterator[slice]:
-    """For each call those that came before 60 s had passed since it, itself included."""
+    """For each call the calls within 60 s after it, itself included."""
     end = 0
     for start, first in enumerate(calls):
         while end < len(calls) and calls[end].at_s < first.at_s + MINUTE_S:
@@ -174,7 +158,7 @@ def _lasted_s(paid: Sequence[Call]) -> float | None:
 
 
 def _peak(paid: Sequence[Call], values: Sequence[Usd]) -> float | None:
-    """The most per minute; None where fewer than two calls were paid, or one of them has no price."""
+    """The highest rate per minute; None for fewer than two paid calls, or if one has no price."""
     known, lasted_s = [value for value in values if value is not None], _lasted_s(paid)
     if lasted_s is None or len(paid) < 2 or len(known) < len(paid):
         return None
@@ -188,9 +172,9 @@ def _peak(paid: Sequence[Call], values: Sequence[Usd]) -> float | None:
 
 @cache
 def priced_as(model: str, price_as: str) -> str | None:
-    """The model by whose price `model` is billed: itself, else `price_as`, else None.
+    """The model whose price `model` has: itself, else `price_as`, else None.
 
-    A model that the table knows without a price (a free tier, say) stays without one.
+    A model that the table lists without a price (a free tier) has none.
     """
     for candidate in (model, price_as):
         try:
@@ -209,7 +193,7 @@ def _priced(model: str) -> bool:
 
 
 def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Usd:
-    """Dollars for one call of a known model at a given time, tiers and all; None where that day has no price.
+    """Dollars for one call of a known model at a given time, price tiers included; None without a price for that day.
 
     Raises:
         LookupError: the table does not know the model.
@@ -224,9 +208,9 @@ def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Us
 
 @cache
 def price_table_date() -> date | None:
-    """The newest day on which the pinned table's authors say they checked a price; None if they say none.
+    """The latest date in the comments of the pinned table on which a price was checked; None without one.
 
-    The table has no date of its own, and its start dates include announced ones that lie in the future.
+    The table itself has no date, and its start dates include future ones.
     """
     from genai_prices.data import providers
 

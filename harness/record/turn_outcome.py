@@ -1,14 +1,14 @@
-"""What a turn came to, as its user saw it: one name per fact, in a fixed order of precedence.
+"""The outcome of a turn as its user saw it. The first that applies:
 
-1. the whole nonce stands in the answer: `answered` (an agent that answers and then does not end is slow, not silent)
-2. over its deadline: `silent`
-3. an error that a user or a script can see: `surfaced`
-4. words, though no call of the turn went wrong (a stop at the agent's own limit): `stopped at its limit`
-5. part of a reply that was cut, as if it were the answer: `truncated`
-6. nothing at all, or other words after a failed call (a canned apology): `hidden`
+1. `answered`: the answer contains the whole nonce (also if the turn then exceeds its deadline)
+2. `silent`: the turn exceeded its deadline
+3. `surfaced`: an error that a user or a script can see
+4. `stopped at its limit`: other words, and no call of the turn failed
+5. `truncated`: part of a cut reply, shown as the answer
+6. `hidden`: no words, or other words after a failed call (a canned apology)
 
-A turn that its user stopped owes neither (`stopped by its user`), nor does one whose agent we killed (`killed`); a
-wake-up owes no answer.
+A turn that its user stopped (`stopped by its user`) or that a kill ended (`killed`) needs neither answer nor error. A
+wake-up needs no answer.
 """
 
 import re
@@ -47,16 +47,16 @@ STOCK_PATTERNS = (
     r"truncated",
     r"(HTTP|status)( code)? [45]\d\d",
 )
-"""They name a cause, never an apology."""
+"""Each names a cause; none matches an apology."""
 
 COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""What a terminal takes for a colour or a move of its cursor (CSI)."""
+"""Terminal control sequences (CSI)."""
 
 TRACE = "Traceback (most recent call last):"
-"""How Python begins to say where an exception came from."""
+"""The first line of a Python traceback."""
 
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
-"""What an agent may say because we stop it."""
+"""Words of an agent that the harness stops."""
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
@@ -64,7 +64,7 @@ CUT_NONCE_CHARS = 6
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """What the turn came to; `how` says by which sign, `remark` what a reader should know besides."""
+    """The outcome of a turn; `how` is the evidence in words, `remark` an additional remark."""
 
     kind: OutcomeKind
     how: str = ""
@@ -72,34 +72,40 @@ class TurnOutcome:
 
     @property
     def seen(self) -> bool:
-        """Whether its user got an answer or a word about what went wrong."""
+        """Whether the user got an answer or an error."""
         return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
 
 
 def uncoloured(text: str) -> str:
-    """The text as a terminal shows it, without its colours."""
+    """`text` without terminal control sequences."""
     return COLOURS.sub("", text)
 
 
 def plain(text: str) -> str:
-    """Letters and digits only, in lower case: case, white space, markup and colours do not count."""
+    """The letters and digits of `text`, in lower case, without colours."""
     return re.sub(r"[\W_]+", "", uncoloured(text)).lower()
 
 
+def answers(asked: Turn, answered: Turn) -> bool:
+    """Whether the answer of one turn contains the nonce of another (or the same) turn."""
+    nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
+    return answered.end is not None and bool(nonce) and nonce in plain(answered.end.answer)
+
+
 def outcome_of(turn: Turn, history: History) -> TurnOutcome:
-    """What `turn` came to."""
+    """The outcome of `turn`."""
     end = turn.end
     if end is None or turn.stimulus is None:
         return TurnOutcome("unfinished", "the run ended before the turn did")
-    if turn.stimulus.nonce and plain(turn.stimulus.nonce) in plain(end.answer):
-        late = "it had answered, but did not end by itself" if turn.deadline else ""
-        late = "it had answered when it was killed" if turn.killed else late
-        return TurnOutcome("answered", "the model's answer came through whole", late)
+    if answers(turn, turn):
+        late = "it answered but did not end by itself" if turn.deadline else ""
+        late = "it answered before it was killed" if turn.killed else late
+        return TurnOutcome("answered", "the answer is complete", late)
     return _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, history) or _wordy(turn)
 
 
 def _stopped(turn: Turn) -> TurnOutcome | None:
-    """What ended it that was not the agent itself."""
+    """The outcome of a turn that the agent did not end itself."""
     if turn.killed is not None:
         return TurnOutcome("killed", f"{turn.killed.signal} ended it")
     if turn.stopped is not None:
@@ -107,18 +113,18 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
     if turn.deadline is not None:
         return TurnOutcome("silent", "no answer and no error by the deadline")
     if turn.start_missed is not None:
-        return TurnOutcome("silent", "it never asked the model")
+        return TurnOutcome("silent", "it sent no request to the model")
     return None
 
 
 def told_of(turn: Turn) -> int | None:
-    """The status of a refusal that its output names: an agent that tries again aloud is not silent."""
+    """The status of a refusal that the output names, as an agent does that logs its retries; else None."""
     end = turn.end
     return None if end is None else _status_in(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}", turn)
 
 
 def told_words(turn: Turn, history: History) -> str:
-    """The last line that names a cause, but for what our own stop may have made it say; empty where there is none."""
+    """The last line of output that names a cause, without words about the harness's own stop; else empty."""
     end = turn.end
     said = "" if end is None else _unusual(f"{end.stderr}\n{end.error}", history)
     lines = [line.strip() for line in said.partition(TRACE)[0].splitlines()]
@@ -127,22 +133,21 @@ def told_words(turn: Turn, history: History) -> str:
 
 
 def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
-    """The lines that name a cause, with their numbers masked; `more`: an agent's own patterns."""
+    """Lines that name a cause, with numbers masked; `more` are an agent's own patterns."""
     return frozenset(_masked(line) for line in uncoloured(text).splitlines() if _matching(line, more))
 
 
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
-    """Of two messages at once each may be answered with the other: in its place, or by the model for both."""
+    """A message that is answered in a turn open at the same time, or together with its message."""
     for other in history.beside(turn):
         if turn.stimulus is None or other.stimulus is None:
             continue
-        mine, others = plain(turn.stimulus.nonce), plain(other.stimulus.nonce)
-        if mine and other.end is not None and mine in plain(other.end.answer):
-            return TurnOutcome("answered", f"its answer stands in that of {other}")
-        # The model saw both messages at once, and never ended this one's turn with words of its own.
+        if answers(turn, other):
+            return TurnOutcome("answered", f"its answer is part of the answer of {other}")
+        # One request carried both messages, and this turn has no final reply of its own.
         both = any(turn.number in call.arrived.turns_seen for call in other.main_calls)
         own_words = any(call.ok and call.ended is not None and call.ended.stop == "end" for call in turn.main_calls)
-        if others and both and not own_words and turn.end is not None and others in plain(turn.end.answer):
+        if both and not own_words and answers(other, turn):
             return TurnOutcome("answered", f"the model answered it together with {other}")
     return None
 
@@ -174,7 +179,7 @@ def _wordy(turn: Turn) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
     if words and any(_shows_cut(call, turn, end.answer) for call in failed):
-        return TurnOutcome("truncated", f"part of a cut reply stands as the answer: {_short(words)}")
+        return TurnOutcome("truncated", f"the answer is part of a cut reply: {_short(words)}")
     if words and not _failed(turn, made_good_by="tool"):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {_short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
@@ -185,10 +190,10 @@ def _wordy(turn: Turn) -> TurnOutcome:
 
 
 def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
-    """Whether a call of the turn failed, and its last call did not make that good.
+    """Whether a call of the turn failed and the last call does not make up for it.
 
-    A last call that went well excuses a wake-up's silence. It excuses words of the agent's own only if the model still
-    asked for tools in it: then the agent stopped at a limit. After a final text they would be an apology.
+    A successful last call makes up for the silence of a wake-up. It makes up for other words only if its reply asks for
+    tools: then the agent stopped at a limit. After a final text such words are an apology.
     """
     calls = turn.main_calls
     last = calls[-1] if calls else None
@@ -211,7 +216,7 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
 
 
 def _unusual(text: str, history: History) -> str:
-    """What it does not say too when all is well."""
+    """The lines that the control run does not contain."""
     usual = history.run.usual
     return "\n".join(line for line in uncoloured(text).splitlines() if _masked(line) not in usual)
 
@@ -241,7 +246,7 @@ def _short(text: str, limit: int = 120) -> str:
 
 
 def exception_in(text: str) -> str:
-    """Of a text with a Python trace in it what stands behind the last one: the exception. Else the whole text."""
+    """The exception behind the last Python traceback in `text`; without a traceback the whole text."""
     _, found, trace = text.rpartition(TRACE)
     lines = trace.splitlines()
     behind = [number for number, line in enumerate(lines) if line and not line[0].isspace()]

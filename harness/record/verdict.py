@@ -1,4 +1,4 @@
-"""What a check says of a history: pass, fail, inconclusive or error, with the ids of the events that prove it."""
+"""The result of a check: pass, fail, inconclusive or error, with the ids of the events that prove it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,14 +7,16 @@ from typing import Literal
 from wedgehog.harness.record.event import Event
 
 Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
-"""`nothing`: the history held nothing for this check to judge (shown as a dash)."""
+"""`nothing`: the history holds nothing for this check to judge."""
+
+NOTHING_TO_JUDGE = "nothing to judge"
 
 WORST_FIRST: tuple[Status, ...] = ("error", "fail", "inconclusive", "pass", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One invariant's verdict; `says` is one sentence for a person."""
+    """The verdict of one invariant; `says` is one sentence for a person."""
 
     status: Status
     says: str = ""
@@ -22,7 +24,7 @@ class Verdict:
     name: str = ""
 
     def named(self, name: str) -> "Verdict":
-        """The same verdict under an invariant's name."""
+        """The same verdict with the name of its invariant."""
         return replace(self, name=name)
 
 
@@ -31,22 +33,22 @@ def _ids(events: Iterable[Event]) -> tuple[int, ...]:
 
 
 def passed(says: str = "") -> Verdict:
-    """It held (`says` may hold a remark)."""
+    """The invariant holds; `says` may be a remark."""
     return Verdict("pass", says)
 
 
-def nothing(says: str = "nothing to judge") -> Verdict:
-    """There was nothing to judge."""
+def nothing(says: str = NOTHING_TO_JUDGE) -> Verdict:
+    """The history holds nothing to judge."""
     return Verdict("nothing", says)
 
 
 def fail(says: str, evidence: Iterable[Event]) -> Verdict:
-    """It was violated, as these events prove."""
+    """The invariant is violated; these events prove it."""
     return Verdict("fail", says, _ids(evidence))
 
 
 def inconclusive(says: str, evidence: Iterable[Event] = ()) -> Verdict:
-    """It can't be told, and this is why."""
+    """The invariant cannot be judged; `says` is the reason."""
     return Verdict("inconclusive", says, _ids(evidence))
 
 
@@ -56,6 +58,6 @@ def error(says: str, evidence: Iterable[Event] = ()) -> Verdict:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Status:
-    """The worst status wins: error > fail > inconclusive > pass; of nothing, `nothing`."""
+    """The worst status: error > fail > inconclusive > pass > nothing; `nothing` if there is no verdict."""
     statuses = {verdict.status for verdict in verdicts}
     return next((status for status in WORST_FIRST if status in statuses), "nothing")

@@ -1,4 +1,4 @@
-"""For users' own tests: Hypothesis strategies of valid and violating runs; `faults` has the suite for wire faults.
+"""For tests of users: Hypothesis strategies of valid and violating runs; `faults` has the suite for wire faults.
 
 >>> @given(valid_histories())
 ... def test_a_valid_run_passes(history): ...

@@ -1,35 +1,22 @@
-"""The calls of a run that is told: what the agent asks, and what the provider and the network make of it."""
+"""Builds the calls of a history: requests, refusals, replies and faults."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
-from wedgehog.harness.record.event import (
-    CpuWait,
-    CpuWaitSeen,
-    Event,
-    FaultFired,
-    HungUp,
-    ReplyEnded,
-    ReplyStarted,
-    RequestArrived,
-    RequestRefused,
-    StimulusGiven,
-    ToolCallOffered,
-    ToolResult,
-)
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import History
 
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 TICK_S = 0.01
-"""What passes between two events that nobody waits between."""
+"""The time between two events."""
 
 
 class CallBuilder:
-    """Appends events of calls, and keeps the time."""
+    """Appends events of calls and advances the time."""
 
     def __init__(self, *, stream: bool, model: str) -> None:
-        """Nothing has happened."""
+        """The history is empty."""
         self._history = History()
         self._now_s = 0.0
         self._model, self._stream = model, stream
@@ -37,16 +24,16 @@ class CallBuilder:
         self._attempts: dict[tuple[int, int], int] = {}
         self._turns: list[int] = []
         self.turn = 0
-        """The turn that is under way; 0 where none is."""
-        self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
+        """The open turn, or 0."""
+        self._given = e.StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
 
-    def _add(self, event: Event) -> Event:
+    def _add(self, event: e.Event) -> e.Event:
         self._now_s += TICK_S
         return self._history.add(replace(event, at_s=self._now_s))
 
     @property
     def nonce(self) -> str:
-        """The word that the answer to the turn under way must hold."""
+        """The nonce of the open turn."""
         return self._given.nonce
 
     def wait(self, seconds: float) -> Self:
@@ -61,17 +48,17 @@ class CallBuilder:
         background: str = "",
         body: str | None = None,
         key: str = "key-1",
-        results: Sequence[ToolResult] = (),
+        results: Sequence[e.ToolResult] = (),
         sees: Sequence[int] | None = None,
         turn: int | None = None,
     ) -> int:
-        """A request arrives; its number. The body of a repeated step is the same unless `body` says otherwise."""
+        """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given."""
         of = self.turn if turn is None else turn
         call = len(self._calls) + 1
         self._calls[call] = (of, step)
         self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
         self._add(
-            RequestArrived(
+            e.RequestArrived(
                 call=call,
                 conn=call,
                 wire="anthropic",
@@ -103,7 +90,7 @@ class CallBuilder:
         """The provider refuses a request."""
         why = "tool_use without tool_result" if pairing else f"status {status}"
         self._add(
-            RequestRefused(
+            e.RequestRefused(
                 call=call,
                 status=status,
                 error="error",
@@ -128,18 +115,15 @@ class CallBuilder:
         input_tokens: int = 1000,
         took_s: float = 0.1,
     ) -> tuple[str, ...]:
-        """A reply is generated and, whole or not, delivered; `tools` says of each tool call whether it came whole.
-
-        The tool calls' tokens.
-        """
+        """A reply is generated and delivered; `tools`: whether each tool call is whole. Returns their tokens."""
         turn, step = self._calls[call]
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
         blocks = sum(tools) + (1 if text and how == "complete" else 0)
-        self._add(ReplyStarted(call=call, input_tokens=input_tokens))
+        self._add(e.ReplyStarted(call=call, input_tokens=input_tokens))
         self.wait(took_s)
         self._add(
-            ReplyEnded(
+            e.ReplyEnded(
                 call=call,
                 how=how,
                 stop=stop or ("tool" if tools else "end"),
@@ -150,54 +134,54 @@ class CallBuilder:
                 blocks_delivered=blocks,
                 text_delivered=text,
                 tool_calls=tuple(
-                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
+                    e.ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
                 ),
             )
         )
         return offered
 
     def stall(self, call: int, *, waits_s: float = 5.0, delivered: int = 0) -> None:
-        """The reply falls silent, and after a while the agent hangs up."""
-        self._strike("stall", call)
+        """The reply stalls, and the agent hangs up after `waits_s`."""
+        self._fire("stall", call)
         self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
         self.hangs_up(call)
 
     def hangs_up(self, call: int) -> Self:
-        """The connection of a call is closed, and not by the network."""
-        self._add(HungUp(call=call))
+        """The agent closes the connection of a call."""
+        self._add(e.HungUp(call=call))
         return self
 
     def gives_up(self, call: int, *, after_s: float, waited_s: float = 0.0) -> None:
-        """The agent hangs up on a reply that nothing holds up, having waited so long for a processor."""
+        """The agent hangs up on a reply without a fault, after it waited `waited_s` for a processor."""
         self.reply(call, how="hung up", delivered=0, took_s=after_s)
-        self._add(CpuWaitSeen(turn=0, waits=(CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
-        self._add(HungUp(call=call))
+        self._add(e.CpuWaitSeen(turn=0, waits=(e.CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
+        self._add(e.HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
-        """The network ends the reply before it is whole."""
-        self._strike("cut", call)
+        """The network cuts the reply."""
+        self._fire("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def _strike(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
+    def _fire(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
         self._add(
-            FaultFired(
-                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="told", slows=slows
+            e.FaultFired(
+                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="built", slows=slows
             )
         )
 
     def strikes_agent(self, fault: str) -> None:
-        """A fault hits the agent's own processes."""
-        self._strike(fault, None, "agent")
+        """A fault fires on the agent's processes."""
+        self._fire(fault, None, "agent")
 
     def connection_refused(self, fault: str = "refuse") -> None:
-        """A request never reaches the provider."""
-        self._strike(fault, None)
+        """A request does not reach the provider."""
+        self._fire(fault, None)
 
     def link_slowed(self, fault: str = "latency") -> None:
-        """Every request arrives, and every reply, later."""
-        self._strike(fault, None, slows=True)
+        """All requests and replies arrive later."""
+        self._fire(fault, None, slows=True)
 
-    def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
-        """The model's last words of a turn, at the first attempt."""
+    def answer_step(self, step: int, results: Sequence[e.ToolResult] = ()) -> None:
+        """The first attempt of a step gets the final reply with the nonce."""
         self.reply(self.ask(step, results=results), f"Done {self._given.nonce}")

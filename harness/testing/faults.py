@@ -1,4 +1,4 @@
-"""What must hold of every fault of bytes on every network: of the stock ones, and of a plugin's.
+"""The conformance suite for wire faults, stock ones and those of plugins, on every network.
 
 ```python
 @pytest.mark.parametrize("case", conformance_cases("my_fault"), ids=str)
@@ -6,8 +6,8 @@ def test_my_fault(case):
     case.run()
 ```
 
-Each case plays small agents against the real fake provider, through a real network, with the recorder of a real run:
-what the history says was delivered is compared with what came out of the agent's socket.
+Each case plays small agents against the real fake provider, through a real network, with the recorder of a real run. It
+compares the delivered bytes in the history with the bytes that the agent's socket received.
 """
 
 import asyncio
@@ -38,24 +38,24 @@ from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault, Trig
 NetworkName = Literal["embedded", "toxiproxy"]
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
 AT = 150
-"""The byte of the reply's body at which faults strike."""
+"""The byte of the reply's body at which faults fire."""
 HURRY_S = 0.3
-"""A hasty agent hangs up so long after the first bytes."""
+"""An impatient agent hangs up so long after the first bytes."""
 SILENT_S = 0.5
-"""A reply that has not ended by then is taken to be silent."""
+"""A reply that has not ended by then counts as silent."""
 PATIENCE_S = 10.0
-"""For a reply that must come."""
+"""The timeout for a reply that must arrive."""
 _BODY = b'{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}'
 REQUEST = (
     b"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\n"
     b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
 ) % (len(_BODY), _BODY)
 BRISK = 10_000
-"""By so much a fault that slows is shortened for an agent that waits: its durations are 1 s as a rule."""
+"""The time scale of a slowing fault for an agent that waits; most durations are 1 s."""
 
 
 def examples(cls: type[WireFault]) -> Iterator[WireFault]:
-    """The fault with each of its words; a number that it demands is 1 s, or the least that is allowed."""
+    """The fault with each combination of its options; a required number is 1 s or the smallest allowed one."""
     known = parameters(cls)
     return (cls(**dict(zip(known, values, strict=True))) for values in itertools.product(*map(_values, known.values())))
 
@@ -70,7 +70,7 @@ def _values(parameter: Parameter) -> Sequence[object]:
 
 @dataclass(frozen=True)
 class Case:
-    """One fault on one network; its name is its id."""
+    """One fault on one network."""
 
     fault: WireFault
     network: NetworkName
@@ -81,7 +81,7 @@ class Case:
         return f"{self.fault.name}({told})-{self.network}"
 
     def run(self) -> None:
-        """Play every check that fits the fault; raises AssertionError with the sentence that does not hold."""
+        """Run every check that fits the fault; AssertionError has a note with the check that failed."""
         asyncio.run(self._run())
 
     async def _run(self) -> None:
@@ -95,18 +95,18 @@ class Case:
 
 
 def conformance_cases(*names: str, networks: Sequence[NetworkName] = NETWORKS) -> list[Case]:
-    """Every example of the registered faults of these names, or of all faults of bytes, on each network."""
+    """Each example of the registered wire faults with these names (default: all), on each network."""
     classes = (cls for name, cls in registered("wire").items() if name in (names or registered("wire")))
     wire = (cls for cls in classes if issubclass(cls, WireFault))
     return [Case(fault, network) for cls in wire for fault in examples(cls) for network in networks]
 
 
-# ---- what is played
+# ---- the parts of a check
 
 
 @dataclass
 class Got:
-    """What came out of an agent's socket."""
+    """The bytes that an agent's socket received."""
 
     data: bytes = b""
     how: Literal["whole", "fin", "rst", "silent"] = "silent"
@@ -119,14 +119,14 @@ class Got:
 
 
 class Client:
-    """An agent's end of a connection."""
+    """A connection of an agent."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Connected."""
         self._reader, self._writer = reader, writer
 
     async def ask(self, patience_s: float = PATIENCE_S) -> Got:
-        """Send one request, and read until its reply is over, or for so long."""
+        """Send one request, and read until its reply ends or `patience_s` are over."""
         self._writer.write(REQUEST)
         return await self._read(Got(), patience_s)
 
@@ -139,7 +139,7 @@ class Client:
         return got
 
     async def _read(self, got: Got, for_s: float, body: float = math.inf) -> Got:
-        """Read on for so long, or until the reply has so many bytes of body, or is over."""
+        """Read until the reply ends, has `body` bytes of body, or `for_s` are over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(for_s):
                 while got.how == "silent" and got.body < body:
@@ -162,14 +162,14 @@ class Client:
 
 
 class Trial:
-    """A fake provider, its link, and one planned fault: the script and the places of a run in small."""
+    """A small run: a fake provider, its link, and one planned fault."""
 
     def __init__(self, plan: FaultPlan) -> None:
         """Nothing is open yet."""
         self.history, clock = History(WallClock()), WallClock()
-        self.nemesis = Injector(plan, {}, self.history, clock)
-        self.recorder = Recorder(self.history, clock, self, self.nemesis, lambda body: "")
-        self.nemesis.delivered = self.recorder.delivered
+        self.injector = Injector(plan, {}, self.history, clock)
+        self.recorder = Recorder(self.history, clock, self, self.injector, lambda body: "")
+        self.injector.delivered = self.recorder.delivered
         self.link: Link
         self.peers: list[Address] = []
         self.clients: list[Client] = []
@@ -182,9 +182,9 @@ class Trial:
         return client
 
     async def end(self) -> list[ReplyEnded]:
-        """The turn is over: what was delivered of each reply."""
-        await asyncio.sleep(0.05)  # for a hang-up to reach the provider
-        await self.nemesis.after_turn(1)
+        """End the turn, and return the end of each reply."""
+        await asyncio.sleep(0.05)  # the provider must see a hang-up
+        await self.injector.after_turn(1)
         self.recorder.flush()
         return sorted(self.history.of(ReplyEnded), key=lambda ended: ended.call)
 
@@ -195,13 +195,13 @@ class Trial:
         self.recorder.saw(fact)
 
     async def gate(self, point: Point) -> Sequence[int]:
-        """Strike here."""
+        """Fire the fault here."""
         if point.at == BEFORE_HEAD:
             self.peers.append(point.conn.peer)
         return await self.recorder.gate(point)
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """The same words for each request."""
+        """The same reply for each request."""
         reply = Reply((Text("The lighthouse keeper counted his otters."),))
         self.recorder.answering(call, reply, ())
         return reply
@@ -210,7 +210,7 @@ class Trial:
         """Each request is one more attempt."""
         if call not in self._calls:
             self._calls[call] = CallPosition(1, 1, call)
-            self.nemesis.arrived(call, self._calls[call], "m", 0)
+            self.injector.arrived(call, self._calls[call], "m", 0)
         return self._calls[call]
 
     def token_of_result(self, call_id: str, text: str) -> str:
@@ -220,23 +220,23 @@ class Trial:
 
 @dataclass(frozen=True)
 class Bench:
-    """A network and the fault that is tried on it."""
+    """A network and the fault to check on it."""
 
     network: Network
     fault: WireFault
 
     @asynccontextmanager
     async def trial(self, trigger: Trigger | None, times: int = 1, *, brisk: bool = False) -> AsyncIterator[Trial]:
-        """A turn with the fault in its plan, or nothing without a trigger; `brisk`: for agents that wait."""
+        """A turn with the fault in its plan if there is a trigger; `brisk` shortens it for agents that wait."""
         fault = self.fault.scaled(BRISK) if brisk else self.fault
         trial = Trial(FaultPlan(() if trigger is None else (PlannedFault("llm", trigger, fault, times),)))
         async with AsyncExitStack() as stack:
             llm = await stack.enter_async_context(FakeLLM(trial, trial))
             trial.link = await self.network.open_link("llm", (llm.host, llm.port), fault.ends == "rst")
             stack.push_async_callback(trial.link.close)
-            trial.nemesis.use({"llm": trial.link})
-            stack.push_async_callback(trial.nemesis.close)
-            await trial.nemesis.before_turn(1)
+            trial.injector.use({"llm": trial.link})
+            stack.push_async_callback(trial.injector.close)
+            await trial.injector.before_turn(1)
             yield trial
             for client in trial.clients:
                 await client.close()
@@ -245,11 +245,11 @@ class Bench:
 FaultCheck = Callable[[Bench], Awaitable[None]]
 
 
-# ---- what must hold
+# ---- the checks
 
 
 def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
-    """The history's count is the socket's; of a slow reply it may be ahead by what was on its way."""
+    """History and socket have the same count; for a slow reply the history may be ahead by bytes in transit."""
     if fault.slows:
         assert got.body <= ended.bytes_delivered, f"{got.body} bytes arrived, {ended.bytes_delivered} are recorded"
     else:
@@ -258,8 +258,8 @@ def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
     assert (ended.tokens_delivered == ended.output_tokens) == (got.how == "whole")
 
 
-async def _who_waits(bench: Bench) -> None:
-    """An agent that waits gets exactly what the history says, and does not hang up."""
+async def _agent_waits(bench: Bench) -> None:
+    """An agent that waits receives exactly what the history says, and does not hang up."""
     async with bench.trial(Trigger(byte=AT), brisk=bench.fault.slows) as it:
         got = await (await it.connect()).ask(PATIENCE_S if bench.fault.slows else SILENT_S)
         (ended,) = await it.end()
@@ -269,8 +269,8 @@ async def _who_waits(bench: Bench) -> None:
         assert len(list(it.history.of(FaultFired))) == 1
 
 
-async def _who_hangs_up(bench: Bench) -> None:
-    """An agent that hangs up too soon has what the history says, and hung up, unless the reply was over before."""
+async def _agent_hangs_up(bench: Bench) -> None:
+    """An agent that hangs up early received what the history says; HungUp is recorded unless the reply had ended."""
     async with bench.trial(Trigger(byte=AT)) as it:
         got = await (await it.connect()).hurry(AT)
         (ended,) = await it.end()
@@ -278,18 +278,18 @@ async def _who_hangs_up(bench: Bench) -> None:
         assert [event.call for event in it.history.of(HungUp)] == ([1] if got.how == "silent" else [])
 
 
-async def _who_asks_again(bench: Bench) -> None:
-    """Each of three attempts is struck, proved and counted for itself."""
+async def _agent_retries(bench: Bench) -> None:
+    """The fault fires on each of three attempts, with its own proof and count."""
     async with bench.trial(Trigger(byte=AT), ALWAYS) as it:
-        later = 0 if bench.fault.slows else AT  # on a slow link perhaps nothing comes
+        later = 0 if bench.fault.slows else AT  # on a slow link maybe no byte arrives
         got = [await (await it.connect()).hurry(first) for first in (AT, later, later)]
         for ended, each in zip(await it.end(), got, strict=True):
             _equals(bench.fault, ended, each)
         assert {event.call for event in it.history.of(FaultFired)} == {1, 2, 3}
 
 
-async def _who_asks_again_later(bench: Bench) -> None:
-    """A second attempt, which is not struck itself, is counted right: late where the link is slow, else whole."""
+async def _agent_retries_after_fault(bench: Bench) -> None:
+    """A second attempt without a fault of its own is counted right: late on a slow link, else whole."""
     async with bench.trial(Trigger(byte=AT)) as it:
         first = await (await it.connect()).hurry(AT)
         again = await it.connect()
@@ -303,7 +303,7 @@ async def _who_asks_again_later(bench: Bench) -> None:
 
 
 async def _never_reached(bench: Bench) -> None:
-    """A fault whose byte never comes has not fired, and the reply is whole."""
+    """A fault at a byte that does not come does not fire, and the reply is whole."""
     async with bench.trial(Trigger(byte=10**6)) as it:
         got = await (await it.connect()).ask()
         (ended,) = await it.end()
@@ -312,12 +312,12 @@ async def _never_reached(bench: Bench) -> None:
 
 
 async def _armed(bench: Bench) -> None:
-    """Armed on a connection that has carried a reply, it is proved by bytes that it met alone, and healed twice."""
+    """Armed on a used connection, it is proved only by bytes after that; it can be healed twice."""
     async with bench.trial(None) as it:
         client, fault = await it.connect(), bench.fault
         carried = len((await client.ask()).data)
-        spot: Target = WholeLink(it.peers[0]) if fault.reach == "link" else Downstream(it.peers[0], carried + 10**6)
-        strike = await it.link.strike(fault, spot)
+        target: Target = WholeLink(it.peers[0]) if fault.reach == "link" else Downstream(it.peers[0], carried + 10**6)
+        strike = await it.link.strike(fault, target)
         assert await strike.fired(0.05) is None, "it was proved before any byte had come"
         if fault.slows:
             got = await client.ask(HURRY_S)
@@ -328,7 +328,7 @@ async def _armed(bench: Bench) -> None:
 
 
 async def _refused(bench: Bench) -> None:
-    """Before the turn's first request it refuses every connection, with proof; healed twice the port answers again."""
+    """Before the first request it refuses every connection, with proof; after healing twice the port answers."""
     async with bench.trial(Trigger(phase="connect")) as it:
         for _ in range(2):
             try:
@@ -337,14 +337,14 @@ async def _refused(bench: Bench) -> None:
                 continue
             raise AssertionError("the port answered")
         (fired,) = it.history.of(FaultFired)
-        assert "refused" in fired.proof and it.nemesis.keeps_requests_away
+        assert "refused" in fired.proof and it.injector.keeps_requests_away
         await it.end()
         await it.end()
         assert (await (await it.connect()).ask()).how == "whole"
 
 
 async def _closed_in_a_reply(bench: Bench) -> None:
-    """A port that closes while a reply is under way ends its connection, and nobody hung up."""
+    """A port that closes during a reply ends the connection; no HungUp is recorded."""
     async with bench.trial(Trigger(byte=AT)) as it:
         got = await (await it.connect()).ask(SILENT_S)
         (ended,) = await it.end()
@@ -353,10 +353,10 @@ async def _closed_in_a_reply(bench: Bench) -> None:
 
 
 _OPEN: tuple[FaultCheck, ...] = (
-    _who_waits,
-    _who_hangs_up,
-    _who_asks_again,
-    _who_asks_again_later,
+    _agent_waits,
+    _agent_hangs_up,
+    _agent_retries,
+    _agent_retries_after_fault,
     _never_reached,
     _armed,
 )

@@ -1,6 +1,6 @@
-"""A run told event by event: real events with ids and times that fit, for tests of whatever reads a history.
+"""Builds a history event by event, with consistent ids and times, for tests of checks and reports.
 
->>> tell = Telling()
+>>> tell = HistoryBuilder()
 >>> tell.message()
 1
 >>> tell.answer_step(1)
@@ -10,40 +10,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wedgehog.harness.record.event import (
-    AbortSent,
-    AgentKilled,
-    BeaconSeen,
-    CpuWait,
-    CpuWaitSeen,
-    DeadlineHit,
-    EndedHow,
-    Frozen,
-    GaveUp,
-    HangSeen,
-    HostRefused,
-    LagSeen,
-    RunStarted,
-    SessionPlanted,
-    SessionSaved,
-    StartMissed,
-    StimulusGiven,
-    StimulusKind,
-    StoreAsked,
-    Thawed,
-    ToolResult,
-    TurnEnded,
-)
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.call_builder import CallBuilder
 
 MODEL = "claude-sonnet-4-6"
 CUT_TEXT = "The lighthouse keeper counted seventeen"
-"""A reply's text up to its cut: long enough to be known again."""
+"""Text of a reply up to its cut; long enough to be recognized."""
 
 
 class HistoryBuilder(CallBuilder):
-    """Appends what happened, one sentence of the story per method, and keeps the time."""
+    """Appends the events of a run, one fact per method, and advances the time."""
 
     def __init__(
         self,
@@ -56,12 +33,12 @@ class HistoryBuilder(CallBuilder):
         started: str = "2026-06-01T12:00:00+00:00",
         **more: Any,
     ) -> None:
-        """A run that has just begun."""
+        """A run that has just started."""
         super().__init__(stream=stream, model=model)
         self._add(
-            RunStarted(
-                scenario="told",
-                agent="told",
+            e.RunStarted(
+                scenario="built",
+                agent="built",
                 network="embedded",
                 time_scale=time_scale,
                 started=started,
@@ -73,63 +50,63 @@ class HistoryBuilder(CallBuilder):
         )
 
     def lag(self, worst_s: float) -> "HistoryBuilder":
-        """The harness itself was slow."""
-        self._add(LagSeen(worst_s=worst_s))
+        """The harness lagged."""
+        self._add(e.LagSeen(worst_s=worst_s))
         return self
 
     def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
-        """In the last `for_s` seconds so much was waited for a processor."""
-        wait = CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
-        self._add(CpuWaitSeen(turn=self.turn, waits=(wait,)))
+        """Waits for a processor in the last `for_s` seconds."""
+        wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
+        self._add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
         return self
 
     def seal(self) -> History:
         """The finished history."""
-        if self._history.first(LagSeen) is None:
+        if self._history.first(e.LagSeen) is None:
             self.lag(0.0)
         return self._history.seal()
 
     # ---- turns
 
-    def message(self, kind: StimulusKind = "user") -> int:
-        """A stimulus is given; its turn's number."""
+    def message(self, kind: e.StimulusKind = "user") -> int:
+        """A stimulus is given; returns the number of its turn."""
         number = max(self._turns, default=0) + 1
         self._turns.append(number)
         self.turn = number
-        self._given = StimulusGiven(
+        self._given = e.StimulusGiven(
             turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
         )
         self._add(self._given)
         return number
 
     def goes_on(self, turn: int) -> "HistoryBuilder":
-        """Of two turns that are under way at once, this one is told of from here on."""
-        self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
+        """The next events belong to this one of two open turns."""
+        self._given = next(given for given in self._history.of(e.StimulusGiven) if given.turn == turn)
         self.turn = turn
         return self
 
     def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
-        """Processes stand still for so long."""
-        self._add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        """Processes are frozen for `for_s` seconds."""
+        self._add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
-        self._add(Thawed(turn=self.turn, whom=whom, after_s=for_s))
+        self._add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
         return self
 
     def end(
         self,
         answer: str | None = None,
         *,
-        ended: EndedHow = "by itself",
+        ended: e.EndedHow = "by itself",
         error: str = "",
         exit_code: int | None = 0,
         status: int | None = None,
         raised: str | None = None,
         stderr: str = "",
     ) -> "HistoryBuilder":
-        """The turn is over; unless told otherwise its answer holds the nonce."""
+        """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
         self._add(
-            TurnEnded(
+            e.TurnEnded(
                 turn=self.turn,
                 ended=ended,
                 answer=words,
@@ -145,68 +122,68 @@ class HistoryBuilder(CallBuilder):
         return self
 
     def fails(self, words: str = "Error: the provider is overloaded", exit_code: int = 1) -> "HistoryBuilder":
-        """The turn ends in an error that its user sees."""
+        """The turn ends in a surfaced error."""
         return self.end("", error=words, exit_code=exit_code)
 
     def abort(self) -> "HistoryBuilder":
-        """The user stops the turn."""
-        self._add(AbortSent(turn=self.turn))
+        """The user aborts the turn."""
+        self._add(e.AbortSent(turn=self.turn))
         return self
 
     def give_up(self, after_s: float | None = None) -> "HistoryBuilder":
         """The front end closes its connection."""
-        self._add(GaveUp(turn=self.turn, after_s=after_s))
+        self._add(e.GaveUp(turn=self.turn, after_s=after_s))
         return self
 
     def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
-        """The agent is killed in mid turn, which ends with it; `saved`: the results that its session file holds."""
-        self._add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
-        self._add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        """The agent is killed, and its turn ends; `saved`: the results in its session file."""
+        self._add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self._add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
     def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
-        """The turn is over its time."""
-        self._add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        """The turn exceeds its deadline."""
+        self._add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     def sees_hang(self, says: str) -> "HistoryBuilder":
-        """An agent that is over its time is looked at."""
-        self._add(HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
+        """The agent is observed at its deadline."""
+        self._add(e.HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
         return self
 
     def planted(self) -> "HistoryBuilder":
-        """The agent starts from a session of the scenario's."""
-        self._add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
+        """The agent starts with a session of the scenario."""
+        self._add(e.SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
         return self
 
     def host_refused(self, host: str, why: str) -> "HistoryBuilder":
-        """An agent with hosts of its own asks for one that it does not get."""
-        self._add(HostRefused(host=host, why=why))
+        """The agent asks for a host and is refused."""
+        self._add(e.HostRefused(host=host, why=why))
         return self
 
     def stores(self, rows: int, verb: str = "INSERT") -> "HistoryBuilder":
-        """Our database answers a query."""
-        number = sum(isinstance(event, StoreAsked) for event in self._history.events) + 1
-        self._add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
+        """The database answers a query."""
+        number = sum(isinstance(event, e.StoreAsked) for event in self._history.events) + 1
+        self._add(e.StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
         return self
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
-        """No request came."""
-        self._add(StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        """No request arrived within the start-up bound."""
+        self._add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
         return self
 
     # ---- tools
 
     def starts(self, token: str, *, background: bool = False) -> None:
-        """A command begins; with `background` it ends in `&`."""
-        self._add(BeaconSeen(token=token, phase="started", background=background))
+        """A command starts; with `background` it ends in `&`."""
+        self._add(e.BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""
-        self._add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
+        self._add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
-    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
-        """A command runs; its result."""
+    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> e.ToolResult:
+        """A command runs; returns its result."""
         self.starts(token)
         self.wait(for_s)
         if not is_error:
@@ -214,6 +191,6 @@ class HistoryBuilder(CallBuilder):
         return result(token, is_error=is_error)
 
 
-def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
-    """What a tool call brought; `printed`: with the last words of its command."""
-    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
+def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> e.ToolResult:
+    """The result of a tool call; `printed`: with the last output of its command."""
+    return e.ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)

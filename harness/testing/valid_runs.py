@@ -1,11 +1,11 @@
-"""Runs as they should be: answers, honest errors, retries within bounds, aborts that are obeyed, recovery.
+"""Valid runs: answers, surfaced errors, retries within bounds, obeyed aborts, recovery.
 
-An agent's temperament is drawn first (how often it retries, how long it waits, whether it streams or trims), then turn
-after turn of its run, so that every invariant meets what it must never blame.
+First the behaviour of an agent is drawn (how often it retries, how long it waits, whether it streams or trims), then
+its turns. No invariant may fail on such a run.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,25 +15,26 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder, result
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+BoundValue = int | float | bool
 TEN_RETRIES = 10
-"""The largest common default."""
+"""The largest common default of SDKs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Temperament:
-    """How an agent behaves when its model does not."""
+class AgentBehaviour:
+    """How an agent behaves when calls fail."""
 
     retries: int
-    """At one step: 0 gives up at once, 2 is an SDK's default."""
+    """Per step: 0 gives up at once, 2 is an SDK's default."""
     backoff_s: float
     stream: bool
     trims: bool
-    """Its requests hold only the newest turn."""
+    """Its requests contain only the newest turn."""
     one_tool_at_a_time: bool
 
 
-temperaments = st.builds(
-    Temperament,
+behaviours = st.builds(
+    AgentBehaviour,
     retries=st.sampled_from([0, 1, 2, 5, TEN_RETRIES]),
     backoff_s=st.sampled_from([0.15, 0.5, 4.0]),
     stream=st.booleans(),
@@ -54,24 +55,26 @@ FAILURES = (
 
 @dataclass
 class RunDraw:
-    """One run that is being told, and its agent."""
+    """One run under construction, and its agent."""
 
     tell: HistoryBuilder
-    agent: Temperament
+    agent: AgentBehaviour
     draw: Draw
+    bounds: dict[str, BoundValue] = field(default_factory=dict)
+    """The bounds that a violation needs."""
 
     def ask(self, step: int, results: Sequence[ToolResult] = ()) -> int:
-        """A main request of the turn under way."""
+        """A main request of the open turn."""
         sees = (self.tell.turn,) if self.agent.trims else None
         return self.tell.ask(step, results=results, sees=sees)
 
     def failures(self, step: int, results: Sequence[ToolResult], count: int) -> None:
-        """Attempts at a step that come to nothing, each with the wait that is due after it."""
+        """Failed attempts of a step, each followed by the required wait."""
         for kind in self.draw(st.lists(st.sampled_from(FAILURES), min_size=count, max_size=count)):
             self.tell.wait(fail_once(self.tell, self.ask(step, results), kind) + self.agent.backoff_s)
 
     def tool_round(self, step: int, results: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
-        """The model asks for tools, some of which fail; what the agent then sends along."""
+        """The model asks for tools, and some fail; the results that the next request carries."""
         count = self.draw(st.integers(1, 3))
         tokens = self.tell.reply(self.ask(step, results), "Let me look.", tools=[True] * count)
         errors = self.draw(st.lists(st.booleans(), min_size=count, max_size=count))
@@ -85,7 +88,7 @@ class RunDraw:
         return tuple(result(token, is_error=bad) for token, bad in zip(tokens, errors, strict=True))
 
     def work(self, most_rounds: int = 3) -> tuple[int, tuple[ToolResult, ...]]:
-        """Tool rounds, with failures on the way; the step that comes next and what it carries."""
+        """Tool rounds with failed attempts; the number of the next step and the results that it carries."""
         results: tuple[ToolResult, ...] = ()
         rounds = self.draw(st.integers(0, most_rounds))
         for step in range(1, rounds + 1):
@@ -94,8 +97,11 @@ class RunDraw:
         return rounds + 1, results
 
 
+Violation = Callable[[RunDraw], None]
+
+
 def fail_once(tell: HistoryBuilder, call: int, kind: str) -> float:
-    """One attempt comes to nothing; the seconds that must pass before the next one."""
+    """One failed attempt; the seconds that must pass before the next one."""
     if kind == "refused":
         tell.refuse(call, 503)
     elif kind == "rate limited":
@@ -118,7 +124,7 @@ def fail_once(tell: HistoryBuilder, call: int, kind: str) -> float:
 
 
 def answered(play: RunDraw) -> None:
-    """A message is answered, if need be at a later attempt."""
+    """A message is answered, perhaps at a later attempt."""
     step, results = play.work()
     play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
     if play.draw(st.booleans()):
@@ -128,7 +134,7 @@ def answered(play: RunDraw) -> None:
 
 
 def gives_in(play: RunDraw) -> None:
-    """Every attempt fails, and the agent says so."""
+    """Every attempt fails, and the agent shows an error."""
     step, results = play.work()
     play.failures(step, results, play.agent.retries + 1)
     words = ("Error: overloaded", "Traceback: APIConnectionError", f"{CUT_TEXT} … Error: cut")
@@ -136,14 +142,14 @@ def gives_in(play: RunDraw) -> None:
 
 
 def stops_at_its_limit(play: RunDraw) -> None:
-    """The model wants one more tool, and the agent stops with words of its own."""
+    """The model asks for one more tool, and the agent stops with words of its own."""
     step, results = play.work()
     play.tool_round(step, results)
     play.tell.end("I stopped after the rounds that I am allowed.")
 
 
 def aborted(play: RunDraw) -> None:
-    """The user stops the turn; a request that was on its way may still arrive."""
+    """The user aborts the turn; a request that was already sent may still arrive."""
     step, results = play.work()
     call = play.ask(step, results)
     play.tell.abort()
@@ -155,7 +161,7 @@ def aborted(play: RunDraw) -> None:
 
 
 def front_end_gives_up(play: RunDraw) -> None:
-    """The front end waits less than the turn may take, and the agent then asks nothing more."""
+    """The front end gives up before the deadline, and the agent sends no further request."""
     step, results = play.work()
     call = play.ask(step, results)
     play.tell.wait(30).give_up(after_s=play.draw(st.sampled_from([30.0, None])))
@@ -164,7 +170,7 @@ def front_end_gives_up(play: RunDraw) -> None:
 
 
 def cannot_connect_at_first(play: RunDraw) -> None:
-    """The first attempts never reach the provider."""
+    """The first attempts do not reach the provider."""
     for _ in range(play.draw(st.integers(1, 3))):
         play.tell.connection_refused()
         play.tell.wait(1)
@@ -172,14 +178,14 @@ def cannot_connect_at_first(play: RunDraw) -> None:
 
 
 def calls_without_a_stimulus(play: RunDraw) -> None:
-    """After the turn the agent tidies up, on its own account."""
+    """After the turn the agent sends calls of its own."""
     answered(play)
     for _ in range(play.draw(st.integers(0, 3))):
         play.tell.reply(play.tell.ask(1, turn=0, background=play.draw(st.sampled_from(["", "memory"]))), "Noted.")
 
 
 def works_in_the_background(play: RunDraw) -> None:
-    """A command ends in `&`: its result comes at once, and its job runs on, or is over before anyone could wait."""
+    """A command ends in `&`: its result comes at once, and its job continues or is already done."""
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token, background=True)
     outlives = play.draw(st.booleans())
@@ -195,7 +201,7 @@ def works_in_the_background(play: RunDraw) -> None:
 
 
 def killed(play: RunDraw) -> None:
-    """The agent is killed in mid tool; what it had sent or saved is there again, what was lost is called lost."""
+    """The agent is killed during a tool call; results that it sent or saved are kept, others are lost."""
     step, results = play.work(most_rounds=1)
     (token,) = play.tell.reply(play.ask(step, results), tools=[True])
     so_far = play.draw(st.sampled_from(["offered", "started", "done", "saved", "sent"]))
@@ -213,7 +219,7 @@ def killed(play: RunDraw) -> None:
 
 
 def stands_still(play: RunDraw) -> None:
-    """The agent is stopped and goes on, for longer than any bound: no second of that is its own."""
+    """The agent's processes are frozen for longer than any bound; that time does not count."""
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token)
     play.tell.frozen(play.draw(st.sampled_from([1.0, 60.0, 600.0])), play.draw(st.sampled_from(["tree", "leader"])))
@@ -223,7 +229,7 @@ def stands_still(play: RunDraw) -> None:
 
 
 def two_at_once(play: RunDraw) -> None:
-    """A second message comes in the middle of a tool call; whichever is answered first, both are."""
+    """A second message comes during a tool call; both are answered, in either order."""
     first = play.tell.turn
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token)
@@ -255,7 +261,7 @@ SHAPES = (
 
 
 def wake_up(play: RunDraw) -> None:
-    """The agent's own timer fires; it may keep quiet when all went well in the end."""
+    """The agent's own timer fires; it may stay silent if its last call succeeds."""
     step, results = play.work()
     play.failures(step, results, play.draw(st.integers(0, play.agent.retries)))
     play.tell.reply(play.ask(step, results), "Nothing to do.")
@@ -263,14 +269,14 @@ def wake_up(play: RunDraw) -> None:
 
 
 def some_turns(play: RunDraw, least: int = 1) -> None:
-    """One to three turns of any good shape."""
+    """One to three valid turns."""
     for shape in play.draw(st.lists(st.sampled_from((*SHAPES, wake_up)), min_size=least, max_size=3)):
         play.tell.message("wake_up" if shape is wake_up else play.draw(st.sampled_from(["user", "resume"])))
         shape(play)
 
 
 def recovery(play: RunDraw) -> None:
-    """After healing the next message is answered, or the one after that."""
+    """After healing the first or the second message is answered."""
     if play.draw(st.booleans()):
         play.tell.message("recovery")
         play.tell.refuse(play.ask(1))
@@ -281,14 +287,14 @@ def recovery(play: RunDraw) -> None:
 
 
 def begin(draw: Draw) -> RunDraw:
-    """A run of some agent."""
-    agent = draw(temperaments)
+    """A new run with a drawn agent."""
+    agent = draw(behaviours)
     return RunDraw(HistoryBuilder(stream=agent.stream), agent, draw)
 
 
 @st.composite
 def valid_histories(draw: Draw) -> History:
-    """Runs that no invariant may call red."""
+    """Runs on which no invariant may fail."""
     play = begin(draw)
     some_turns(play)
     recovery(play)
@@ -297,7 +303,7 @@ def valid_histories(draw: Draw) -> History:
 
 @st.composite
 def answered_histories(draw: Draw) -> History:
-    """Good runs in which every message is answered."""
+    """Valid runs in which every message is answered."""
     play = begin(draw)
     for shape in draw(st.lists(st.sampled_from([answered, cannot_connect_at_first]), min_size=1, max_size=3)):
         play.tell.message()

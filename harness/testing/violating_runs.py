@@ -1,4 +1,4 @@
-"""Runs with one thing wrong: good turns around a single break, which one invariant must call red and no other may."""
+"""Runs with one violation: valid turns around it; one invariant must fail and no other may."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing.breaking import BoundValue, Violation
-from wedgehog.harness.testing.valid_runs import Draw, begin, recovery, some_turns
-from wedgehog.harness.testing.violating_calls import CALLS
+from wedgehog.harness.testing.valid_runs import BoundValue, Draw, Violation, begin, recovery, some_turns
 from wedgehog.harness.testing.violating_tools import TOOLS
-from wedgehog.harness.testing.violating_turns import TURNS
+from wedgehog.harness.testing.violating_turns import CALLS_AND_TURNS
 
-BREAKS: Mapping[str, Violation] = {**CALLS, **TOOLS, **TURNS}
-"""How each invariant is broken, each way with the bounds that it needs."""
+BREAKS: Mapping[str, tuple[Violation, ...]] = {**CALLS_AND_TURNS, **TOOLS}
+"""The ways to violate each invariant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,8 @@ def violating_runs(draw: Draw, invariant: str) -> ViolatingRun:
     """Runs that violate `invariant` and nothing else."""
     play = begin(draw)
     some_turns(play, least=0)
-    parameters = BREAKS[invariant](play)
+    violate: Violation = draw(st.sampled_from(BREAKS[invariant]))
+    violate(play)
     if invariant != "session_recovers":
         recovery(play)
-    return ViolatingRun(play.tell.seal(), invariant, parameters)
+    return ViolatingRun(play.tell.seal(), invariant, play.bounds)

@@ -1,17 +1,16 @@
-"""Tools that go wrong: too slow, too often, half a call, twice, or their results lost."""
+"""Violations by tools: too slow, too often, half a call, run twice, or results lost."""
 
 from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
 from wedgehog.harness.record.event import ToolResult
-from wedgehog.harness.testing.breaking import BoundValue, Violation, pick
 from wedgehog.harness.testing.history_builder import result
-from wedgehog.harness.testing.valid_runs import RunDraw
+from wedgehog.harness.testing.valid_runs import RunDraw, Violation
 
 
-def _tool_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
-    """A tool takes longer than promised, with or without a word of its own."""
+def _tool_deadline(play: RunDraw) -> None:
+    """A tool takes longer than `tool_s`, with or without a beacon."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     if play.draw(st.booleans()):
@@ -21,11 +20,11 @@ def _tool_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
         carried = result(token)
     play.tell.answer_step(2, [carried])
     play.tell.end()
-    return {"tool_s": 35}
+    play.bounds["tool_s"] = 35
 
 
-def _tool_round_bound(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The model always wants one more tool, and gets it; the history grows."""
+def _tool_round_bound(play: RunDraw) -> None:
+    """The model asks for a tool in each reply, and the agent runs it."""
     bound = play.draw(st.sampled_from([10, 50]))
     play.tell.message()
     results: list[ToolResult] = []
@@ -34,20 +33,21 @@ def _tool_round_bound(play: RunDraw) -> Mapping[str, BoundValue]:
         results.append(play.tell.runs(token, for_s=0.01))
     play.tell.answer_step(len(results) + 1, results)
     play.tell.end()
-    return {} if bound == 50 else {"tool_rounds": bound}
+    if bound != 50:
+        play.bounds["tool_rounds"] = bound
 
 
-def _tool_result_bound(play: RunDraw) -> Mapping[str, BoundValue]:
+def _tool_result_bound(play: RunDraw) -> None:
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.runs(token)
     play.tell.answer_step(2, [result(token, chars=4101)])
     play.tell.end()
-    return {"tool_result_chars": 4000}
+    play.bounds["tool_result_chars"] = 4000
 
 
-def _no_half_calls(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The arguments are cut, and the command runs all the same."""
+def _no_half_calls(play: RunDraw) -> None:
+    """The arguments are cut, but the command runs."""
     play.tell.message()
     (token,) = play.tell.cut(play.ask(1), tools=[False])
     play.tell.starts(token)
@@ -58,11 +58,10 @@ def _no_half_calls(play: RunDraw) -> Mapping[str, BoundValue]:
         play.tell.end()
     else:
         play.tell.fails()
-    return {}
 
 
-def _work_kept(play: RunDraw) -> Mapping[str, BoundValue]:
-    """One of two tools fails, and what the other had done is gone."""
+def _work_kept(play: RunDraw) -> None:
+    """One of two tools fails, and the result of the other is lost."""
     play.tell.message()
     fast, slow = play.tell.reply(play.ask(1), tools=[True, True])
     play.tell.runs(fast)
@@ -71,24 +70,23 @@ def _work_kept(play: RunDraw) -> Mapping[str, BoundValue]:
     if play.draw(st.booleans()):
         play.tell.answer_step(2, [result(slow, is_error=True)])
         play.tell.end()
-        return {}
-    play.tell.fails("Error: timed out")
-    return {"asked": True}
+    else:
+        play.tell.fails("Error: timed out")
+        play.bounds["asked"] = True
 
 
-def _ran_for_the_cut_reply_too(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The call had come whole when the reply was cut; the retry's is the same, and runs as well."""
+def _ran_for_the_cut_reply_too(play: RunDraw) -> None:
+    """A whole call arrives before the reply is cut; it runs, and runs again after the retry."""
     play.tell.message()
     (token,) = play.tell.cut(play.ask(1), tools=[True])
     play.tell.runs(token, for_s=play.draw(st.sampled_from([0.1, 5.0])))
     play.tell.reply(play.ask(1), tools=[True])
     play.tell.answer_step(2, [play.tell.runs(token)])
     play.tell.end()
-    return {}
 
 
-def _ran_again_after_a_kill(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The restarted agent finds the call in its session, and does it again."""
+def _ran_again_after_a_kill(play: RunDraw) -> None:
+    """The restarted agent runs the call in its session again."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token)
@@ -97,11 +95,10 @@ def _ran_again_after_a_kill(play: RunDraw) -> Mapping[str, BoundValue]:
     play.tell.kill(play.draw(st.sampled_from(["tree", "leader"]))).message()
     play.tell.answer_step(1, [play.tell.runs(token)])
     play.tell.end()
-    return {}
 
 
-def _ran_until_it_worked(play: RunDraw) -> Mapping[str, BoundValue]:
-    """A tool that fails is simply run again."""
+def _ran_until_it_worked(play: RunDraw) -> None:
+    """A tool that fails is run again."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     for _ in range(play.draw(st.integers(1, 4))):
@@ -109,15 +106,10 @@ def _ran_until_it_worked(play: RunDraw) -> Mapping[str, BoundValue]:
         play.tell.done(token, exit_code=1)
     play.tell.answer_step(2, [play.tell.runs(token)])
     play.tell.end()
-    return {}
 
 
-def _at_most_once_tools(play: RunDraw) -> Mapping[str, BoundValue]:
-    return pick(play, _ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked)
-
-
-def _background_returns(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The tool waits for the job, until it ends, or until its own patience does."""
+def _background_returns(play: RunDraw) -> None:
+    """The tool waits until the job ends, or until its own timeout."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token, background=True)
@@ -131,11 +123,10 @@ def _background_returns(play: RunDraw) -> Mapping[str, BoundValue]:
         play.tell.end()
     else:
         play.tell.fails("Error: the tool timed out")
-    return {}
 
 
-def _result_durable(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The result had been sent, or saved, and after the kill it is gone, or only called lost."""
+def _result_durable(play: RunDraw) -> None:
+    """A result that was sent or saved is missing after the kill, or reported as lost."""
     play.tell.message()
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     carried = play.tell.runs(token)
@@ -146,11 +137,10 @@ def _result_durable(play: RunDraw) -> Mapping[str, BoundValue]:
     left = play.draw(st.sampled_from([[], [result(token, is_error=True, printed=False)]]))
     play.tell.answer_step(1, left)
     play.tell.end()
-    return {}
 
 
-def _rows_bound(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The same rows are added for a second message; what is only read, or changed, adds none."""
+def _rows_bound(play: RunDraw) -> None:
+    """A second message adds the same rows again; reads and updates add none."""
     rows = play.draw(st.integers(1, 5))
     for _message in range(2):
         play.tell.message()
@@ -159,17 +149,17 @@ def _rows_bound(play: RunDraw) -> Mapping[str, BoundValue]:
             play.tell.stores(1).stores(7, "SELECT").stores(9, "UPDATE")
         play.tell.answer_step(2, [play.tell.runs(token)])
         play.tell.end()
-    return {"rows": rows}
+    play.bounds["rows"] = rows
 
 
-TOOLS: Mapping[str, Violation] = {
-    "at_most_once_tools": _at_most_once_tools,
-    "background_returns": _background_returns,
-    "no_half_calls": _no_half_calls,
-    "result_durable": _result_durable,
-    "rows_bound": _rows_bound,
-    "tool_deadline": _tool_deadline,
-    "tool_result_bound": _tool_result_bound,
-    "tool_round_bound": _tool_round_bound,
-    "work_kept": _work_kept,
+TOOLS: Mapping[str, tuple[Violation, ...]] = {
+    "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
+    "background_returns": (_background_returns,),
+    "no_half_calls": (_no_half_calls,),
+    "result_durable": (_result_durable,),
+    "rows_bound": (_rows_bound,),
+    "tool_deadline": (_tool_deadline,),
+    "tool_result_bound": (_tool_result_bound,),
+    "tool_round_bound": (_tool_round_bound,),
+    "work_kept": (_work_kept,),
 }

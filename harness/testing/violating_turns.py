@@ -1,26 +1,127 @@
-"""Turns that go wrong: silent, late, lost, passed off as answered, or paid for when nobody waits any more."""
+"""Violations by calls and turns: too many, too expensive or too fast calls; silent, false or lost answers."""
 
 from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.testing.breaking import BoundValue, Violation, pick
 from wedgehog.harness.testing.history_builder import CUT_TEXT
-from wedgehog.harness.testing.valid_runs import RunDraw
+from wedgehog.harness.testing.valid_runs import RunDraw, Violation
 
 
-def _error_surfaced(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The provider stays down, and the user gets an apology or nothing at all."""
+def _paid_too_often(play: RunDraw) -> None:
+    """One step is paid too often; each attempt delivers a few tokens."""
+    play.tell.message()
+    for _ in range(play.draw(st.integers(14, 30))):
+        play.tell.stall(play.ask(1), delivered=5, waits_s=1)
+    play.tell.fails()
+
+
+def _paid_for_nothing(play: RunDraw) -> None:
+    """Paid calls of two steps deliver nothing; each step is within its bound."""
+    play.tell.message()
+    for attempt in range(play.draw(st.integers(12, 24))):
+        play.tell.stall(play.ask(1 + attempt % 2), waits_s=1)
+    play.tell.fails()
+
+
+def _no_progress(play: RunDraw) -> None:
+    """More requests without progress than the spec allows, paid or refused."""
+    play.tell.message()
+    for attempt in range(play.draw(st.integers(12, 14))):
+        call = play.ask(1)
+        if attempt % 2:
+            play.tell.refuse(call)
+        else:
+            play.tell.stall(call, delivered=5, waits_s=1)
+        play.tell.wait(1)
+    play.tell.fails()
+    play.bounds["calls_without_progress"] = 11
+
+
+def _too_many_calls(play: RunDraw) -> None:
+    """More requests than the spec allows, most of them background calls."""
+    play.tell.message()
+    for _ in range(60):
+        play.tell.reply(play.tell.ask(1, background="check"), "ok")
+    play.tell.answer_step(1)
+    play.tell.end()
+    play.bounds["calls_per_turn"] = 60
+
+
+def _storm_between_turns(play: RunDraw) -> None:
+    """Many paid calls without an open turn."""
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end()
+    for _ in range(play.draw(st.integers(14, 40))):
+        play.tell.stall(play.tell.ask(1, turn=0), waits_s=1)
+
+
+def _spend_bound(play: RunDraw) -> None:
+    """Six calls with a large input: $3 per million input tokens."""
+    play.tell.message()
+    for _ in range(5):
+        play.tell.stall(play.ask(1), delivered=5, waits_s=1)
+    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}", input_tokens=1_000_000)
+    play.tell.end()
+    play.bounds["usd_per_turn"] = 2.5
+
+
+def _ignores_retry_after(play: RunDraw) -> None:
+    is_date = play.draw(st.booleans())
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 429, retry_after_s=20, is_date=is_date)
+    play.tell.wait(16.5 if is_date else 17.5)
+    play.tell.answer_step(1)
+    play.tell.end()
+
+
+def _hopeless_repeat(play: RunDraw) -> None:
+    play.tell.message()
+    play.tell.refuse(play.ask(1), play.draw(st.sampled_from([400, 401])))
+    play.tell.wait(5)
+    play.tell.refuse(play.ask(1), 503)
+    play.tell.fails()
+
+
+def _hammering(play: RunDraw) -> None:
+    play.tell.message()
+    for _ in range(play.draw(st.integers(4, 8))):
+        call = play.ask(1)
+        if play.draw(st.booleans()):
+            play.tell.refuse(call, 503)
+        else:
+            play.tell.cut(call)
+        play.tell.wait(0.02)
+    play.tell.fails()
+
+
+def _endless_attempts(play: RunDraw) -> None:
+    play.tell.message()
+    for _ in range(play.draw(st.integers(31, 45))):
+        play.tell.refuse(play.ask(1), 503)
+        play.tell.wait(1)
+    play.tell.fails()
+
+
+def _tool_call_pairing(play: RunDraw) -> None:
+    """The provider refuses a request with an unpaired tool call."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 400, pairing=True, scripted=False)
+    play.tell.fails()
+
+
+def _error_surfaced(play: RunDraw) -> None:
+    """All calls fail, and the user gets an apology or nothing."""
     play.tell.message()
     for _ in range(play.draw(st.integers(1, 3))):
         play.tell.refuse(play.ask(1), 503)
         play.tell.wait(1)
     play.tell.end(play.draw(st.sampled_from(["", "Sorry, I can't help with that right now."])))
-    return {}
 
 
-def _session_recovers(play: RunDraw) -> Mapping[str, BoundValue]:
-    """No message is answered any more, after a kill or without one; each ends in an honest error."""
+def _session_recovers(play: RunDraw) -> None:
+    """Each message ends in a surfaced error, with or without a kill before."""
     if play.draw(st.booleans()):
         play.tell.message()
         play.ask(1)
@@ -29,60 +130,51 @@ def _session_recovers(play: RunDraw) -> Mapping[str, BoundValue]:
         play.tell.message(kind)
         play.tell.refuse(play.ask(1), 503)
         play.tell.fails()
-    return {}
 
 
-def _killed_at_its_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
+def _killed_at_its_deadline(play: RunDraw) -> None:
     play.tell.message()
     call = play.ask(1)
     play.tell.wait(121.5).deadline(120)
     play.tell.reply(call, how="hung up", delivered=0)
-    # What follows is told under the deadline: an agent that is being stopped may do anything.
+    # Requests after the deadline belong to it: an agent that is being stopped may send any.
     for _ in range(play.draw(st.sampled_from([0, 40]))):
         play.tell.refuse(play.ask(1), 401)
     play.tell.end("", ended="deadline", exit_code=play.draw(st.sampled_from([0, -2])))
-    return {}
 
 
-def _slow_to_the_end(play: RunDraw) -> Mapping[str, BoundValue]:
+def _slow_to_the_end(play: RunDraw) -> None:
     play.tell.message()
     play.tell.reply(play.ask(1), f"Done {play.tell.nonce}", took_s=play.draw(st.sampled_from([122.0, 500.0])))
     play.tell.end()
-    return {}
 
 
-def _front_end_waited_in_vain(play: RunDraw) -> Mapping[str, BoundValue]:
+def _front_end_got_nothing(play: RunDraw) -> None:
     play.tell.message()
     call = play.ask(1)
     play.tell.wait(90).give_up(after_s=90.0)
     play.tell.reply(call, how="hung up", delivered=0)
     play.tell.end("", ended="gave up", exit_code=None)
-    return {"turn_s": 90}
+    play.bounds["turn_s"] = 90
 
 
-def _never_asks_again(play: RunDraw) -> Mapping[str, BoundValue]:
+def _never_asks_again(play: RunDraw) -> None:
     play.tell.message()
     play.tell.answer_step(1)
     play.tell.end().message()
     play.tell.wait(62).start_missed(60)
     play.tell.end("", ended="deadline", exit_code=-2)
-    return {}
 
 
-def _turn_deadline(play: RunDraw) -> Mapping[str, BoundValue]:
-    return pick(play, _killed_at_its_deadline, _slow_to_the_end, _front_end_waited_in_vain, _never_asks_again)
-
-
-def _turn_answered(play: RunDraw) -> Mapping[str, BoundValue]:
-    """One stall, and the turn is lost, if with an honest error."""
+def _turn_answered(play: RunDraw) -> None:
+    """After one stall the turn ends in a surfaced error."""
     play.tell.message()
     play.tell.stall(play.ask(1))
     play.tell.fails("Error: Timeout")
-    return {}
 
 
-def _no_spend_after_abort(play: RunDraw) -> Mapping[str, BoundValue]:
-    """The user or the front end has gone, and the loop goes on."""
+def _no_spend_after_abort(play: RunDraw) -> None:
+    """The agent continues after an abort or after its front end gave up."""
     play.tell.message()
     call = play.ask(1)
     by_abort = play.draw(st.booleans())
@@ -95,25 +187,27 @@ def _no_spend_after_abort(play: RunDraw) -> Mapping[str, BoundValue]:
     for _ in range(play.draw(st.integers(1, 20))):
         play.tell.reply(play.ask(2), tools=[True])
     play.tell.end("", ended="aborted" if by_abort else "gave up", exit_code=None)
-    return {}
 
 
-def _truncation_noticed(play: RunDraw) -> Mapping[str, BoundValue]:
-    """Half a reply is the answer, and the exit code is 0."""
+def _truncation_noticed(play: RunDraw) -> None:
+    """Half of a reply is shown as the answer, with exit code 0."""
     play.tell.message()
     if play.draw(st.booleans()):
         play.tell.cut(play.ask(1), CUT_TEXT)
     else:
         play.tell.reply(play.ask(1), CUT_TEXT, stop="max_tokens")
     play.tell.end(CUT_TEXT)
-    return {}
 
 
-TURNS: Mapping[str, Violation] = {
-    "error_surfaced": _error_surfaced,
-    "no_spend_after_abort": _no_spend_after_abort,
-    "session_recovers": _session_recovers,
-    "truncation_noticed": _truncation_noticed,
-    "turn_answered": _turn_answered,
-    "turn_deadline": _turn_deadline,
+CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
+    "paid_call_bound": (_paid_too_often, _paid_for_nothing, _no_progress, _too_many_calls, _storm_between_turns),
+    "retry_discipline": (_ignores_retry_after, _hopeless_repeat, _hammering, _endless_attempts),
+    "spend_bound": (_spend_bound,),
+    "tool_call_pairing": (_tool_call_pairing,),
+    "error_surfaced": (_error_surfaced,),
+    "no_spend_after_abort": (_no_spend_after_abort,),
+    "session_recovers": (_session_recovers,),
+    "truncation_noticed": (_truncation_noticed,),
+    "turn_answered": (_turn_answered,),
+    "turn_deadline": (_killed_at_its_deadline, _slow_to_the_end, _front_end_got_nothing, _never_asks_again),
 }

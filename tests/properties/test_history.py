@@ -1,4 +1,4 @@
-"""Any run survives being stored, and its books balance."""
+"""Each run is equal after storage, and its sums agree."""
 
 import json
 from decimal import Decimal
@@ -21,7 +21,7 @@ few = settings(max_examples=40, deadline=None)
 @given(any_history)
 @few
 def test_a_stored_history_reads_back_the_same_and_is_judged_the_same(history: History):
-    """A run can be judged again elsewhere."""
+    """A stored run can be judged again."""
     lines = [json.dumps(event.as_json()) for event in history.events]
     again = History(events=[from_json(json.loads(line)) for line in lines]).seal()
     assert again.events == history.events
@@ -31,7 +31,7 @@ def test_a_stored_history_reads_back_the_same_and_is_judged_the_same(history: Hi
 @given(any_history)
 @few
 def test_every_sum_of_the_ledger_is_the_sum_of_its_calls(history: History):
-    """By turn, and in all; what is delivered is never more than what is billed."""
+    """Per turn and in total; delivered tokens never exceed billed ones."""
     ledger = ledger_of(history)
     assert sum(ledger.calls.values(), Tally()) == ledger.total
     assert sum(ledger.turns.values(), Tally()) == ledger.total
@@ -59,7 +59,7 @@ def test_a_rate_accounts_for_all_that_was_spent_and_is_stretched_to_a_minute_six
 @given(any_history)
 @few
 def test_events_are_numbered_in_order_and_time_never_runs_back(history: History):
-    """What checks take for granted of every history."""
+    """Checks rely on these facts of every history."""
     assert [event.id for event in history.events] == list(range(len(history.events)))
     times = [event.at_s for event in history.events]
     assert times == sorted(times)

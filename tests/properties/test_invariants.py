@@ -1,4 +1,4 @@
-"""Every invariant: a good run is never red, and a run with one thing wrong is red for exactly that."""
+"""Each invariant passes valid runs, and fails runs with exactly its violation."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,14 +21,14 @@ few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 
 
 def test_every_invariant_has_a_way_to_break_it():
-    """An invariant without a broken run would be a check that was never seen red."""
+    """Each invariant has a generator of violating runs."""
     assert set(BREAKS) == set(known())
 
 
 @given(valid_histories())
 @settings(parent=few, max_examples=150)
 def test_a_good_run_is_red_for_no_invariant(history: History):
-    """Retries within bounds, honest errors, obeyed aborts, trimmed histories: none of it is blamed, limits or not."""
+    """Retries within bounds, surfaced errors, obeyed aborts and trimmed histories pass, with and without limits."""
     stock = {name: check(name, history) for name in STOCK}
     limited = {name: check(name, history, **parameters) for name, parameters in GENEROUS.items()}
     seen = [v for v in (*stock.values(), *limited.values()) if v.status not in ("pass", "nothing")]
@@ -38,14 +38,14 @@ def test_a_good_run_is_red_for_no_invariant(history: History):
 @given(valid_histories())
 @settings(parent=few, max_examples=100)
 def test_what_was_sent_or_saved_before_a_kill_is_not_missed_where_it_is_there_again(history: History):
-    """Results that were lost with the agent, or trimmed away before, are nobody's promise."""
+    """Results that were lost with the agent, or trimmed before, are not required."""
     assert check("result_durable", history).status in ("pass", "nothing")
 
 
 @given(answered_histories())
 @few
 def test_a_run_with_all_messages_answered_passes_where_answers_are_asked(history: History):
-    """`turn_answered` counts a late attempt's answer like any other."""
+    """`turn_answered` accepts the answer of any attempt."""
     assert check("turn_answered", history).status == "pass"
 
 
@@ -53,7 +53,7 @@ def test_a_run_with_all_messages_answered_passes_where_answers_are_asked(history
 @given(data=st.data())
 @few
 def test_one_broken_thing_is_red_for_exactly_its_invariant(invariant: str, data: st.DataObject):
-    """The break is found, wherever in a good run it stands, and no other invariant is blamed for it."""
+    """The violation is found at any place in a valid run, and no other invariant fails."""
     case: ViolatingRun = data.draw(violating_runs(invariant))
     verdict = check(invariant, case.history, **case.parameters)
     others = [check(name, case.history) for name in STOCK if name != invariant]
@@ -65,7 +65,7 @@ def test_one_broken_thing_is_red_for_exactly_its_invariant(invariant: str, data:
 @given(data=st.data())
 @settings(parent=few, max_examples=5)
 def test_a_red_verdict_says_so_in_a_sentence_and_points_at_events(invariant: str, data: st.DataObject):
-    """Evidence is never empty, names events that exist, and the sentence is not the name."""
+    """Evidence names existing events, is not empty, and the sentence is not the name."""
     case: ViolatingRun = data.draw(violating_runs(invariant))
     verdict = check(invariant, case.history, **case.parameters)
     ids = {event.id for event in case.history.events}

@@ -1,4 +1,4 @@
-"""Sample campaigns, written as a real run writes them: events through History and RunStore, on a clock of ours."""
+"""Sample campaigns, written like real runs: events through History and RunStore, on a manual clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ NONCE = "heron-violet-4821"
 
 @dataclass
 class HandClock:
-    """Time that passes only when told."""
+    """A clock that tests advance."""
 
     s: float = 0.0
 
@@ -34,7 +34,7 @@ class HandClock:
 
 @dataclass
 class Telling:
-    """Tells one run, event by event."""
+    """Writes one run, event by event."""
 
     history: History
     clock: HandClock
@@ -111,7 +111,7 @@ class Telling:
         self.history.add(e.TurnEnded(turn=turn, ended=ended, stderr=error, **came))
 
     def answered(self, turn: int, kind: str = "user", text: str = "List the files", said: str = "") -> None:
-        """A whole turn in which nothing goes wrong."""
+        """A complete turn without a failure."""
         self.message(turn, text, kind)
         call = self.later(0.3).request(turn, turns_seen=tuple(range(1, turn + 1)))
         self.accept(call)
@@ -124,7 +124,7 @@ Tell = Callable[[Telling], None]
 
 
 class Campaign:
-    """A campaign's folder as it fills."""
+    """A campaign's folder that tests fill."""
 
     def __init__(self, out: Path, run_id: str = "a1b2c3") -> None:
         self.store = CampaignStore(out, datetime(2025, 5, 1, 12, 0, tzinfo=UTC), run_id)
@@ -135,7 +135,7 @@ class Campaign:
         return self
 
     def run(self, judgement: Judgement, tell: Tell = lambda telling: None, *, judged: bool = True) -> Path:
-        """Write one run; `judged=False` leaves it as a kill would."""
+        """Write one run; `judged=False` leaves it unfinished."""
         clock = HandClock()
         store = self.store.run(judgement.scenario, judgement.agent, judgement.repeat)
         telling = Telling(History(clock, store), clock)
@@ -149,7 +149,7 @@ class Campaign:
 
 
 def storm(calls: int, agent: str, **started: Any) -> Tell:
-    """A wake-up whose stream stalls again and again without a token."""
+    """A wake-up whose stream stalls at each attempt without a token."""
 
     def tell(telling: Telling) -> None:
         telling.start("stall-after-headers", agent, **started)
@@ -169,7 +169,7 @@ def storm(calls: int, agent: str, **started: Any) -> Tell:
 
 
 def dangling(telling: Telling) -> None:
-    """A time-out in mid tool leaves a call without a result; every later message is refused."""
+    """A time-out during a tool call leaves it without a result; every later message is refused."""
     telling.start("timeout-in-mid-tool", "buggy", time_scale=10.0)
     telling.message(1, "Run both checks")
     call = telling.later(0.3).request(1)
@@ -197,7 +197,7 @@ DANGLING = "the next request held tool call 1.1.2 without a result, and the prov
 
 
 def judgement(scenario: str, agent: str, verdict: str = "pass", expected: str = "", **more: Any) -> Judgement:
-    """A judgement; `as_expected` follows from what is expected unless it is told."""
+    """A judgement; `as_expected` follows from `expected` unless it is given."""
     violated = tuple(more.get("violated", ()))
     came = "pass" if verdict == "pass" else f"{verdict}: {';'.join(violated)}"
     told = more.pop("as_expected", (came == expected) if expected else None)
@@ -236,7 +236,7 @@ def storm_judgement(agent: str = "buggy") -> Judgement:
 
 
 def whole_campaign(out: Path) -> Path:
-    """A realistic campaign: expected reds, greens, a surprise, a skipped, an inconclusive, an unfinished run."""
+    """A realistic campaign: expected and unexpected failures, passes, skipped, inconclusive and unfinished runs."""
     campaign = Campaign(out)
     storms, calls = "stall-after-headers", "timeout-in-mid-tool"
     families = {
@@ -279,7 +279,7 @@ def whole_campaign(out: Path) -> Path:
 
 
 def plain_run(telling: Telling) -> None:
-    """One message, one answer, and one more."""
+    """One answered message, and the recovery."""
     telling.start("plain", "fixed")
     telling.answered(1)
     telling.answered(2, "recovery")

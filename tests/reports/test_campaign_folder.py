@@ -1,4 +1,4 @@
-"""Reading a campaign's folder, however far it came."""
+"""Reading the folder of a campaign, finished or not."""
 
 import pytest
 
@@ -12,11 +12,13 @@ def test_a_run_killed_half_way_is_unfinished_not_missing(campaign):
     campaign.run(judgement("plain", "fixed"), plain_run, judged=False)
     found = load(campaign.folder)
     assert not found.runs
-    assert [(lost.folder.name, lost.why) for lost in found.unfinished] == [("fixed", "ended before it was judged")]
+    assert [(lost.folder.name, lost.why) for lost in found.unfinished] == [
+        ("fixed", "the run ended before it was judged")
+    ]
 
 
 def test_a_torn_last_line_costs_nothing_but_itself(campaign):
-    """What a kill leaves of the last event is left out, and the run is read."""
+    """A half-written last event is ignored, and the run is read."""
     folder = campaign.run(judgement("plain", "fixed"), plain_run)
     with (folder / "history.jsonl").open("a") as file:
         file.write('{"event": "note", "wha')
@@ -24,7 +26,7 @@ def test_a_torn_last_line_costs_nothing_but_itself(campaign):
 
 
 def test_a_broken_history_is_named_with_its_line(campaign):
-    """A line in the middle that is no event makes the run unreadable, and the report says where."""
+    """A broken line in the middle makes the run unreadable, and the report names the line."""
     folder = campaign.run(judgement("plain", "fixed"), plain_run)
     path = folder / "history.jsonl"
     path.write_text(path.read_text().replace('"event": "turn_ended"', '"event": "turn_endless"', 1))
@@ -46,7 +48,7 @@ def test_files_of_the_same_names_inside_an_agents_folder_are_no_runs(campaign):
 
 
 def test_control_runs_are_neither_runs_nor_unfinished(campaign):
-    """The control has no judgement of its own, and lacks none."""
+    """A control run has no judgement and needs none."""
     campaign.run(judgement("control", "retry-storm-buggy"), plain_run, judged=False)
     found = load(campaign.folder)
     assert not found.runs
@@ -55,7 +57,7 @@ def test_control_runs_are_neither_runs_nor_unfinished(campaign):
 
 
 def test_runs_come_in_the_campaigns_order_broken_before_repaired(campaign):
-    """Scenarios as the campaign lists them; of agents buggy, single fixes, fixed, leave-one-out, then the others."""
+    """Scenarios in the campaign's order; agents: buggy, single fixes, fixed, leave-one-out, then all others."""
     campaign.describe(families={"z-first": "one", "a-second": "two"})
     for agent in ("zeta", "without-x", "fixed", "only-x", "buggy"):
         campaign.run(judgement("z-first", agent), plain_run)
@@ -73,14 +75,14 @@ def test_a_single_runs_folder_can_be_reported_too(campaign):
 
 
 def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path):
-    """A user's mistake is named, with the path."""
+    """The error names the path."""
     with pytest.raises(ValueError, match="nowhere: no such folder"):
         load(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{torn"])
 def test_a_broken_campaign_json_leaves_the_runs_readable(campaign, text):
-    """What ran is then unknown, but the verdicts are not."""
+    """The facts are unknown then, the verdicts are not."""
     campaign.run(judgement("plain", "fixed"), plain_run)
     (campaign.folder / "campaign.json").write_text(text)
     found = load(campaign.folder)

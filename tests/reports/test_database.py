@@ -1,4 +1,4 @@
-"""What the database took of the turns' time, beside what its user waited for."""
+"""How long a run used the database, and the share of the turns' time."""
 
 import io
 from typing import Any
@@ -10,8 +10,7 @@ from rich.console import Console
 from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.cost import worst
-from wedgehog.reports.database import database
+from wedgehog.reports.cost import database, worst
 from wedgehog.reports.html import page
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table
@@ -39,22 +38,22 @@ def told(*events: Event) -> History:
 
 
 def test_queries_are_counted_and_their_share_of_the_turns_time_is_told():
-    """Of all turns together; those of the recovery message and between turns are nobody's."""
+    """All turns are added up; queries of the recovery message and between turns are left out."""
     turns = [*turn(1, 0, 4), *turn(2, 10, 14), *turn(3, 20, 24, "recovery")]
     history = told(*turns, *(query(at_s, 0.5) for at_s in (1, 2, 11, 12, 5, 21)))
     used = database(history)
     assert used is not None and (used.queries, used.took_s, used.share) == (4, 2.0, 0.25)
-    assert "Our database was asked: 4 queries, 2.00 s, 25% of the turns' time." in facts(history)
+    assert "Use of the database: 4 queries, 2.00 s, 25% of the turns' time." in facts(history)
 
 
 def test_more_than_the_whole_time_is_the_whole():
-    """Queries side by side take longer than their turn, together."""
+    """The times of parallel queries can add up to more than their turn."""
     used = database(told(*turn(1, 0, 1), query(0.5, 0.9), query(0.6, 0.9)))
     assert used is not None and used.share == 1.0
 
 
 def test_a_run_without_queries_has_none():
-    """Nothing is told."""
+    """There is no sentence."""
     history = told(*turn(1, 0, 1))
     assert database(history) is None and not any("database" in sentence for sentence in facts(history))
 

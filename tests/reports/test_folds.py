@@ -12,7 +12,7 @@ from .conftest import Telling, judgement, plain_run, storm, storm_judgement
 
 
 def test_cost_shows_what_was_billed_beside_what_arrived(sample):
-    """The storm's bill stands beside its zero tokens; a skipped run has no line."""
+    """The cost of the storm stands beside its zero tokens; a skipped run has no row."""
     spent = worst(table(load(sample))).set_index(["scenario", "agent"])
     storm_line = spent.loc[("stall-after-headers", "buggy")]
     assert (storm_line["paid_calls"], storm_line["tokens_delivered"]) == (160, 0)
@@ -21,7 +21,7 @@ def test_cost_shows_what_was_billed_beside_what_arrived(sample):
 
 
 def test_of_repeats_the_dearest_and_the_slowest_count(campaign):
-    """An average would hide the storm."""
+    """The largest number counts, not the average."""
     campaign.run(storm_judgement(), storm(2, "buggy"))
     campaign.run(judgement("stall-after-headers", "buggy", "fail", repeat=2), storm(50, "buggy"))
     rows = table(load(campaign.folder))
@@ -30,7 +30,7 @@ def test_of_repeats_the_dearest_and_the_slowest_count(campaign):
 
 
 def test_one_unknown_price_makes_the_sum_unknown(campaign):
-    """A sum that left one out would be wrong by an unknown amount."""
+    """One unknown price makes the sum unknown."""
 
     def tell(telling: Telling) -> None:
         telling.model = "nobody-knows-me-9"
@@ -46,7 +46,7 @@ def test_one_unknown_price_makes_the_sum_unknown(campaign):
 
 
 def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
-    """The dearest of some known prices would not be the dearest."""
+    """The largest known price is not the largest price."""
 
     def tell(telling: Telling) -> None:
         telling.model = "nobody-knows-me-9"
@@ -61,7 +61,7 @@ def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
 
 
 def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
-    """A time scale of 10 changes neither the measured time nor the report's words."""
+    """A time scale of 10 changes neither the measured time nor the incident's number."""
 
     def tell(telling: Telling) -> None:
         telling.start("plain", "mine", time_scale=10.0)
@@ -73,7 +73,7 @@ def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
 
 
 def test_nothing_played_makes_empty_tables(campaign):
-    """Folds of nothing are tables of nothing."""
+    """No run gives an empty table."""
     rows = table(load(campaign.folder))
     assert worst(rows).empty
     assert total_usd(rows) == 0
@@ -90,7 +90,7 @@ def scripted(telling: Telling) -> None:
 
 
 def left(telling: Telling) -> None:
-    """A front end that has gone, and an agent that is still at work when we look away."""
+    """The front end gave up, and the agent still works when recording ends."""
     telling.start("plain", "mine")
     telling.message(1)
     telling.accept(telling.request(1))
@@ -100,15 +100,15 @@ def left(telling: Telling) -> None:
 
 
 def test_a_cost_by_the_scripts_own_tokens_is_marked(campaign):
-    """Nobody sent them."""
+    """Their cost has a `*`."""
     campaign.run(judgement("plain", "mine"), scripted)
     (row,) = worst(table(load(campaign.folder))).to_dict("records")
     assert cost_words(row) == "$0.025*"
-    assert list(notes([row])) == ["* by the tokens that the script sets, not by what was sent"]
+    assert list(notes([row])) == ["* The script sets the tokens; they are not counted from what was sent."]
 
 
 def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
-    """So is the sum of all."""
+    """The sum of all runs is one too."""
     campaign.run(judgement("plain", "mine", "fail"), left)
     rows = table(load(campaign.folder))
     (row,) = worst(rows).to_dict("records")
@@ -120,7 +120,7 @@ def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
 
 
 def test_a_cost_that_was_counted_to_the_end_has_no_sign(campaign):
-    """Nothing is to be explained."""
+    """There are no notes."""
     campaign.run(judgement("plain", "mine"), plain_run)
     rows = table(load(campaign.folder))
     assert (total_words(rows), list(notes(rows.to_dict("records")))) == ("$0.025", [])

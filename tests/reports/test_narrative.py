@@ -40,13 +40,13 @@ def started(tell: Tell) -> Tell:
     return whole
 
 
-def test_a_run_in_which_nothing_went_wrong_says_nothing():
-    """No sentence for its own sake."""
+def test_a_run_without_a_failure_has_no_sentences():
+    """A plain run with one answer and one recovery."""
     assert told(plain_run).sentences == []
 
 
 def test_a_stalled_continuation_names_step_sizes_and_time():
-    """Which step it was, what went up with how many tool results, what came down, how long it took."""
+    """The step, the bytes and tool results of the request, the bytes of the reply, and the time."""
 
     @started
     def tell(telling):
@@ -57,24 +57,24 @@ def test_a_stalled_continuation_names_step_sizes_and_time():
 
     said = told(tell)
     assert said.says(
-        "Call 1.2.1 to /v1/messages: 85,000 bytes with 3 tool results up, 0 bytes of the reply's body arrived; "
-        "stalled, the agent hung up after 60.0 s (stall struck)."
+        "Call 1.2.1 to /v1/messages: 85,000 bytes with 3 tool results sent, 0 bytes of the reply's body arrived; "
+        "stalled, the agent hung up after 60.0 s (fault: stall)."
     )
     assert said.says("The continuation 1.2 carried 4 messages and 3 tool results of 3,000 characters.")
 
 
 def test_a_storm_is_one_sentence_each_for_calls_retries_and_streak():
-    """160 equal calls are told once; so is what a prepaid balance would have done."""
+    """160 equal calls share one sentence; another says how long a prepaid balance lasts."""
     said = told(storm(160, "buggy"))
-    assert said.says("Step 1.1 was tried 160 times, 160 of them paid.")
+    assert said.says("Step 1.1 had 160 attempts, 160 of them paid.")
     assert said.says("160 paid calls in a row delivered no output token (1.1.1 to 1.1.160).")
     rate = "160 paid calls in 12.6 s: $18.72 per minute; a prepaid $10.00 would last 0.5 min at this rate."
     assert said.says(rate)
     assert len(said.sentences) == 5
 
 
-def test_tokens_without_progress_are_told_from_no_tokens():
-    """Tokens that never complete a block break only the second streak."""
+def test_tokens_without_progress_are_no_zero_output_streak():
+    """Tokens that complete no block end only the streak of calls without tokens."""
 
     @started
     def tell(telling):
@@ -88,12 +88,12 @@ def test_tokens_without_progress_are_told_from_no_tokens():
     assert not said.says("delivered no output token")
 
 
-def test_a_dangling_call_is_told_with_what_became_of_it():
-    """Which calls have no result, whether their command ran, and the provider's refusal."""
+def test_a_dangling_call_is_named_with_its_command_and_its_refusal():
+    """The calls without a result, whether their command ran, and the refusal of the provider."""
     said = told(dangling)
     assert said.says(
-        "No later request carried a result of tool call 1.1.1 shell (it ran to its end), "
-        "1.1.2 shell (it started, and never ended)."
+        "No later request carried a result of tool call 1.1.1 shell (it ran to the end), "
+        "1.1.2 shell (it started and did not end)."
     )
     assert said.says("1 call refused with 400 because tool calls and results did not pair")
 
@@ -110,27 +110,27 @@ def _asks_after(stop: e.Event) -> Told:
 
 
 def test_calls_after_a_deadline_are_counted():
-    """Requests that start after the stop, in the turn or outside of any, and how many of them were paid."""
+    """Requests that start after the stop, in its turn or in none, and how many of them are paid."""
     said = _asks_after(e.DeadlineHit(turn=1, bound_s=1))
     assert said.says("After the deadline at 1.00 s 2 requests came, 2 of them paid.")
-    assert said.says("1 request came while no message was under way.")
+    assert said.says("1 request came while no turn was open.")
 
 
 def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
-    """`no_spend_after_abort` says how many came: a second number beside it would be another one."""
+    """`no_spend_after_abort` says how many; a second number beside it would differ."""
     assert not _asks_after(e.AbortSent(turn=1)).says("After the")
     assert not _asks_after(e.GaveUp(turn=1)).says("After the")
 
 
-def test_a_run_that_was_still_going_on_says_that_its_numbers_are_lower_bounds():
-    """The watch ended, not the agent."""
-    bound = "Calls were still being made when the watch ended: calls, tokens and cost are lower bounds."
+def test_numbers_are_lower_bounds_if_recording_ended_before_the_agent():
+    """A deadline ends the recording, and the agent still makes calls."""
+    bound = "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
     assert _asks_after(e.DeadlineHit(turn=1, bound_s=1)).says(bound)
     assert not told(storm(5, "buggy")).says(bound)
 
 
 def test_tokens_that_the_script_sets_are_said_beside_what_was_sent():
-    """8,000 input tokens for a request of 547 bytes: that is the scenario's number."""
+    """8,000 input tokens for a request of 547 bytes are the scenario's number."""
 
     @started
     def tell(telling):
@@ -140,13 +140,13 @@ def test_tokens_that_the_script_sets_are_said_beside_what_was_sent():
             telling.whole(call)
 
     assert told(tell).says(
-        "The tokens of 1 of 2 paid calls are the script's (8,000 input tokens for a request of 547 bytes): "
-        "the cost follows from it, not from what was sent."
+        "The script sets the tokens of 1 of 2 paid calls (8,000 input tokens for a request of 547 bytes): "
+        "the cost follows from the script, not from what was sent."
     )
 
 
 def test_paid_calls_by_model_leave_out_the_recovery_message_as_the_headline_does():
-    """Two models shared three calls; the fourth is ours."""
+    """Two models have three calls; the fourth call is the recovery."""
 
     def tell(telling):
         telling.start("plain", "mine")
@@ -166,13 +166,13 @@ def test_paid_calls_by_model_leave_out_the_recovery_message_as_the_headline_does
     ("scale", "seconds", "says"),
     [
         (1.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; a prepaid $10.00 would last 1.0 min at this rate."),
-        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; by the measured clock: the run's durations"),
+        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; in real time; the run's durations"),
         (1.0, 0.01, "160 paid calls in 1.60 s, counted as 10 s: $23.62 per minute; a prepaid $10.00"),
-        (1.0, 1.0, "In its dearest 60 s: $1.48 per minute; a prepaid $10.00 would last 6.8 min at this rate."),
+        (1.0, 1.0, "In the most expensive 60 s: $1.48 per minute; a prepaid $10.00 would last 6.8 min at this rate."),
     ],
 )
 def test_a_rate_says_in_which_time_it_was_spent_and_by_which_clock(scale: float, seconds: float, says: str):
-    """A prepaid balance knows no scaled clock."""
+    """With a time scale the sentence names it instead of a prepaid balance."""
 
     def tell(telling):
         telling.start("plain", "mine", time_scale=scale)
@@ -195,7 +195,7 @@ def test_a_rate_says_in_which_time_it_was_spent_and_by_which_clock(scale: float,
     ],
 )
 def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: e.Event | None, says: str):
-    """Its connection closed because of what we did."""
+    """The harness closed the connection."""
 
     @started
     def tell(telling):
@@ -210,7 +210,7 @@ def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: e.Event | None, sa
 
 
 def test_a_reply_cut_at_max_tokens_is_named():
-    """With the tokens it took."""
+    """With the number of its tokens."""
 
     @started
     def tell(telling):
@@ -222,7 +222,7 @@ def test_a_reply_cut_at_max_tokens_is_named():
 
 
 def test_an_answer_that_came_with_a_later_message_is_late():
-    """A message is answered where its own word stands, and a second time is said too."""
+    """The nonce of a message says in which turns it was answered."""
 
     def tell(telling):
         telling.start("plain", "mine")
@@ -238,7 +238,7 @@ def test_an_answer_that_came_with_a_later_message_is_late():
 
 
 def test_a_recovery_that_forgot_the_earlier_turns_says_so():
-    """Recovered, context lost."""
+    """The recovery is answered, but its request lacks an earlier turn."""
 
     def tell(telling):
         telling.start("plain", "mine")
@@ -249,11 +249,11 @@ def test_a_recovery_that_forgot_the_earlier_turns_says_so():
         telling.whole(call, "heron-violet-48212")
         telling.end(2, "heron-violet-48212")
 
-    assert told(tell).says("The recovery's request no longer held turn 1: context was lost.")
+    assert told(tell).says("The recovery request does not contain turn 1: context was lost.")
 
 
 def test_a_command_that_ran_twice_is_told():
-    """Side effects repeated after a restart."""
+    """The same tool call has two `started` beacons."""
 
     @started
     def tell(telling):
@@ -270,11 +270,11 @@ def test_a_command_that_ran_twice_is_told():
     ("model", "price_as", "part"),
     [
         ("my-own-7b", "claude-sonnet-4-6", "my-own-7b is not in the price table: billed as claude-sonnet-4-6."),
-        ("my-own-7b", "nor-me-either", "Without a known price is my-own-7b: the cost is unknown."),
+        ("my-own-7b", "nor-me-either", "The price of my-own-7b is unknown, and so is the cost."),
     ],
 )
 def test_a_borrowed_or_missing_price_is_said(model, price_as, part):
-    """Nobody should take a borrowed price for the model's own."""
+    """A model outside the price table is billed by another price, or by none."""
 
     def tell(telling):
         telling.model = model
@@ -284,11 +284,11 @@ def test_a_borrowed_or_missing_price_is_said(model, price_as, part):
     assert told(tell).says(part)
 
 
-def test_what_an_agent_over_its_time_was_seen_to_wait_for_is_told():
-    """Also where nobody judges its time."""
+def test_the_report_says_what_an_agent_waited_for_at_its_deadline():
+    """Also where no invariant judges the time."""
 
     @started
     def tell(telling):
         telling.history.add(e.HangSeen(turn=1, says="it waited for the reply to call 2 on llm, open since 61 s"))
 
-    assert told(tell).says("Over its time in turn 1, it waited for the reply to call 2 on llm, open since 61 s.")
+    assert told(tell).says("At the deadline of turn 1, it waited for the reply to call 2 on llm, open since 61 s.")

@@ -14,11 +14,11 @@ CASES = [
     (judgement("s", "a", "error"), "error", "error"),
     (judgement("s", "a", "pass", "pass"), "passed", "pass"),
     (judgement("s", "a", "fail", "fail: x", violated=("x",)), "passed", "fail (expected)"),
-    (judgement("s", "a", "fail", "fail: x;y", violated=("x",)), "failed", "fail (otherwise than expected)"),
+    (judgement("s", "a", "fail", "fail: x;y", violated=("x",)), "failed", "fail (not as expected)"),
     (
         judgement("s", "a", "fail", "fail: x;y", violated=("x",), in_doubt=("y",)),
         "inconclusive",
-        "fail (otherwise than expected)",
+        "fail (not as expected)",
     ),
     (judgement("s", "a", "fail", "pass", violated=("x",)), "failed", "fail (pass expected)"),
     (judgement("s", "a", "pass", "fail: x"), "failed", "pass (fail expected)"),
@@ -33,12 +33,12 @@ CASES = [
 
 @pytest.mark.parametrize(("judged", "counts", "words"), CASES, ids=[f"{c[2]}-{i}" for i, c in enumerate(CASES)])
 def test_a_run_counts_by_what_was_expected_of_it(judged, counts, words):
-    """A red that was expected passes, a green that was not fails, and each reads so."""
+    """An expected fail counts as passed, an unexpected pass as failed."""
     assert (result_category(judged), reads(judged)) == (counts, words)
 
 
 def test_the_tally_names_what_is_rare_only_when_it_is_there():
-    """Passed, failed and skipped are always said; the rest where there is any."""
+    """Passed, failed and skipped are always counted; other categories only where they occur."""
     assert tally([]) == "0 passed, 0 failed, 0 skipped"
     assert tally(["passed", "passed", "error", "error", "known", "shown"], 1) == (
         "2 passed, 0 failed, 0 skipped, 2 errors, 1 known failure, 1 only shown, 1 unfinished"

@@ -34,7 +34,7 @@ def test_summary_csv_has_exactly_the_promised_columns_in_order(sample, tmp_path)
 
 
 def test_a_storm_is_billed_for_every_call_and_the_recovery_message_is_not_counted(campaign):
-    """160 stalled calls are 160 paid ones; the message sent after healing is ours."""
+    """160 stalled calls are 160 paid calls; the recovery message is left out."""
     campaign.run(storm_judgement(), storm(160, "buggy"))
     row = _row(campaign)
     assert (row["paid_calls"], row["tokens_billed"], row["tokens_delivered"]) == (160, 160 * 8_040, 0)
@@ -48,7 +48,7 @@ def test_a_storm_is_billed_for_every_call_and_the_recovery_message_is_not_counte
 
 
 def test_times_count_from_the_first_request_to_what_the_user_saw(campaign):
-    """The turn and the first sign of an error last from the first request to the turn's end, the recovery likewise."""
+    """Turn, first error and recovery are measured from the first request to the end of the turn."""
     campaign.run(storm_judgement(), storm(10, "buggy"))
     row = _row(campaign)
     assert row["turn_s"] == row["first_error_s"] == pytest.approx(10 * 0.079, abs=1e-3)
@@ -73,7 +73,7 @@ def test_a_turn_that_was_answered_shows_no_error(campaign):
 
 
 def test_a_wake_up_owes_no_answer(campaign):
-    """`answered` stays empty where no message owed an answer."""
+    """`answered` is empty where no message needs an answer."""
     campaign.run(storm_judgement(), storm(3, "buggy"))
     assert _row(campaign)["answered"] is None
 
@@ -96,7 +96,7 @@ def test_an_unknown_price_is_unknown_and_never_zero(campaign, tmp_path):
 
 
 def test_a_skipped_run_has_a_row_without_numbers(campaign, tmp_path):
-    """Skipped is not free of charge: nothing was measured."""
+    """The cost of a skipped run is empty, not 0."""
     campaign.run(judgement("plain", "fixed", skipped="it does not stream"))
     write_csv(table(load(campaign.folder)), tmp_path / "s.csv")
     written = _written(tmp_path / "s.csv")
@@ -105,7 +105,7 @@ def test_a_skipped_run_has_a_row_without_numbers(campaign, tmp_path):
 
 
 def test_a_run_without_any_event_still_has_a_row(campaign):
-    """An agent whose control failed was never played: its history is empty."""
+    """If the control run fails, no scenario is played and the history is empty."""
     campaign.run(judgement("plain", "fixed", "error", as_expected=False, says="its control run failed"))
     row = _row(campaign)
     assert (row["verdict"], row["paid_calls"]) == ("error", 0)
@@ -129,7 +129,7 @@ def test_the_longest_turn_and_the_first_error_are_told(campaign):
 
 
 def test_a_turn_over_its_deadline_showed_no_error(campaign):
-    """Silence until the deadline is no sign that a user could see."""
+    """Silence until the deadline is no error that a user sees."""
 
     def tell(telling: Telling) -> None:
         telling.start("plain", "fixed")

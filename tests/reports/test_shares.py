@@ -1,4 +1,4 @@
-"""What became of the turns that were harmed: answered where the harm passed, paid where it stayed."""
+"""Shares of answered turns under transient faults, and paid calls under permanent ones."""
 
 import io
 import json
@@ -9,8 +9,8 @@ from rich.console import Console
 from wedgehog.harness.record import event as e
 from wedgehog.reports import write_all
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.cost import shares
 from wedgehog.reports.rows import table
-from wedgehog.reports.shares import shares
 from wedgehog.reports.terminal import print_report
 
 from .conftest import Campaign, Telling, judgement, plain_run
@@ -19,11 +19,11 @@ PASSES, STAYS = ("stall-once", "reset-once"), ("stall-always",)
 TAGS = {name: ["stall", "transient"] for name in PASSES} | {name: ["starter", "permanent"] for name in STAYS}
 ANSWERED = "answered under transient faults: codex 1 of 2, pi 2 of 2"
 PAID = "paid under permanent faults: codex 3 calls in 1 run, pi 4 calls in 1 run"
-"""What their runs paid, as the table has it: the unharmed turn is one more call."""
+"""Paid calls in the table: the turn without a fault is one more call."""
 
 
-def _harmed(paid: int, *, answers: bool, carries_nonces: bool = True):
-    """A message: all its calls stall but the last, if it answers; then one more, unharmed, ends in an error."""
+def _faulty(paid: int, *, answers: bool, carries_nonces: bool = True):
+    """All calls of a turn stall, but the last if it answers; the next turn has no fault and ends in an error."""
 
     def tell(telling: Telling) -> None:
         telling.start("told", "told", carries_nonces=carries_nonces)
@@ -48,7 +48,7 @@ def _harmed(paid: int, *, answers: bool, carries_nonces: bool = True):
 
 @pytest.fixture
 def compared(campaign: Campaign) -> Campaign:
-    """Two agents, two faults that pass and one that stays, and one scenario without any."""
+    """Two agents, two transient faults, one permanent fault, and one scenario without tags."""
     campaign.describe(tags=TAGS | {"plain": []})
     for scenario, agent, paid, answers in (
         ("stall-once", "codex", 2, True),
@@ -58,7 +58,7 @@ def compared(campaign: Campaign) -> Campaign:
         ("stall-always", "codex", 2, False),
         ("stall-always", "pi", 3, False),
     ):
-        campaign.run(judgement(scenario, agent), _harmed(paid, answers=answers))
+        campaign.run(judgement(scenario, agent), _faulty(paid, answers=answers))
     campaign.run(judgement("plain", "pi"), plain_run)
     return campaign
 
@@ -67,21 +67,21 @@ def _said(campaign: Campaign) -> list[str]:
     return shares(table(load(campaign.folder)))
 
 
-def test_a_harm_that_passes_is_told_by_answers_and_one_that_stays_by_paid_calls(compared: Campaign):
-    """Only the turn that was struck counts: the next one fails in all of them."""
+def test_transient_faults_count_answers_and_permanent_ones_count_paid_calls(compared: Campaign):
+    """Only the turn with the fault counts; the next one fails in all runs."""
     assert _said(compared) == [ANSWERED, PAID]
 
 
 def test_without_the_tags_nothing_is_said(campaign: Campaign):
-    """A scenario of somebody's own, or a campaign of an older release."""
-    campaign.run(judgement("stall-once", "codex"), _harmed(2, answers=True))
+    """A user's own scenario, or a campaign of an older release."""
+    campaign.run(judgement("stall-once", "codex"), _faulty(2, answers=True))
     assert _said(campaign) == []
     campaign.describe(tags="nonsense")
     assert _said(campaign) == []
 
 
-def test_a_run_in_which_nothing_struck_counts_in_neither(campaign: Campaign):
-    """Skipped, never played, or inconclusive because the fault was never met: it shows nothing of the agent."""
+def test_a_run_in_which_no_fault_fired_counts_in_neither(campaign: Campaign):
+    """A skipped or inconclusive run, or one that was not played, says nothing about the agent."""
     campaign.describe(tags=TAGS)
     campaign.run(judgement("stall-once", "codex", "nothing", skipped="the agent does not stream"))
     campaign.run(judgement("reset-once", "codex", "error", says="its control run failed"))
@@ -90,10 +90,10 @@ def test_a_run_in_which_nothing_struck_counts_in_neither(campaign: Campaign):
 
 
 def test_an_agent_whose_answers_can_not_be_told_has_no_share(campaign: Campaign):
-    """None of nothing would read as if it had given up."""
+    """`0 of 0` would read like a failure."""
     campaign.describe(tags=TAGS)
-    campaign.run(judgement("stall-once", "codex"), _harmed(2, answers=False, carries_nonces=False))
-    campaign.run(judgement("stall-once", "pi"), _harmed(2, answers=True))
+    campaign.run(judgement("stall-once", "codex"), _faulty(2, answers=False, carries_nonces=False))
+    campaign.run(judgement("stall-once", "pi"), _faulty(2, answers=True))
     assert _said(campaign) == ["answered under transient faults: pi 1 of 1"]
 
 
@@ -114,17 +114,17 @@ def test_a_turn_that_its_user_stopped_owes_no_answer(campaign: Campaign):
 
 @pytest.mark.parametrize("verdict", ["inconclusive", "error"])
 def test_a_run_of_which_nothing_can_be_said_counts_in_neither(campaign: Campaign, verdict: str):
-    """It may not have been the message's own request that was struck."""
+    """The fault may have fired on another request than that of the message."""
     campaign.describe(tags=TAGS)
     for name in (PASSES[0], STAYS[0]):
-        campaign.run(judgement(name, "codex", verdict), _harmed(2, answers=True))
+        campaign.run(judgement(name, "codex", verdict), _faulty(2, answers=True))
     assert _said(campaign) == []
 
 
 def test_cells_of_a_fix_matrix_are_left_out(campaign: Campaign):
-    """They count as nothing."""
+    """They do not count."""
     campaign.describe(tags=TAGS)
-    campaign.run(judgement("stall-once", "only-wrapper", matrix_only=True), _harmed(2, answers=True))
+    campaign.run(judgement("stall-once", "only-wrapper", matrix_only=True), _faulty(2, answers=True))
     assert _said(campaign) == []
 
 
@@ -139,21 +139,21 @@ def test_every_report_shows_them(compared: Campaign):
 
 
 def test_the_page_tells_an_error_that_was_seen_from_an_answer(compared: Campaign):
-    """Both pass. Of the six harmed runs three ended in an error; a run without harm has no such mark."""
+    """Both pass. Three of the six runs with a fault ended in an error; a run without a fault has no such remark."""
     write_all(compared.folder)
-    assert (compared.folder / "report.html").read_text().count("an error that its user saw") == 3
+    assert (compared.folder / "report.html").read_text().count("the user saw an error") == 3
 
 
 def test_the_page_does_not_list_the_tags_among_its_facts(compared: Campaign):
-    """They are data for the folds."""
+    """They are data for the tables."""
     write_all(compared.folder)
     assert "transient&#" not in (page := (compared.folder / "report.html").read_text()) and "<dt>tags</dt>" not in page
 
 
 def test_programs_read_why_and_what_became_of_it(campaign: Campaign):
-    """The rows as JSON: the sentence, the reason of a skip, the tags, and whether the harmed turn was answered."""
+    """The rows as JSON: sentence, reason of a skip, tags, and whether the turn with the fault was answered."""
     campaign.describe(tags=TAGS)
-    campaign.run(judgement("reset-once", "codex", "fail", says="it said nothing"), _harmed(1, answers=False))
+    campaign.run(judgement("reset-once", "codex", "fail", says="it said nothing"), _faulty(1, answers=False))
     skipped = {"says": "skipped: it does not stream", "skipped": "it does not stream"}
     campaign.run(judgement("stall-once", "codex", "nothing", **skipped))
     played, unplayed = json.loads(table(load(campaign.folder)).to_json(orient="records"))

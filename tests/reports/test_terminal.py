@@ -39,7 +39,7 @@ def test_every_number_fits_the_terminal(sample, width):
 
 
 def test_without_colours_the_words_still_tell_red_from_expected_red(sample, monkeypatch):
-    """NO_COLOR leaves no colour codes, and nothing is lost."""
+    """With NO_COLOR there are no colour codes, and all words are there."""
     monkeypatch.setenv("NO_COLOR", "1")
     said = _printed(sample, force_terminal=True)
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]", said)
@@ -50,14 +50,14 @@ def test_without_colours_the_words_still_tell_red_from_expected_red(sample, monk
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_terminal_that_writes_no_utf8_gets_words_for_signs(sample, encoding):
-    """Nothing that the output can't write is sent to it."""
+    """Characters outside the encoding are replaced."""
     said = _printed(sample, encoding=encoding)
     assert "ok fail (expected)" in said
     assert "X fail (pass expected)" in said
 
 
 def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
-    """Its sentence and its one command; an expected red has the sentence but no command."""
+    """Its sentence and its command; an expected failure has only the sentence."""
     said = _printed(sample, 200)
     wrong = said[said.index("Not as expected") :]
     assert "timeout-in-mid-tool, fixed: the next request held tool call 1.1.2 without a result" in wrong
@@ -67,21 +67,21 @@ def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
 
 
 def test_where_nothing_was_expected_a_red_run_is_one_that_has_not_passed(campaign):
-    """An agent of the user's own has no expectations that it could have missed."""
+    """A user's own agent has no `expect`."""
     campaign.run(judgement("stalls", "mine", "fail"), plain_run)
     said = _printed(campaign.folder)
     assert "Not passed\n" in said and "Not as expected" not in said
 
 
 def test_a_replay_command_is_never_broken(campaign):
-    """It is there to be copied, so a narrow terminal gets it in one piece."""
+    """The command is one line to copy, also on a narrow terminal."""
     campaign.run(judgement("a-scenario-with-a-rather-long-name-of-its-own", "fixed", "fail", "pass"), plain_run)
     said = _printed(campaign.folder, 40)
     assert "replay: wedgehog replay runs/latest/a-scenario-with-a-rather-long-name-of-its-own/fixed\n" in said
 
 
 def test_the_closing_line_counts_and_names_the_report(sample):
-    """Expected reds count as passed; cells of the fix matrix as nothing; the page is named once it is there."""
+    """Expected failures count as passed; cells of the fix matrix do not count; the page is named if it exists."""
     write_all(sample)
     said = _printed(sample)
     assert "4 passed, 1 failed, 1 skipped, 1 inconclusive, 2 only shown, 1 unfinished" in said
@@ -89,7 +89,7 @@ def test_the_closing_line_counts_and_names_the_report(sample):
 
 
 def test_families_head_their_scenarios(sample):
-    """Incidents are told one after another."""
+    """Each incident has its own table."""
     said = _printed(sample)
     assert said.index("\nretry-storm\n") < said.index("stall-after-headers") < said.index("\ndangling-call\n")
 
@@ -103,7 +103,7 @@ def test_the_fix_matrix_shows_which_fix_is_enough(sample):
 
 
 def test_what_an_agent_said_cannot_steer_the_terminal(campaign):
-    """Escape codes, turned text and markup arrive as plain, visible words."""
+    """Escape codes, reversed text and markup are shown as plain text."""
     says = "it said [bold red]hi[/] \x1b[2J\x1b]0;owned\x07 and \u202egnp.exe, on\ntwo lines"
     campaign.run(judgement("plain", "fixed", "fail", says=says), plain_run)
     said = _printed(campaign.folder, 200)
@@ -113,7 +113,7 @@ def test_what_an_agent_said_cannot_steer_the_terminal(campaign):
 
 
 def test_a_skipped_run_says_why_and_each_reason_once(campaign):
-    """An agent's runs that were skipped for the same reason share a line; beyond four they are counted."""
+    """Runs that an agent skips for the same reason share a line; after four names the rest is counted."""
     for n in range(6):
         campaign.run(judgement(f"s{n}", "mine", "nothing", skipped="the agent does not stream"))
     campaign.run(judgement("s6", "mine", "nothing", skipped="the agent advertises no tool shell"))
@@ -125,7 +125,7 @@ def test_a_skipped_run_says_why_and_each_reason_once(campaign):
 
 
 def test_an_agent_that_failed_its_control_is_told_once(campaign):
-    """Not once for each of its scenarios: nothing of them was played. Errors of played runs are told one by one."""
+    """One line for all scenarios that were not played; errors of played runs have a line each."""
     for n in range(3):
         campaign.run(judgement(f"s{n}", "mine", "error", says="its control run failed: no such program"))
         campaign.run(judgement(f"s{n}", "other", "error", says="the network failed"), plain_run)
@@ -135,13 +135,13 @@ def test_an_agent_that_failed_its_control_is_told_once(campaign):
 
 
 def test_nothing_skipped_says_nothing_of_it(campaign):
-    """No empty heading."""
+    """There is no empty heading."""
     campaign.run(judgement("plain", "fixed"), plain_run)
     assert "Skipped" not in _printed(campaign.folder)
 
 
 def test_a_minute_that_costs_much_is_told_for_every_agent_of_its_scenario(sample):
-    """The storm's beside its fix's; a scenario without a storm has no such line, nor have cells of the matrix."""
+    """Only a scenario with a high cost per minute has the line; cells of the matrix are left out."""
     said = _printed(sample, 200)
     (line,) = re.findall("highest cost per minute .*", said)
     storm_, fix = "buggy $18.72 (160 calls in 12.6 s)", "fixed $0.738 (5 calls in 0.37 s)"
@@ -149,14 +149,14 @@ def test_a_minute_that_costs_much_is_told_for_every_agent_of_its_scenario(sample
 
 
 def test_a_rate_of_a_faster_run_says_whose_clock_it_is(campaign):
-    """A scenario that is played 1,200 times faster spends as much faster."""
+    """A scenario that is played 1,200 times faster also costs more per minute."""
 
     campaign.run(storm_judgement(), storm(160, "buggy", time_scale=1200.0))
-    assert "(by the measured clock; durations were divided by 1200)" in _printed(campaign.folder, 200)
+    assert "(in real time; durations were divided by 1200)" in _printed(campaign.folder, 200)
 
 
 def test_verbose_adds_the_sentence_of_each_invariant(campaign):
-    """Remarks and verdicts that passed are for those who ask."""
+    """Only `verbose` shows remarks and passed verdicts."""
     campaign.run(storm_judgement(), storm(3, "buggy"))
     assert "session_recovers" not in _printed(campaign.folder)
     said = _printed(campaign.folder, verbose=True)
@@ -165,7 +165,7 @@ def test_verbose_adds_the_sentence_of_each_invariant(campaign):
 
 
 def test_a_known_failure_says_its_reason(campaign):
-    """It does not fail the campaign, and is not hidden."""
+    """It does not fail the campaign, but it is shown."""
     campaign.run(judgement("timeout-in-mid-tool", "mine", "fail", known="see issue 7", says="no result"), dangling)
     said = _printed(campaign.folder)
     assert "~ timeout-in-mid-tool, mine: no result (known: see issue 7)" in said

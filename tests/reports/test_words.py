@@ -1,4 +1,4 @@
-"""Numbers and other people's text."""
+"""Numbers as text, and text made safe to show."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.reports import words as w
-from wedgehog.reports.call_words import strike
+from wedgehog.reports.calls import fault_words
 from wedgehog.reports.plot import Bar, Mark, bars, growth
 
 
@@ -33,36 +33,36 @@ from wedgehog.reports.plot import Bar, Mark, bars, growth
     ],
 )
 def test_numbers_read_as_a_person_says_them(shown, words):
-    """With their unit, and never a number where none is known."""
+    """With a unit; a missing number is a dash or `unknown`."""
     assert shown == words
 
 
 def test_invisible_characters_become_visible():
-    """Control codes, turned text, lone surrogates and characters that XML forbids; letters of all languages stay."""
+    """Control codes, reversed text, lone surrogates and characters that XML forbids; letters of all languages stay."""
     assert w.clean("a\x1b[0m\u202e\ud800\ufffe\x00") == "a\\x1b[0m\\u202e\\ud800\\ufffe\\x00"
     assert w.clean("Grüße, 世界 👩‍💻\n\ttab\r\n") == "Grüße, 世界 👩‍💻\n\ttab\n"
 
 
 def test_one_line_is_one_line_and_short():
-    """A cut says that it cut."""
+    """A cut text ends with `…`."""
     assert w.one_line("a\n b\t c") == "a b c"
     assert w.one_line("abcdef", 4) == "abc…"
 
 
 def test_bars_share_one_zero_and_the_largest_fills_the_width():
-    """Half of the largest is half as wide; nothing is no bar."""
+    """Half of the largest value is half as wide; 0 has no bar."""
     drawn = bars("Paid calls", [Bar("s", "buggy", 160, "160"), Bar("s", "fixed", 80, "80"), Bar("s", "none", 0, "0")])
     assert [part.split('"')[0] for part in drawn.split('width="')[1:]] == ["100.00", "50.00", "0.00"]
 
 
 def test_growth_climbs_once_per_call_and_draws_marks_too_close_to_tell_apart_once():
-    """The line ends at the top at the right; equal marks are one."""
+    """The line ends at the top right; equal marks become one."""
     drawn = growth(
-        "calls", [1.0, 2.0], 4.0, [Mark(3.0, "a fault struck", "fault"), Mark(3.0001, "a fault struck", "fault")]
+        "calls", [1.0, 2.0], 4.0, [Mark(3.0, "a fault fired", "fault"), Mark(3.0001, "a fault fired", "fault")]
     )
     assert 'd="M0 120H150.00V60.00H300.00V0.00H600"' in drawn
     assert drawn.count("<line") == 1
-    assert drawn.count("a fault struck") == 1
+    assert drawn.count("a fault fired") == 1
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_growth_climbs_once_per_call_and_draws_marks_too_close_to_tell_apart_onc
         ({"link": "ipc:db", "bytes": 7}, "cut on ipc:db after 7 body bytes: counted"),
     ],
 )
-def test_a_strike_on_whichever_request_comes_next_says_so(fired: dict[str, Any], said: str):
-    """Nobody saw which one it was."""
+def test_a_fault_on_an_unknown_request_says_the_next_request(fired: dict[str, Any], said: str):
+    """The history does not say which request it was."""
     told = {"fault": 0, "name": "cut", "link": "llm", "turn": 1, "step": None, "attempt": None, "call": None}
-    assert strike(FaultFired(**(told | {"proof": "counted"} | fired))) == said
+    assert fault_words(FaultFired(**(told | {"proof": "counted"} | fired))) == said

@@ -17,7 +17,7 @@ EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>" onload="x\' \x00\
 
 
 class Page(HTMLParser):
-    """What a browser would see: elements, ids, links, words."""
+    """The elements, attributes and words of a page."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -73,8 +73,8 @@ def test_an_empty_campaign_can_be_reported(campaign):
 # ---- the page
 
 
-def test_whatever_an_agent_said_stays_words(campaign):
-    """Script in an answer, an error, a name, a path, a verdict or campaign.json is shown and never an element."""
+def test_words_of_an_agent_stay_text(campaign):
+    """A script in an answer, an error, a name, a path, a verdict or campaign.json is shown as text."""
     campaign.describe(command=EVIL, machine={EVIL: EVIL}, families={EVIL: EVIL}, whys={EVIL: EVIL})
     campaign.run(
         judgement(EVIL, EVIL, "fail", "pass", violated=(EVIL,), says=EVIL, remarks=(EVIL,), report_number=EVIL,
@@ -89,7 +89,7 @@ def test_whatever_an_agent_said_stays_words(campaign):
 
 
 def test_the_page_loads_nothing_and_runs_nothing(sample):
-    """A strict policy, no script, no address of anything outside the page."""
+    """A strict policy, no script, and no address outside the page."""
     page = _page(sample)
     policies = [attrs["content"] for _, attrs in page.elements if attrs.get("http-equiv") == "Content-Security-Policy"]
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
@@ -102,7 +102,7 @@ def test_the_page_loads_nothing_and_runs_nothing(sample):
 
 
 def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
-    """Each element is closed where it belongs; each cell leads to a run's section."""
+    """Elements are closed in order; each cell links to the section of its run."""
     page = _page(sample)
     assert page.open == []
     ids = page.all("id")
@@ -111,27 +111,27 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
     assert len([href for href in page.all("href") if href.startswith("#run-")]) >= 9
 
 
-def test_expected_red_is_told_from_a_surprise_in_words(sample):
-    """The headline counts surprises only, and a chip says `expected`."""
+def test_an_expected_failure_differs_from_an_unexpected_one_in_words(sample):
+    """The headline counts unexpected results only, and a badge says `expected`."""
     page = _page(sample)
     words = " ".join(page.words)
-    assert "3 of 7 runs did not come out as expected" in words
+    assert "3 of 7 runs did not end as expected" in words
     assert "pass expected" in words
     assert "ended before it was judged" in words
     assert "wedgehog replay runs/latest/timeout-in-mid-tool/fixed" in words
 
 
 def test_a_section_answers_what_a_reader_asks(sample):
-    """Calls, evidence, proof of the fault, what really ran, the report's number."""
+    """Calls, evidence, proof of the fault, what was executed, the incident's number."""
     words = " ".join(_page(sample).words)
     for part in (
-        "160 calls, 1.1.1 to 1.1.160, to /v1/messages: 32,400 bytes up, 0 bytes of the reply's body arrived",
-        "struck 160 times",
+        "160 calls, 1.1.1 to 1.1.160, to /v1/messages: 32,400 bytes sent, 0 bytes of the reply's body arrived",
+        "fired 160 times",
         "the toxic counted 0",
         "#5 reply started at 0.40 s",
         "9b1f0e6c2d7a4e55",
         "160 attempts to the backstop, $20 to $30",
-        "1.1.2 shell (it started, and never ended)",
+        "1.1.2 shell (it started and did not end)",
         "genai-prices 0.0.40, table of 2025-04-28",
     ):
         assert part in words
@@ -141,13 +141,13 @@ def test_a_very_long_list_of_calls_is_cut_in_its_middle(campaign):
     """The page stays readable, says what it left out, and shows the last calls."""
     campaign.run(storm_judgement(), storm(800, "buggy"))
     words = " ".join(_page(campaign.folder).words)
-    assert "501 calls left out here" in words
+    assert "501 calls are left out here" in words
     assert "1.1.800" in words
     assert "1.1.400 " not in words
 
 
 def test_a_long_title_pushes_no_column_out_of_sight(campaign):
-    """The line above a scenario's agents holds what the report says, and wraps; all columns stay within the page."""
+    """The row with the scenario and the incident's number wraps, so that all columns stay within the page."""
     long = storm_judgement()
     campaign.run(long, storm(3, "buggy"))
     page = _page(campaign.folder)
@@ -174,7 +174,7 @@ def _suites(folder):
 
 
 def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(sample):
-    """Failures, errors (inconclusive, unfinished) and skipped are counted; matrix cells are not there at all."""
+    """Failures, errors (inconclusive, unfinished) and skipped runs are counted; matrix cells are left out."""
     root = _suites(sample)
     counts = {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "8", "failures": "1", "errors": "2", "skipped": "1"}
@@ -184,7 +184,7 @@ def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(sample):
 
 
 def test_junit_says_why_and_how_to_replay(sample):
-    """A failure carries its sentence and its command, and each case its verdict."""
+    """A failure has its sentence and its command, and each case its verdict."""
     failure = _suites(sample).find(".//failure")
     assert "pass expected" in failure.get("message")
     assert "tool call 1.1.2" in failure.get("message")
@@ -195,14 +195,14 @@ def test_junit_says_why_and_how_to_replay(sample):
 
 
 def test_junit_stays_xml_whatever_was_said(campaign):
-    """Characters that XML forbids are written out."""
+    """Characters that XML forbids are escaped."""
     campaign.run(judgement(EVIL, EVIL, "fail", "pass", says=EVIL + "\ufffe"), _evil)
     assert "\\x00" in _suites(campaign.folder).find(".//failure").get("message")
 
 
 @pytest.mark.parametrize(("repeat", "name"), [(1, "fixed"), (2, "fixed (repeat 2)")])
 def test_repeats_are_cases_of_their_own(campaign, repeat, name):
-    """Two cases of one name would hide each other."""
+    """Each repeat has a name of its own."""
     campaign.run(judgement("plain", "fixed", repeat=repeat), plain_run)
     assert _suites(campaign.folder).find(".//testcase").get("name") == name
 
@@ -221,13 +221,13 @@ def test_a_pipe_in_a_name_does_not_end_its_cell(campaign):
 
 
 def test_markdown_shows_markup_as_words():
-    """No tag, link, emphasis or mention gets through."""
+    """Tags, links, emphasis and mentions are escaped."""
     assert escaped("<b>[x](http://y) *z* `q` @me | ~") == (r"&lt;b&gt;\[x\]\(http://y\) \*z\* \`q\` \@me \| \~")
     assert code("a `b` c") == "`` a `b` c ``"
 
 
 def test_the_markdown_summary_counts_and_replays(sample):
-    """What a CI job's page needs: the counts first, then how to see a surprise again."""
+    """The counts first, then the commands that play unexpected runs again."""
     write_all(sample)
     said = (sample / "summary.md").read_text()
     assert "**4 passed, 1 failed, 1 skipped, 1 inconclusive" in said

@@ -147,7 +147,7 @@ def test_three_messages_after_a_kill_that_nobody_answers_are_lost():
 
 
 def test_messages_that_waited_are_answered_late_never_or_lost_and_it_is_said_which():
-    """After the release: one answer comes with another's, one to nobody, one message is only carried along."""
+    """After the release: one answer comes in another turn, one after its turn; one message is only carried along."""
     tell = _killed()
     first = tell.message()
     nonce = tell.nonce
@@ -165,7 +165,7 @@ def test_messages_that_waited_are_answered_late_never_or_lost_and_it_is_said_whi
     assert (verdict.status, verdict.says) == (
         "pass",
         "recovered late; of 5 messages 4 unanswered in time: turn 2 answered late (in the recovery message), "
-        "turn 3 answered late (to nobody), turn 4 never answered, though still in the conversation, turn 5 lost",
+        "turn 3 answered late (after its turn), turn 4 never answered, though still in the conversation, turn 5 lost",
     )
     assert fourth == 5
 

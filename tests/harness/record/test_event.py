@@ -1,4 +1,4 @@
-"""Events: tagged plain data that survives its way through a file."""
+"""Events: tagged plain data that JSON keeps unchanged."""
 
 import json
 from dataclasses import fields
@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from wedgehog.harness.record.event import KINDS, Note, RequestArrived, ToolResult, field_names, from_json
+from wedgehog.harness.record.event import KINDS, Note, RequestArrived, ToolResult, from_json
 
 
 def sample(hint: Any) -> Any:
@@ -24,8 +24,8 @@ def sample(hint: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_every_event_comes_back_from_json_as_it_went(kind: str):
-    """Nested values and tuples too, through text."""
+def test_every_event_is_equal_after_json(kind: str):
+    """Nested values and tuples too."""
     cls = KINDS[kind]
     hints = get_type_hints(cls)
     event = cls(**{item.name: sample(hints[item.name]) for item in fields(cls)})
@@ -35,9 +35,9 @@ def test_every_event_comes_back_from_json_as_it_went(kind: str):
 
 
 def test_the_tag_is_the_class_name_in_snake_case():
-    """What history.jsonl says, and what the docs list."""
+    """The tag and the field names of history.jsonl."""
     assert RequestArrived.kind == "request_arrived"
-    assert field_names("note") == ("id", "at_s", "what")
+    assert tuple(item.name for item in fields(Note)) == ("id", "at_s", "what")
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_the_tag_is_the_class_name_in_snake_case():
         ({"event": "turn_ended", "turn": 1, "ended": "somehow"}, "event turn_ended: ended"),
     ],
 )
-def test_what_is_no_event_is_refused_with_the_field_that_is_wrong(data: dict[str, Any], says: str):
-    """A stored history that does not fit is a sentence, not a traceback."""
+def test_data_that_is_no_event_is_refused_with_the_wrong_field(data: dict[str, Any], says: str):
+    """The error is one sentence that names the field."""
     with pytest.raises(ValueError, match=says):
         from_json(data)
 
 
-def test_from_json_leaves_its_data_alone():
-    """The caller may still need it."""
+def test_from_json_does_not_change_its_data():
+    """The argument is equal before and after."""
     data = {"event": "note", "what": "x"}
     assert from_json(data) == Note(what="x")
     assert data == {"event": "note", "what": "x"}

@@ -1,4 +1,4 @@
-"""The record of a run, and the views in which checks read it."""
+"""The history of a run, and its views."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from wedgehog.harness.testing.history_builder import result
 
 
 class Kept:
-    """A sink that keeps what it is given."""
+    """A sink that collects events."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -22,7 +22,7 @@ class Kept:
 
 
 class StoppedClock:
-    """A clock that stands at seven seconds."""
+    """A clock that always says seven seconds."""
 
     def now(self) -> float:
         return 7.0
@@ -39,14 +39,14 @@ def test_an_event_gets_its_place_and_time_and_reaches_the_sink_at_once():
 
 
 def test_a_sealed_history_takes_nothing_more():
-    """Verdicts are given on it."""
+    """Verdicts depend on it."""
     history = History().seal()
     with pytest.raises(RuntimeError, match="sealed"):
         history.add(Note(what="late"))
 
 
 def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path):
-    """As a kill leaves it."""
+    """A kill can leave such a line."""
     path = tmp_path / "history.jsonl"
     line = json.dumps(Note(what="a", id=0, at_s=1.0).as_json())
     path.write_text(f'{line}\n{line}\n{{"event": "no', encoding="utf-8")
@@ -61,13 +61,13 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path):
     [({"event": "nonsense"}, "unknown event 'nonsense'"), ({"event": "lag_seen"}, "event lag_seen: worst_s: Field")],
 )
 def test_what_is_no_event_is_named(data: dict[str, object], says: str):
-    """One line, no traceback of ours."""
+    """The error is one line with the line number."""
     with pytest.raises(ValueError, match=says):
         from_json(data)
 
 
 def test_events_are_tagged_by_their_name_in_snake_case():
-    """That is what stands in the file."""
+    """The file holds the same event."""
     assert KINDS["request_arrived"] is RequestArrived
 
 
@@ -81,7 +81,7 @@ def _a_turn() -> HistoryBuilder:
 
 
 def test_calls_join_all_that_became_of_a_request():
-    """Refused, paid, delivered, and when the agent could know of a failure."""
+    """Refused, paid, delivered, and the time of a failure."""
     tell = _a_turn()
     tell.cut(tell.ask(3))
     tell.stall(tell.ask(3))
@@ -95,7 +95,7 @@ def test_calls_join_all_that_became_of_a_request():
 
 
 def test_a_reply_stopped_at_max_tokens_is_whole_but_not_ok():
-    """Delivered to its end, and yet not what was asked for."""
+    """The reply is delivered to its end, but it is not ok."""
     tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), "Half", stop="max_tokens")
@@ -120,7 +120,7 @@ def test_tool_uses_join_the_offer_its_beacons_and_the_requests_that_carry_its_re
 
 
 def test_calls_outside_any_turn_are_stray():
-    """They are no turn of the scenario's."""
+    """They belong to turn 0."""
     tell = _a_turn().end()
     tell.ask(1, turn=0)
     history = tell.seal()
@@ -129,7 +129,7 @@ def test_calls_outside_any_turn_are_stray():
 
 
 def test_a_turn_counts_from_its_first_request():
-    """Else from its message and the agent's usual start-up."""
+    """Otherwise time counts from the message plus the usual start-up."""
     tell = HistoryBuilder()
     tell.message()
     tell.wait(3)
@@ -142,7 +142,7 @@ def test_a_turn_counts_from_its_first_request():
 
 
 def test_a_turn_whose_first_requests_were_kept_away_counts_from_its_message():
-    """Its user has waited since."""
+    """The user waits since the message."""
     tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
@@ -155,7 +155,7 @@ def test_a_turn_whose_first_requests_were_kept_away_counts_from_its_message():
 
 
 def test_a_fault_after_the_first_request_moves_no_start():
-    """The agent had begun."""
+    """The agent had already started."""
     tell = HistoryBuilder()
     tell.message()
     tell.wait(3)
@@ -167,7 +167,7 @@ def test_a_fault_after_the_first_request_moves_no_start():
 
 
 def test_bounds_are_stretched_by_a_second_and_our_worst_lag_is_kept():
-    """What comes later than a second is not in time, whoever was slow."""
+    """The grace is one second, whatever the lag is."""
     history = HistoryBuilder().lag(0.2).lag(0.7).lag(0.1).seal()
     assert (history.stretched(60), history.lag_s) == (61.0, 0.7)
     assert not history.too_slow_to_judge_time
@@ -176,12 +176,12 @@ def test_bounds_are_stretched_by_a_second_and_our_worst_lag_is_kept():
 
 
 def test_a_history_without_a_frame_has_a_bare_one():
-    """So that a torn file can still be looked at."""
+    """A damaged file can still be read."""
     assert History().seal().run.time_scale == 1.0
 
 
 def test_results_of_one_request_are_carried_once_each():
-    """The same result in two requests was carried twice."""
+    """A result in two requests is listed twice."""
     tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True])
@@ -195,7 +195,7 @@ def test_results_of_one_request_are_carried_once_each():
 
 
 def _deadline(*, hangs_up_s: float = 0.0) -> HistoryBuilder:
-    """A turn that is over its time while its call is open, and what is seen of that call afterwards."""
+    """A turn exceeds its deadline while its call is open; events of that call follow."""
     tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
@@ -212,13 +212,13 @@ def _recovers(tell: HistoryBuilder) -> HistoryBuilder:
 
 
 def test_a_call_that_closes_at_the_deadline_was_ended_by_us():
-    """The agent was being stopped; what it ends much later, as a service may, it ends itself."""
+    """The harness stops the agent; a connection that closes much later was closed by the agent."""
     assert _recovers(_deadline()).seal().calls[0].stopped_by == "our stop at the deadline"
     assert _recovers(_deadline(hangs_up_s=5)).seal().calls[0].stopped_by == ""
 
 
 def test_a_call_that_the_agent_gave_up_before_we_touched_it_is_its_own():
-    """It is looked at first, and nothing is ended meanwhile."""
+    """The agent is observed first; nothing is stopped meanwhile."""
     tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
@@ -239,7 +239,7 @@ def test_a_call_that_closes_after_our_kill_was_ended_by_it():
 
 
 def test_a_call_that_closes_after_the_last_turn_was_ended_with_the_run():
-    """The agent is ended then."""
+    """The harness stops the agent at that time."""
     tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
@@ -249,7 +249,7 @@ def test_a_call_that_closes_after_the_last_turn_was_ended_with_the_run():
 
 
 def test_a_call_that_the_agent_left_is_its_own():
-    """Nothing of ours had happened."""
+    """The harness had done nothing."""
     tell = HistoryBuilder()
     tell.message()
     tell.stall(tell.ask(1))
@@ -260,7 +260,7 @@ def test_a_call_that_the_agent_left_is_its_own():
 
 
 def test_a_run_that_ends_while_calls_are_made_is_cut_short():
-    """The totals are lower bounds then."""
+    """The totals are lower bounds."""
     tell = HistoryBuilder()
     tell.message()
     tell.ask(1)

@@ -1,4 +1,4 @@
-"""What a run cost: calls, tokens, bytes, money, and how fast."""
+"""The cost of a run: calls, tokens, bytes, money, rates."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ SONNET = "claude-sonnet-4-6"
 
 
 def _one_of_each() -> History:
-    """Turn 1: a refusal, a cut reply, a background title, the answer; then a call that no stimulus asked for."""
+    """Turn 1: a refusal, a cut reply, a background title, the answer; then a call without an open turn."""
     tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
@@ -29,12 +29,12 @@ def _one_of_each() -> History:
 def test_a_refused_call_is_counted_and_costs_nothing():
     """4xx and 5xx are not paid."""
     ledger = ledger_of(_one_of_each())
-    assert (ledger.paid_calls, ledger.refused_calls) == (4, 1)
+    assert (ledger.paid_calls, ledger.total.refused) == (4, 1)
     assert ledger.call(1) == Tally(refused=1)
 
 
 def test_a_cut_reply_is_billed_whole_and_delivered_in_part():
-    """Input on acceptance, output as far as it was generated, side by side with what crossed the link."""
+    """Input tokens on acceptance, generated output tokens, and delivered tokens."""
     cut = ledger_of(_one_of_each()).call(2)
     assert (cut.input_tokens, cut.output_tokens, cut.tokens_billed) == (1000, 100, 1100)
     assert (cut.tokens_delivered, cut.bytes_delivered) == (30, 300)
@@ -42,7 +42,7 @@ def test_a_cut_reply_is_billed_whole_and_delivered_in_part():
 
 
 def test_background_calls_belong_to_their_turn():
-    """And those that no stimulus asked for to turn 0."""
+    """Calls without an open turn belong to turn 0."""
     ledger = ledger_of(_one_of_each())
     assert ledger.turns[1].accepted == 3
     assert ledger.turns[0].tokens_billed == 10
@@ -56,7 +56,7 @@ def test_money_is_summed_exactly():
 
 
 def test_an_unknown_model_is_priced_as_the_run_says():
-    """And the ledger says by whose price."""
+    """The ledger names the model whose price is used."""
     tell = HistoryBuilder(model="fake-model")
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=1_000_000, tokens=0, delivered=1)
@@ -67,7 +67,7 @@ def test_an_unknown_model_is_priced_as_the_run_says():
 
 @pytest.mark.parametrize("model", ["devstral-small:free", "mistral-ocr-2503"])
 def test_a_model_without_a_price_costs_unknown_and_makes_every_sum_unknown(model: str):
-    """Never 0: a sum that leaves it out would be a lie."""
+    """It is never 0."""
     tell = HistoryBuilder(model=model)
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=1000)
@@ -78,7 +78,7 @@ def test_a_model_without_a_price_costs_unknown_and_makes_every_sum_unknown(model
 
 
 def test_a_refused_call_costs_nothing_even_without_a_price():
-    """Nothing times unknown is nothing; and a paid one has no price at all."""
+    """A refused call costs 0; a paid call without a price costs unknown."""
     tell = HistoryBuilder(model="devstral-small:free")
     tell.message()
     tell.refuse(tell.ask(1), 429)
@@ -87,12 +87,12 @@ def test_a_refused_call_costs_nothing_even_without_a_price():
 
 
 def test_neither_model_nor_price_as_known_costs_unknown():
-    """There is nothing to go by."""
+    """No model and no `price_as` has a price."""
     assert priced_as("fake-model", "another-fake") is None
 
 
 def test_a_run_without_calls_costs_nothing():
-    """That is known."""
+    """Its cost is 0."""
     ledger = ledger_of(HistoryBuilder().seal())
     assert (ledger.paid_calls, ledger.cost_usd) == (0, 0.0)
     assert (ledger.calls_s, ledger.peak_calls_per_min, ledger.peak_usd_per_min) == (None, None, None)
@@ -108,7 +108,7 @@ def _paid_every(gap_s: float, count: int) -> History:
 
 
 def test_the_storm_of_160_calls_costs_what_the_incident_says():
-    """8,000 input tokens at $3 per million, in 24 s: its rate is what it spent over that time."""
+    """8,000 input tokens at $3 per million in 24 s: the rate is the cost divided by that time."""
     ledger = ledger_of(_paid_every(0.15, 160))
     assert ledger.cost_usd == pytest.approx(3.84)
     assert ledger.calls_s == pytest.approx(24, abs=0.2)
@@ -118,7 +118,7 @@ def test_the_storm_of_160_calls_costs_what_the_incident_says():
 
 @pytest.mark.parametrize(("gap_s", "count", "peak"), [(9.9, 20, 7), (10.1, 20, 6), (59, 3, 2), (61, 3, 1)])
 def test_the_peak_is_the_fullest_sixty_seconds(gap_s: float, count: int, peak: int):
-    """A call that comes a minute later falls outside."""
+    """A call one minute later is outside of the window."""
     ledger = ledger_of(_paid_every(gap_s, count))
     assert ledger.peak_calls_per_min == peak
     assert ledger.peak_usd_per_min == pytest.approx(peak * 0.024)
@@ -143,7 +143,7 @@ def test_the_time_of_the_calls_lasts_until_the_last_one_is_over():
 
 
 def test_the_recovery_message_is_not_in_the_books_of_the_scenario():
-    """It is ours."""
+    """The recovery message is left out."""
     tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
@@ -177,14 +177,14 @@ def test_a_run_is_priced_by_its_own_day_tiers_and_all(started: str, usd: float):
 
 @pytest.mark.parametrize("today", ["2026-01-01", "2027-06-30 23:59:59"])
 def test_judging_a_run_again_on_another_day_changes_no_price(today: str):
-    """The ledger reads the run's calendar, never the wall's."""
+    """The date of the run counts, not today's."""
     with freeze_time(today):
         assert _a_long_call("2026-03-12T12:00:00+00:00") == pytest.approx(1.8)
         assert _a_long_call("2026-03-13T12:00:00+00:00") == pytest.approx(0.9)
 
 
 def test_prices_that_change_with_the_time_of_day_follow_the_call():
-    """The price's own function takes the moment."""
+    """`price` takes the time as an argument."""
     noon, night = (datetime(2025, 6, 1, hour, tzinfo=UTC) for hour in (12, 20))
     by_day = price("deepseek-chat", 1_000_000, 0, noon)
     by_night = price("deepseek-chat", 1_000_000, 0, night)
@@ -194,7 +194,7 @@ def test_prices_that_change_with_the_time_of_day_follow_the_call():
 
 @pytest.mark.parametrize("today", ["2026-11-22", "2031-01-01"])
 def test_the_price_tables_date_is_the_tables_own(today: str):
-    """It does not move with the calendar, and is never one of the announced prices' start dates."""
+    """It does not depend on today's date, and is no start date of a future price."""
     price_table_date.cache_clear()
     with freeze_time(today):
         stated = price_table_date()
@@ -205,7 +205,7 @@ def test_the_price_tables_date_is_the_tables_own(today: str):
 
 
 def test_the_price_tables_date_is_unknown_where_its_authors_name_none(monkeypatch: pytest.MonkeyPatch):
-    """Better no date than a wrong one."""
+    """Without such a comment there is no date."""
     monkeypatch.setattr("genai_prices.data.providers", [])
     price_table_date.cache_clear()
     assert price_table_date() is None

@@ -1,4 +1,4 @@
-"""What a turn came to, as its user saw it: both sides of each rule."""
+"""The outcome of a turn: both sides of each rule."""
 
 from typing import Any
 
@@ -45,29 +45,29 @@ def _down(answer: str = "", *, error_at_path: bool = False, usual: tuple[str, ..
     ],
 )
 def test_the_whole_nonce_is_an_answer_whatever_stands_around_it(answer: str):
-    """Case, white space, markup and colours do not count; not even an error beside it."""
+    """Case, white space, markup, colours and an additional error do not matter."""
     assert _fine(answer, exit_code=1).kind == "answered"
 
 
 @pytest.mark.parametrize("answer", ["saffron01otte", "saffron02otter"])
 def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
-    """The answer must be this turn's, and complete."""
+    """The nonce must be that of this turn, and complete."""
     assert _fine(answer).kind == "stopped at its limit"
 
 
 def test_an_answer_before_the_deadline_is_an_answer_with_a_remark():
-    """The agent is slow to end, not silent."""
+    """The agent answered but ends late."""
     tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
     tell.wait(121).deadline()
     outcome = _came_to(tell.end(ended="deadline", exit_code=-2).seal())
-    assert (outcome.kind, outcome.remark) == ("answered", "it had answered, but did not end by itself")
+    assert (outcome.kind, outcome.remark) == ("answered", "it answered but did not end by itself")
 
 
 @pytest.mark.parametrize("words", ["", "KeyboardInterrupt", CUT_TEXT])
 def test_over_its_deadline_a_turn_is_silent_whatever_it_says_while_it_is_stopped(words: str):
-    """The traceback of our own signal is no error that it surfaced."""
+    """The traceback of the harness's own signal is no surfaced error."""
     tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), CUT_TEXT)
@@ -76,16 +76,16 @@ def test_over_its_deadline_a_turn_is_silent_whatever_it_says_while_it_is_stopped
 
 
 def test_a_turn_in_which_it_never_asked_the_model_is_silent():
-    """It was stopped by us."""
+    """The harness stopped it."""
     tell = HistoryBuilder()
     tell.message()
     tell.wait(61).start_missed()
     outcome = _came_to(tell.end("", ended="deadline", exit_code=-2, stderr="KeyboardInterrupt").seal())
-    assert (outcome.kind, outcome.how) == ("silent", "it never asked the model")
+    assert (outcome.kind, outcome.how) == ("silent", "it sent no request to the model")
 
 
 def test_a_turn_that_its_user_stopped_owes_nothing():
-    """Neither answer nor error."""
+    """It needs neither answer nor error."""
     for how in ("aborted", "gave up"):
         tell = HistoryBuilder()
         tell.message()
@@ -98,7 +98,7 @@ def test_a_turn_that_its_user_stopped_owes_nothing():
 
 
 def test_a_turn_without_an_end_is_unfinished():
-    """The run broke off."""
+    """The run ended before the turn."""
     tell = HistoryBuilder()
     tell.message()
     assert _came_to(tell.seal()).kind == "unfinished"
@@ -119,7 +119,7 @@ def test_a_turn_without_an_end_is_unfinished():
     ],
 )
 def test_an_exit_code_with_words_a_status_or_an_exception_is_an_error_that_surfaced(end: dict[str, Any], kind: str):
-    """An exit code without a word, or words on stderr at exit code 0, are none."""
+    """An exit code without words, or words on stderr with exit code 0, are no error."""
     assert _down(**({"answer": ""} | end)).kind == kind
 
 
@@ -160,7 +160,7 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
     ],
 )
 def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str):
-    """In the answer, or where the spec says that errors stand; a script cannot see them at exit code 0."""
+    """In the answer or at the spec's error path; with exit code 0 a script cannot see them."""
     in_answer, in_error = _down(words), _down(APOLOGY, error=words)
     assert (in_answer.kind, in_error.kind) == ("surfaced", "surfaced")
     assert in_answer.remark == "a script cannot see this error: the exit code is 0"
@@ -168,12 +168,12 @@ def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str
 
 @pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
 def test_an_apology_names_no_cause(words: str):
-    """It is what a user is told instead."""
+    """An apology names no cause."""
     assert _down(words).kind == "hidden"
 
 
 def test_what_it_also_says_when_all_is_well_is_no_error():
-    """Whatever numbers are in it; beside it, an error is one."""
+    """Numbers are masked; another error line still counts."""
     told = "\x1b[33mupdate check 17 failed: connection refused\x1b[0m"
     usual = tuple(causes(f"Welcome.\n{told.replace('17', '3')}"))
     assert usual == ("update check # failed: connection refused",)
@@ -204,12 +204,12 @@ def test_a_specs_own_patterns_count_too():
 
 
 def test_words_of_its_own_after_calls_that_all_went_well_are_a_stop_at_its_limit():
-    """The agent ended, not the model."""
+    """The agent ended the turn with words of its own."""
     assert _fine("I stopped after five rounds.").kind == "stopped at its limit"
 
 
 def test_no_words_at_all_are_hidden_even_when_no_call_failed():
-    """A loop that ends on a bare tool call leaves its user with nothing."""
+    """A loop that ends on a tool call shows its user nothing."""
     assert _fine("").kind == "hidden"
     assert _fine("  \n").kind == "hidden"
 
@@ -236,7 +236,7 @@ def _cut_and_shown(shown: str, *, delivered: str = CUT_TEXT, **end: Any) -> Turn
 def test_twelve_characters_of_a_cut_text_or_six_of_its_nonce_shown_as_the_answer_are_truncated(
     delivered: str, shown: str, kind: str
 ):
-    """Less may be chance."""
+    """A shorter match may be a coincidence."""
     assert _cut_and_shown(shown, delivered=delivered).kind == kind
 
 
@@ -247,7 +247,7 @@ def test_a_truncated_stream_on_which_the_client_raises_has_surfaced():
 
 
 def test_a_client_that_swallows_a_permanent_503_has_hidden_it():
-    """The same mock calls this a success: exit code 0, words, and nobody knows."""
+    """The same mock calls this a success: exit code 0 and words."""
     tell = HistoryBuilder()
     tell.message()
     for _ in range(3):
@@ -259,7 +259,7 @@ def test_a_client_that_swallows_a_permanent_503_has_hidden_it():
 
 
 def test_a_runaway_of_forty_calls_whose_history_grows_is_red_under_a_specs_limits():
-    """And this: no request is like another, so a bound on repeats of one body never sees it."""
+    """All requests differ, so a bound on repeats of one body does not see them."""
     tell = HistoryBuilder()
     tell.message()
     results = []
@@ -273,7 +273,7 @@ def test_a_runaway_of_forty_calls_whose_history_grows_is_red_under_a_specs_limit
 
 
 def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
-    """The last reply came well, and asked for one more tool."""
+    """The last reply is whole and asks for one more tool."""
     tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
@@ -282,7 +282,7 @@ def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
 
 
 def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
-    """The model had answered, and the user does not see it."""
+    """The model answered, but the user does not see the answer."""
     tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
@@ -291,7 +291,7 @@ def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
 
 
 def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_came():
-    """A call that never reached the provider failed all the same."""
+    """A call that did not reach the provider failed too."""
     tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
@@ -299,7 +299,7 @@ def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_
 
 
 def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
-    """The agent went on, and stopped at its limit."""
+    """The agent continued and stopped at its limit."""
     tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
@@ -311,7 +311,7 @@ def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
     ("failures", "made_good", "kind"), [(0, True, "owes"), (2, True, "owes"), (2, False, "hidden")]
 )
 def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: int, made_good: bool, kind: str):
-    """A failure that a retry made good is not worth a word."""
+    """A successful retry makes up for the failure."""
     tell = HistoryBuilder()
     tell.message("wake_up")
     for _ in range(failures):
@@ -323,7 +323,7 @@ def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: i
 
 
 def test_colours_are_not_repeated():
-    """Whoever reads a report has no terminal of the agent's."""
+    """Reports are read outside of the agent's terminal."""
     assert _down(error="\x1b[31mno\x1b[0m route", exit_code=3).how == "exit code 3: no route"
 
 
@@ -339,7 +339,7 @@ def test_seen_is_what_its_user_can_act_on():
 
 
 def test_a_slow_network_keeps_no_request_away():
-    """A quiet wake-up under added latency went well."""
+    """A silent wake-up under added latency is no failure."""
     tell = HistoryBuilder()
     tell.message("wake_up")
     tell.reply(tell.ask(1), "Nothing to do.")
@@ -348,7 +348,7 @@ def test_a_slow_network_keeps_no_request_away():
 
 
 def test_an_apology_after_a_continuation_that_never_reached_the_provider_is_hidden():
-    """The last known call went well; the one after it did not."""
+    """The last known call succeeded; the next one failed."""
     tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
@@ -381,6 +381,6 @@ while asking for the third time
     ],
 )
 def test_of_a_trace_the_exception_is_told(said: str, told: str):
-    """It stands last; where the trace has no end, or there is none, the words themselves are told."""
+    """It is the last line; without a complete traceback the whole text is used."""
     outcome = _down(answer="Sorry", stderr=said, exit_code=1)
     assert (outcome.kind, outcome.how) == ("surfaced", f"exit code 1: {told}")

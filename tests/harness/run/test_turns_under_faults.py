@@ -67,7 +67,7 @@ def test_a_turn_that_had_answered_before_it_was_killed_has_answered():
     tell._add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
     history = tell.end(ended="killed", exit_code=143).seal()
     outcome = outcome_of(history.turns[0], history)
-    assert (outcome.kind, outcome.remark) == ("answered", "it had answered when it was killed")
+    assert (outcome.kind, outcome.remark) == ("answered", "it answered before it was killed")
 
 
 @pytest.mark.parametrize("whom", ["tree", "tool", "server"])
