@@ -25,7 +25,7 @@ class RequestLog:
 
     def arrived(self, seen: RequestSeen, now: datetime) -> LoggedRequest:
         """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
-        attempt = self.attempts[seen.call] = LoggedRequest(replace(seen, body=b"", conversation=None), now)
+        attempt = self.attempts[seen.call] = LoggedRequest(replace(seen, body=b"", conversation=None), arrived=now)
         if seen.conversation is not None:
             attempt.gist = RequestSummary.of(seen.conversation)
             self._place(attempt, seen.conversation)

@@ -115,12 +115,12 @@ class ProviderSessions:
             case ConnectionClosed(conn=conn):
                 last = self._last_on.pop(conn.id, None)
                 if last is not None:
-                    last.saw(fact, now)
+                    last.saw_at(now, fact)
             case ConnectionOpened():
                 pass
             case _ if fact.call in self._open:
                 session, attempt = self._open[fact.call]
-                attempt.saw(fact, now)
+                attempt.saw_at(now, fact)
                 _charge(session, attempt, fact)
                 if isinstance(fact, WriteEnded):
                     del self._open[fact.call]

@@ -37,6 +37,35 @@ def busy(history: History) -> str:
     return f"of {took_s:.1f} s it waited {waited_s:.1f} s for a processor"
 
 
+BEAT_S = 0.05
+
+
+class LagMonitor:
+    """Measures how late our own event loop wakes up while this is open. An async context manager."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Nothing is measured yet."""
+        self._clock = clock
+        self.worst_s = 0.0
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        self._beating = asyncio.create_task(self._beat())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop."""
+        self._beating.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._beating
+
+    async def _beat(self) -> None:
+        while True:
+            due = self._clock.now() + BEAT_S
+            await self._clock.sleep(BEAT_S)
+            self.worst_s = max(self.worst_s, self._clock.now() - due)
+
+
 class CpuMeter:
     """The waits of one run, in the times of its own clock."""
 

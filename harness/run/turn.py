@@ -19,12 +19,11 @@ from wedgehog.harness.record.event import (
     RequestArrived,
     StartMissed,
     StimulusGiven,
-    StimulusKind,
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.cpu_wait import CpuMeter
-from wedgehog.harness.run.lag_monitor import LagMonitor
+from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
+from wedgehog.harness.run.messages import UserMessage
 
 TICK_S = 0.05
 AFTER_STOP_S = 2.0
@@ -44,22 +43,6 @@ class NetworkBrokeError(Exception):
     """The network failed in mid turn: the run stops here."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """What is said in a turn, and the words by which it and its answer are known again."""
-
-    number: int
-    kind: StimulusKind
-    text: str
-    marker: str
-    nonce: str
-
-    @property
-    def words(self) -> str:
-        """The message as the agent gets it."""
-        return f"{self.marker} {self.text}"
-
-
 @dataclass(frozen=True)
 class Bounds:
     """How long a turn may take; real seconds, not stretched."""
@@ -77,9 +60,9 @@ class TurnPlayer:
 
     session: Session
     history: History
-    nemesis: Injector
+    injector: Injector
     positions: Positions
-    watchdog: LagMonitor
+    lag: LagMonitor
     clock: Clock
     bounds: Bounds
     stays: bool
@@ -105,7 +88,7 @@ class TurnPlayer:
             AgentError: the agent cannot be run as its spec says.
         """
         self.positions.begin(message.number, message.marker)
-        await self.nemesis.before_turn(message.number)
+        await self.injector.before_turn(message.number)
         self.history.add(
             StimulusGiven(
                 turn=message.number,
@@ -123,11 +106,11 @@ class TurnPlayer:
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
             self.positions.end(message.number)
-            await self.nemesis.after_turn(message.number)
+            await self.injector.after_turn(message.number)
 
     async def _said(self, message: UserMessage, first: bool, others: "_Others") -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
-        self.frozen_before_s = self.nemesis.frozen_s
+        self.frozen_before_s = self.injector.frozen_s
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
         given_s = self.clock.now()
         self.at_work = True
@@ -152,8 +135,8 @@ class TurnPlayer:
         if self.beside is not None:  # what people do is asked of whoever plays the first of the two
             await asyncio.wait({saying}, timeout=TICK_S)
         else:
-            demand = asyncio.create_task(self.nemesis.demands.get())
-            message = asyncio.create_task(self.nemesis.messages.get())
+            demand = asyncio.create_task(self.injector.demands.get())
+            message = asyncio.create_task(self.injector.messages.get())
             try:
                 await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
                 if message.done():
@@ -165,7 +148,7 @@ class TurnPlayer:
                 message.cancel()
         if saying.done():
             return
-        if self.nemesis.broken.is_set():
+        if self.injector.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBrokeError
         if self._overdue(turn, given_s):
@@ -181,14 +164,14 @@ class TurnPlayer:
             await self.session.give_up()
 
     def _overdue(self, turn: int, given_s: float) -> bool:
-        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s + self.nemesis.frozen_s - self.frozen_before_s
-        if now < self.nemesis.dying_until_s:
+        now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
+        if now < self.injector.dying_until_s:
             return False
         first = self._first_request(turn)
         waited_s = self._waited_s(first if first is not None else given_s)
         slack += min(waited_s, LONGEST_STRETCH_S)
         in_vain_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
-        if first is None and not self.nemesis.keeps_requests_away:
+        if first is None and not self.injector.keeps_requests_away:
             bound = self.bounds.start_s + slack
             if now - given_s > bound:
                 self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=in_vain_s))
@@ -226,9 +209,9 @@ class TurnPlayer:
         if not self.stays:
             return
         stopped_s = self.clock.now()
-        while not self.nemesis.broken.is_set():
+        while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s + self._waited_s(stopped_s)
+            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s)
             spent = any(
                 event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
             )
@@ -240,7 +223,7 @@ class TurnPlayer:
         """Whether a call is open, or a tool of this turn still runs: what the agent does next will show."""
         mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
-        return bool(self.nemesis.open_calls) or any(event.token not in done for event in mine)
+        return bool(self.injector.open_calls) or any(event.token not in done for event in mine)
 
 
 class _Others:

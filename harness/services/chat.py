@@ -43,15 +43,27 @@ class _Server(web.Server):
 class ChatService:
     """Listens on a free loopback port. An async context manager."""
 
-    def __init__(self, clock: Clock, time_scale: float) -> None:
-        """Polls are held for their own time divided by `time_scale`."""
+    def __init__(
+        self,
+        clock: Clock,
+        time_scale: float,
+        *,
+        asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None,
+        gate: ChatGate | None = None,
+        left: Callable[[Address], None] = lambda conn: None,
+        closes: bool = False,
+    ) -> None:
+        """Polls are held for their own time divided by `time_scale`.
+
+        `asked` gets each message that is handed over or sent by the agent, `left` each connection that is closed.
+        With `closes` each response ends its connection, so that the next request comes on a fresh one.
+        """
         self._clock, self._scale = clock, time_scale
+        self.asked, self.gate, self.left, self.closes = asked, gate, left, closes
         self._waiting: dict[int, str] = {}
         self._count = 0
         self._written: dict[object, tuple[Address, int]] = {}
         """Of each open connection: whose it is, and what it has carried."""
-        self.left: Callable[[Address], None] = lambda conn: None
-        """Told of each connection that is gone."""
         self._news = asyncio.Event()
         self.polled = asyncio.Event()
         """Set when the agent has asked for messages."""
@@ -60,11 +72,6 @@ class ChatService:
         self.sent: list[str] = []
         """What the agent sent since then."""
         self.sent_s = 0.0
-        self.gate: ChatGate | None = None
-        self.asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None
-        """Told of each message that is handed over, and of each that the agent sends."""
-        self.closes = False
-        """Whether each response ends its connection, so that the next request comes on a fresh one."""
 
     async def __aenter__(self) -> Self:
         """Listen."""
