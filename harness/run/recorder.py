@@ -42,6 +42,11 @@ class SentReply:
     tokens_needed: int = 0
     """The tokens of the whole reply, where the agent's own limit ended it."""
 
+    @property
+    def blocks(self) -> list[Text | ToolCall]:
+        """Its texts and tool calls."""
+        return [item for item in self.reply.items if isinstance(item, Text | ToolCall)]
+
 
 class Placing(Protocol):
     """What the recorder asks the script."""
@@ -66,8 +71,7 @@ class _RecordedCall(fact.RequestFacts):
     ended_s: float = -1.0
     cut: PartialDelivery | None = None
     """Where the network ended the reply, decided while the fake provider still wrote it."""
-    recorded: bool = False
-    """Whether its end is in the history."""
+    end_recorded: bool = False
     whole: bool = False
 
 
@@ -161,24 +165,20 @@ class Recorder:
         )
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
+        token_of, found = self._placing.token_of_result, (it for said in talk.messages for it in said.tool_results)
         return tuple(
             ToolResult(
-                r.call_id,
-                len(r.text),
-                r.is_error,
-                self._placing.token_of_result(r.call_id, r.text),
-                bool(self._placing.token_of_result("", r.text)),
+                it.call_id, len(it.text), it.is_error, token_of(it.call_id, it.text), bool(token_of("", it.text))
             )
-            for message in talk.messages
-            for r in message.tool_results
+            for it in found
         )
 
     def _refused(self, seen: fact.RefusalSent) -> None:
-        wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         if not seen.enforced:
             return
         if not seen.scripted:
             self._injector.refused(seen.call)
+        wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         self._history.add(
             RequestRefused(
                 call=seen.call,
@@ -212,18 +212,18 @@ class Recorder:
 
     def _record_end(self, call: _RecordedCall, cut: PartialDelivery | None) -> None:
         ended = call.ended
-        if call.recorded or ended is None:
+        if call.end_recorded or ended is None:
             return
         if cut is not None and cut.how == "slowed" and cut.at >= ended.body_bytes:
             cut = None  # what is slow is not lost: all of it has arrived by now
         edited = call.started.edited if call.started else ()
-        call.recorded, call.whole = True, cut is None and ended.how == "complete"
+        call.end_recorded, call.whole = True, cut is None and ended.how == "complete"
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
         arrived = call.marks_within(at)
         sent = self._placing.sent(ended.call) or SentReply()
         whole = call.whole and not edited
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
-        blocks = len(_blocks(sent.reply)) if whole else sum(mark.completes for mark in arrived)
+        blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
         self._history.add(
             ReplyEnded(
                 # A cut is proved some time after it: the agent saw it when the last byte had been written.
@@ -236,7 +236,7 @@ class Recorder:
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=_text(sent.reply, tokens, _in_all(sent.reply, ended)),
+                text_delivered=_text(sent.reply, tokens, ended),
                 tool_calls=_offered(sent, blocks),
                 tokens_needed=sent.tokens_needed,
             )
@@ -268,26 +268,19 @@ def _how(
     return "ended early" if {"early_end", "error_event"} & set(edited) else "complete"
 
 
-def _blocks(reply: Reply) -> list[Text | ToolCall]:
-    return [item for item in reply.items if isinstance(item, Text | ToolCall)]
+def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
+    """The delivered part of the reply's text, in proportion to the tokens (a fragment to look for, no record).
 
-
-def _in_all(reply: Reply, ended: fact.WriteEnded) -> int:
-    """The tokens of the whole reply; of one that was hung up on, only those until then were generated."""
-    return max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
-
-
-def _text(reply: Reply, tokens: int, generated: int) -> str:
-    """The reply's text as far as it was delivered, in proportion to the tokens (a fragment to look for, no record)."""
+    All tokens of the reply count; after a hang-up `ended` has only those that were generated until then.
+    """
     text = "".join(item.text for item in reply.items if isinstance(item, Text))
-    if tokens >= generated:
-        return text
-    return text[: len(text) * tokens // max(1, generated)]
+    in_all = max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
+    return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
 
 def _offered(sent: SentReply, blocks: int) -> tuple[ToolCallOffered, ...]:
     """The reply's tool calls; those behind the last block that arrived whole were cut."""
-    places = [index for index, item in enumerate(_blocks(sent.reply)) if isinstance(item, ToolCall)]
+    places = [index for index, item in enumerate(sent.blocks) if isinstance(item, ToolCall)]
     return tuple(
         ToolCallOffered(token, name, whole and place < blocks)
         for place, (token, name, whole) in zip(places, sent.offers, strict=False)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal, Self
 
@@ -30,19 +30,19 @@ from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
 WEB = "tool:web"
 
 
-class Links(Mapping[str, Link]):
+class Links(dict[str, Link]):
     """The links of a run by name, each from the moment it is open; an opened link gets a proxy of its own."""
 
     def __init__(self, network: Network, plan: FaultPlan) -> None:
         """`plan` says which faults a link must allow."""
+        super().__init__()
         self.plan, self._network = plan, network
-        self._links: dict[str, Link] = {}
 
     @contextlib.asynccontextmanager
     async def open(self, name: str, upstream: Address) -> AsyncIterator[None]:
         """A link to `upstream`, closed on the way out. Errors: NetworkError."""
         requests = any(it.link == name and it.trigger.phase == "request" for it in self.plan.faults)
-        link = self._links[name] = await self._network.open_link(name, upstream, self.plan.resets(name), requests)
+        link = self[name] = await self._network.open_link(name, upstream, self.plan.resets(name), requests)
         try:
             yield
         finally:
@@ -50,26 +50,14 @@ class Links(Mapping[str, Link]):
 
     def url(self, name: str, scheme: str = "http", path: str = "") -> str | None:
         """The agent's address of a link; None if it is not open."""
-        if name not in self._links:
+        if name not in self:
             return None
-        host, port = self._links[name].address
+        host, port = self[name].address
         return f"{scheme}://{host}:{port}{path}"
 
     def addresses(self) -> dict[str, Address]:
         """The agent's address of each link."""
-        return {name: link.address for name, link in self._links.items()}
-
-    def __getitem__(self, name: str) -> Link:
-        """The link of this name. Errors: KeyError."""
-        return self._links[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the links that have been opened."""
-        return iter(self._links)
-
-    def __len__(self) -> int:
-        """The number of links that have been opened."""
-        return len(self._links)
+        return {name: link.address for name, link in self.items()}
 
 
 @contextlib.asynccontextmanager
