@@ -178,8 +178,8 @@ def _words(history: History) -> str:
     spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
     if stopped and ended.raised:
         spoken = [ended.stderr, ended.stdout]
-    told = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
-    text = next(filter(None, (" ".join(words.split()) for words in told)), "")
+    spoken_words = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
+    text = next(filter(None, (" ".join(words.split()) for words in spoken_words)), "")
     last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
     return f" Its last words: {last}" if last else ""
 

@@ -226,7 +226,7 @@ def _ended(call: Call) -> str:
         return f"was refused with {call.refused.status}"
     if call.hung_up is not None:
         return "was given up by itself"
-    return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'nobody knows how'}"
+    return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'in an unknown way'}"
 
 
 def _command(one: ProcessInfo) -> str:
