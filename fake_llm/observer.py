@@ -147,6 +147,37 @@ Fact: TypeAlias = (
 )
 
 
+@dataclass(slots=True)
+class RequestFacts:
+    """One request and the facts about it that came later, None until they come."""
+
+    seen: RequestSeen
+    refused: RefusalSent | None = None
+    started: WriteStarted | None = None
+    ended: WriteEnded | None = None
+
+    def saw(self, fact: Fact) -> None:
+        """Enter a fact about this call."""
+        match fact:
+            case RefusalSent():
+                self.refused = fact
+            case WriteStarted():
+                self.started = fact
+            case WriteEnded():
+                self.ended = fact
+            case _:
+                pass
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the provider accepted the request, so that it is billed."""
+        return self.started is not None
+
+    def marks_within(self, body_bytes: int) -> list[FrameMark]:
+        """Return the marks of the frames that lie whole in the first bytes of the reply's body."""
+        return [mark for mark in self.ended.frames if mark.end <= body_bytes] if self.ended else []
+
+
 @value
 class Point:
     """Where a reply stands when the gate is asked.

@@ -61,6 +61,8 @@ class FakeLLM:
         host: str = "127.0.0.1",
         port: int = 0,
         listens: bool = True,
+        close_after: Callable[[int], bool] = lambda call: False,
+        waits_for_close: bool = False,
     ) -> None:
         """Port 0 takes a free one; read it from `port` once the server is open.
 
@@ -70,8 +72,8 @@ class FakeLLM:
         self.observer: Observer = observer or Silent()
         self.host = host
         self.port = port
-        self.close_after: Callable[[int], bool] = lambda call: False
-        self.waits_for_close = False
+        self.close_after = close_after
+        self.waits_for_close = waits_for_close
         """A client that asked for `Connection: close` closes first, as soon as it has the reply: a close of ours would
         hide when it hangs up, and could overtake the reply on a link that resets."""
         self._strict = strict

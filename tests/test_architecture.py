@@ -167,7 +167,7 @@ def test_the_direction_is_really_checked():
     assert not allowed("harness.record.event", "fake_llm.reply")
     assert not allowed("reports.rows", "harness.invariants")
     assert allowed("harness.commands.cli", "harness.run.runner") and allowed("harness.inject.arm", "fake_llm.observer")
-    found = set(imports(ROOT / "harness" / "run" / "world.py"))
+    found = set(imports(ROOT / "harness" / "run" / "runner.py"))
     assert {"fake_llm.server", "harness.network.base", "harness.record.clock"} <= found
 
 
@@ -207,6 +207,29 @@ def test_a_fault_says_everything_about_itself(path: Path):
 def test_a_named_fault_is_really_seen(text: str):
     """By an import, and in a comparison."""
     assert list(_named_faults(ast.parse(text)))
+
+
+def _assigned_from_outside(tree: ast.AST) -> Iterator[str]:
+    """Assignments to an attribute of another object's part: `self.part.name = …`, `world.part.name = …`."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in (one for it in targets if it is not None for one in getattr(it, "elts", [it])):
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute):
+                yield f"{ast.unparse(target)} at line {target.lineno}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "harness" / "run").glob("*.py")), ids=name_of)
+def test_a_run_is_wired_by_constructors(path: Path):
+    """No part of a run gets an attribute from outside after it was made."""
+    assert list(_assigned_from_outside(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["self.part.look = f", "world.llm.look = f", "self.a.x, self.y = 1, 2", "self.part.look: int = 1"]
+)
+def test_a_late_assignment_is_really_seen(text: str):
+    """In each of its forms."""
+    assert list(_assigned_from_outside(ast.parse(text)))
 
 
 def test_every_package_is_shipped():

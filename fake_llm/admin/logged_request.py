@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RefusalSent, RequestSeen, WriteEnded, WriteStarted
+from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RefusalSent, RequestFacts, WriteEnded
 from wedgehog.fake_llm.script.position import MainShape, purpose_of
 from wedgehog.fake_llm.value import value
 
@@ -60,46 +60,31 @@ class RequestSummary:
 
 
 @dataclass(slots=True)
-class LoggedRequest:
+class LoggedRequest(RequestFacts):
     """A request and its reply. Turn, step and attempt are its position in its session, 0 where it asks no model.
 
     `seen` is the request without its words, `gist` what is kept of those, None where no model was asked.
     """
 
-    seen: RequestSeen
-    arrived: datetime
+    arrived: datetime = field(kw_only=True)
     gist: RequestSummary | None = None
     turn: int = 0
     step: int = 0
     attempt: int = 0
     retry_of: int | None = None
-    status: int = 200
-    accepted: bool = False
-    refused: RefusalSent | None = None
-    stream: bool = False
-    input_tokens: int = 0
-    ended: WriteEnded | None = None
     ended_at: datetime | None = None
     gone_at: datetime | None = None
-    edited: tuple[str, ...] = ()
     struck: LoggedFault | None = None
     pending: Any = None
     """What the story still has to do to this reply."""
 
-    def saw(self, fact: Fact, clock: ProviderClock) -> None:
-        """Note what became of it, and when."""
-        match fact:
-            case RefusalSent():
-                self.refused, self.status = fact, fact.status if fact.enforced else self.status
-            case WriteStarted():
-                self.accepted, self.stream, self.edited = True, fact.stream, fact.edited
-                self.input_tokens = fact.input_tokens
-            case WriteEnded():
-                self.ended, self.ended_at = fact, clock.wall()
-            case ConnectionClosed(by_us=False):
-                self.gone_at = clock.wall()
-            case _:
-                pass
+    def saw_by(self, clock: ProviderClock, fact: Fact) -> None:
+        """Enter a fact about this call or its connection, with its time where that is kept."""
+        self.saw(fact)
+        if isinstance(fact, WriteEnded):
+            self.ended_at = clock.wall()
+        elif isinstance(fact, ConnectionClosed) and not fact.by_us:
+            self.gone_at = clock.wall()
 
     @property
     def outcome(self) -> DeliveryEnd | None:
@@ -121,12 +106,12 @@ class LoggedRequest:
     @property
     def tokens_delivered(self) -> int:
         """Output tokens in those bytes."""
-        marks = self.ended.frames if self.ended and self.accepted else ()
-        return max((mark.tokens for mark in marks if mark.end <= self.bytes_delivered), default=0)
+        marks = self.marks_within(self.bytes_delivered) if self.accepted else ()
+        return max((mark.tokens for mark in marks), default=0)
 
     def as_json(self, main: MainShape | None) -> dict[str, Any]:
         """Return it as plain data; `main` is what the session's main calls look like."""
-        seen, gist, refused, ended = self.seen, self.gist, self.refused, self.ended
+        seen, gist, refused, started, ended = self.seen, self.gist, self.refused, self.started, self.ended
         return {
             "call": seen.call,
             "session": seen.session,
@@ -137,7 +122,7 @@ class LoggedRequest:
             "key": seen.key,
             "user_agent": seen.user_agent,
             "model": gist.model if gist else None,
-            "stream": self.stream,
+            "stream": started is not None and started.stream,
             "turn": self.turn,
             "step": self.step,
             "attempt": self.attempt,
@@ -146,9 +131,9 @@ class LoggedRequest:
             "request_bytes": seen.size,
             "tool_results": gist.tool_results if gist else 0,
             "accepted": self.accepted,
-            "status": self.status,
+            "status": refused.status if refused and refused.enforced else 200,
             "error": _error(refused) if refused else None,
-            "input_tokens_billed": self.input_tokens,
+            "input_tokens_billed": started.input_tokens if started else 0,
             "output_tokens_billed": ended.output_tokens if ended and self.accepted else 0,
             "tokens_delivered": self.tokens_delivered,
             "bytes_delivered": self.bytes_delivered,

@@ -26,7 +26,7 @@ class RequestLog:
 
     def arrived(self, seen: RequestSeen, now: datetime) -> LoggedRequest:
         """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
-        attempt = LoggedRequest(seen.without_words(), now)
+        attempt = LoggedRequest(seen.without_words(), arrived=now)
         self.attempts.append(attempt)
         if seen.conversation is not None:
             attempt.gist = RequestSummary.of(seen.conversation)

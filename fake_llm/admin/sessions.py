@@ -117,12 +117,12 @@ class ProviderSessions:
             case ConnectionClosed(conn=conn):
                 last = self._last_on.pop(conn.id, None)
                 if last is not None:
-                    last.saw(fact, self._clock)
+                    last.saw_by(self._clock, fact)
             case ConnectionOpened():
                 pass
             case _ if fact.call in self._open:
                 session, attempt = self._open[fact.call]
-                attempt.saw(fact, self._clock)
+                attempt.saw_by(self._clock, fact)
                 if session.balance is not None:
                     _charge(session.balance, attempt, fact)
                 if isinstance(fact, WriteEnded):

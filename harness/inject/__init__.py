@@ -12,17 +12,17 @@ Nemesis ── Board          what is planned, which call stands where, what has
 from wedgehog.harness.inject.fault_state import LimitKind, PartialDelivery
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
-from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
+from wedgehog.harness.inject.targets import Hit, NoTargets, ProcessTargets, SessionFileTargets, Targets
 
 __all__ = [
     "SETTLE_S",
     "Hit",
     "Injector",
     "InjectorState",
-    "KillServer",
     "LimitKind",
     "NoTargets",
     "PartialDelivery",
     "ProcessTargets",
     "SessionFileTargets",
+    "Targets",
 ]

@@ -1,6 +1,7 @@
 """Harm to processes, and what people do: when a call, a beacon, a session file or a timer says so."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,7 @@ from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.killer import Killer
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
+from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.record.event import ReplyEnded
 
 LINGER_S = 0.005
@@ -26,11 +28,13 @@ LOOK_EVERY_S = 0.002
 class ActorFaults:
     """Does what can be done to processes, and asks for what only the runner can do."""
 
-    def __init__(self, board: InjectorState, healing: Healer) -> None:
+    def __init__(
+        self, board: InjectorState, healing: Healer, targets: Targets, server_killed: Callable[[FaultState], None]
+    ) -> None:
         """Nothing is asked for yet."""
         self._board = board
-        self.filling = DiskFiller(board, healing)
-        self.killing = Killer(board)
+        self.filling = DiskFiller(board, healing, targets.disk)
+        self.killing = Killer(board, targets, server_killed)
         self.freezing = Freezer(board, self.killing)
         self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
         self.messages: asyncio.Queue[int] = asyncio.Queue()

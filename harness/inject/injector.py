@@ -1,7 +1,7 @@
 """The nemesis as others see it: turns begin and end, replies stand at the gate, tools leave traces."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
@@ -12,15 +12,14 @@ from wedgehog.harness.faults.process_fault import Demand, ProcessFault
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.actors import ActorFaults
 from wedgehog.harness.inject.arm import WireFaults
-from wedgehog.harness.inject.disk_filler import Disk
-from wedgehog.harness.inject.fault_state import CallFacts, FaultState, LimitKind, PartialDelivery
+from wedgehog.harness.inject.fault_state import CallFacts, FaultState, LimitKind
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.replies import ReplyFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, InjectorState, timed
+from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, InjectorState, timed
 from wedgehog.harness.inject.stdio import StdioFaults
-from wedgehog.harness.inject.targets import KillServer, ProcessTargets, SessionFileTargets
+from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
@@ -29,7 +28,7 @@ from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 
 
 class Injector:
-    """One run's harm. `delivered(call, cut)` is set by whoever listens; `demands` are obeyed by whoever plays."""
+    """One run's faults. The turn player obeys `demands`."""
 
     def __init__(
         self,
@@ -38,37 +37,27 @@ class Injector:
         history: History,
         clock: Clock,
         messages: Sequence[PlannedFault] = (),
+        *,
+        targets: Targets | None = None,
+        delivered: DeliveryListener = lambda call, cut: None,
     ) -> None:
-        """Nothing is armed before the first turn. `messages` are to be given in the middle of others."""
-        self._board = InjectorState(plan, history, clock, messages)
+        """Nothing is armed before the first turn. `messages` are to be given in the middle of others.
+
+        `links` may still be empty: each is looked up when a fault is armed on it.
+        """
+        targets = targets or Targets()
+        self._board = InjectorState(plan, history, clock, messages, delivered)
         self._healing = Healer(self._board)
         self._wire = WireFaults(self._board, self._healing, links)
         self._replies = ReplyFaults(self._board)
-        self._actors = ActorFaults(self._board, self._healing)
-        self.tools = ServiceFaults(self._board, self._healing, self._wire)
-        self._actors.killing.server_killed = self.tools.server_killed
+        self.tools = ServiceFaults(self._board, self._healing, self._wire, targets.server)
+        self._actors = ActorFaults(self._board, self._healing, targets, self.tools.server_killed)
         self.pipes = StdioFaults(plan, self._board, self._healing)
         self._history = history
         self._pending: dict[tuple[int, int], list[FaultState]] = {}
         self._refused: set[int] = set()
         self._arrived: set[int] = set()
         self._turns: set[int] = set()
-
-    def use(self, links: Mapping[str, Link]) -> None:
-        """The links are open."""
-        self._wire.links = links
-
-    def aim(
-        self, victims: ProcessTargets, sessions: SessionFileTargets, grace_s: float, disk: Disk | None = None
-    ) -> None:
-        """The agent is there; who can handle a signal has `grace_s` to end by it."""
-        self._actors.filling.disk = disk
-        self._actors.killing.victims, self._actors.killing.sessions = victims, sessions
-        self._actors.killing.grace_s = grace_s
-
-    def aim_at_server(self, kill: KillServer | None) -> None:
-        """The tool host says how its server is killed."""
-        self._actors.killing.kill_server = kill
 
     @property
     def frozen_s(self) -> float:
@@ -79,15 +68,6 @@ class Injector:
     def dying_until_s(self) -> float:
         """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
         return self._actors.killing.dying_until_s
-
-    @property
-    def delivered(self) -> Callable[[int, PartialDelivery | None], None]:
-        """Told when it is known how much of a struck reply got through (None: all of it)."""
-        return self._board.delivered
-
-    @delivered.setter
-    def delivered(self, listener: Callable[[int, PartialDelivery | None], None]) -> None:
-        self._board.delivered = listener
 
     @property
     def demands(self) -> "asyncio.Queue[tuple[Demand, float | None]]":

@@ -8,7 +8,7 @@ import psutil
 from wedgehog.harness.faults.process_fault import SignalName, Whom
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.state import InjectorState
-from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
+from wedgehog.harness.inject.targets import Hit, Targets
 from wedgehog.harness.record.event import AgentKilled, FaultUnproven, Note
 from wedgehog.harness.sandbox.signals import deliver, gone, reap
 
@@ -21,16 +21,11 @@ GONE_WITHIN_S = 5.0
 class Killer:
     """Aims and kills."""
 
-    def __init__(self, board: InjectorState) -> None:
-        """There is nobody to kill yet."""
-        self._board = board
-        self.victims: ProcessTargets = NoTargets()
-        self.sessions: SessionFileTargets = NoTargets()
-        self.kill_server: KillServer | None = None
-        self.server_killed: Callable[[FaultState], None] = lambda state: None
-        """Told when a server was hit: it comes back when the fault is healed."""
-        self.grace_s = 5.0
-        """For who can handle a signal to end by it."""
+    def __init__(self, board: InjectorState, targets: Targets, server_killed: Callable[[FaultState], None]) -> None:
+        """`server_killed` is called when a server was hit: it comes back when the fault is healed."""
+        self._board, self._server_killed = board, server_killed
+        self.victims, self.sessions = targets.processes, targets.sessions
+        self._server, self._grace_s = targets.server, targets.grace_s
         self.dead = False
         """Whether the last signal has ended the agent's own process, as far as can be told."""
         self.dying_until_s = 0.0
@@ -52,10 +47,11 @@ class Killer:
     async def _hit(self, state: FaultState, name: SignalName, whom: Whom, token: str) -> Hit | None:
         number = signal.Signals[name]
         if whom == "server":
-            hit = await self.kill_server(number) if self.kill_server is not None else None
+            server = self._server()
+            hit = await server.kill_server(number) if server is not None else None
             if hit is not None:
                 self._tell(state, name, whom, hit.pids)
-                self.server_killed(state)
+                self._server_killed(state)
             return hit
         leaders = self.victims.leaders
         processes = deliver(lambda: self.victims.find(whom, token), number)
@@ -64,8 +60,8 @@ class Killer:
         # Told in one go with the deed, before anything that comes of it.
         self._tell(state, name, whom, [process.pid for process in processes])
         if _ends_a_turn(whom):
-            self.dying_until_s = self._board.clock.now() + self.grace_s
-            self.victims.struck(number, self.grace_s)
+            self.dying_until_s = self._board.clock.now() + self._grace_s
+            self.victims.struck(number, self._grace_s)
         hit = Hit(tuple(process.pid for process in processes), await self._proof(processes, number, leaders))
         agents_own = [process for process in processes if process.pid in leaders]
         self.dead = bool(agents_own) and not await gone(agents_own, self._board.clock.sleep, DEAD_AT_ONCE_S)

@@ -1,6 +1,6 @@
 """Harm to our own tools: results of the tool host, the bytes that carry them, replies of the database."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
@@ -10,6 +10,7 @@ from wedgehog.harness.inject.arm import WireFaults
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.state import InjectorState
+from wedgehog.harness.inject.targets import ServerTarget
 from wedgehog.harness.network.base import Address, Downstream, NetworkError, Proof
 from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE
 
@@ -20,15 +21,15 @@ ConnectionPoint = tuple[Address, int]
 class ServiceFaults:
     """Asked by the tool host and the database before they answer."""
 
-    def __init__(self, board: InjectorState, healing: Healer, wire: WireFaults) -> None:
-        """Nobody has asked yet."""
-        self._board, self._healing, self._wire = board, healing, wire
+    def __init__(
+        self, board: InjectorState, healing: Healer, wire: WireFaults, server: Callable[[], ServerTarget | None]
+    ) -> None:
+        """`server` returns the tool host's server."""
+        self._board, self._healing, self._wire, self._server = board, healing, wire, server
         self._at: dict[Address, tuple[FaultState, ArmedFault]] = {}
         """What was struck on which connection of the chat service."""
         self.turn = 0
         """The one that began last."""
-        self.restart_server: Callable[[], Awaitable[None]] | None = None
-        """How a tool server that was killed comes back."""
 
     def at_its_place(self, state: FaultState) -> bool:
         """Whether a fault strikes where the host or the database asks for it, and not by the beacon as such."""
@@ -119,8 +120,8 @@ class ServiceFaults:
 
     def server_killed(self, state: FaultState) -> None:
         """It is back when the fault is healed."""
-        if self.restart_server is not None:
-            self._healing.back_later(state, _Gone(self._board, self.restart_server))
+        if (server := self._server()) is not None:
+            self._healing.back_later(state, _Gone(self._board, server))
 
     # ---- who is meant
 
@@ -146,7 +147,7 @@ class _Gone:
     """A killed server, as a strike: healing it brings the server back."""
 
     board: InjectorState
-    restart: Callable[[], Awaitable[None]]
+    server: ServerTarget
 
     async def fired(self, timeout_s: float) -> Proof | None:
         """Whoever killed it has the proof."""
@@ -155,6 +156,6 @@ class _Gone:
     async def heal(self) -> None:
         """Start it again."""
         try:
-            await self.restart()
+            await self.server.restart_server()
         except Exception as wrong:  # whatever it died of, the next turn would be played without a tool host
             self.board.break_(NetworkError(str(wrong)))

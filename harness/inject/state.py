@@ -17,6 +17,8 @@ from wedgehog.harness.record.event import FaultFired, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
 
+DeliveryListener = Callable[[int, PartialDelivery | None], None]
+"""Called with a call and how much of its faulty reply got through (None: all of it), once that is known."""
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
 
@@ -24,7 +26,14 @@ SETTLE_S = 0.02
 class InjectorState:
     """Shared by those who strike and who heal."""
 
-    def __init__(self, plan: FaultPlan, history: History, clock: Clock, messages: Sequence[PlannedFault] = ()) -> None:
+    def __init__(
+        self,
+        plan: FaultPlan,
+        history: History,
+        clock: Clock,
+        messages: Sequence[PlannedFault],
+        delivered: DeliveryListener,
+    ) -> None:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
         everything = enumerate((*plan.faults, *messages))
         self.states = [FaultState(index, planned) for index, planned in everything if not planned.on_pipe]
@@ -34,7 +43,7 @@ class InjectorState:
         self.struck: dict[int, StruckReply] = {}
         self.written: defaultdict[int, Written] = defaultdict(Written)
         self.open_calls: set[int] = set()
-        self.delivered: Callable[[int, PartialDelivery | None], None] = lambda call, cut: None
+        self.delivered = delivered
         self.broken = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
 

@@ -1,8 +1,8 @@
 """Whom faults on processes hit: the run that owns the agent says where its processes and its sessions are."""
 
 import signal
-from collections.abc import Awaitable, Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import psutil
@@ -39,6 +39,18 @@ class SessionFileTargets(Protocol):
         ...
 
 
+class Disk(Protocol):
+    """The disk of an agent."""
+
+    async def fill(self, free_bytes: int) -> str:
+        """Leave room for so much; how that is known, empty where it is not."""
+        ...
+
+    async def relieve(self) -> None:
+        """Give it room again."""
+        ...
+
+
 class NoTargets:
     """Where there is no agent that could be hit."""
 
@@ -68,5 +80,24 @@ class Hit:
     proof: str
 
 
-KillServer = Callable[[signal.Signals], Awaitable[Hit | None]]
-"""Ends the tool host's server by a signal, or as that signal would; None where nobody was there to be hit."""
+class ServerTarget(Protocol):
+    """The tool host's server."""
+
+    async def kill_server(self, number: signal.Signals) -> Hit | None:
+        """End it by a signal, or as that signal would; None if there is none."""
+        ...
+
+    async def restart_server(self) -> None:
+        """Bring it back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What faults on processes can hit in a run; an agent that can handle a signal has `grace_s` to end by it."""
+
+    processes: ProcessTargets = field(default_factory=NoTargets)
+    sessions: SessionFileTargets = field(default_factory=NoTargets)
+    disk: Callable[[], Disk | None] = lambda: None
+    grace_s: float = 5.0
+    server: Callable[[], ServerTarget | None] = lambda: None

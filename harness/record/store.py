@@ -23,15 +23,13 @@ from wedgehog.harness.record.verdict import Status, Verdict
 
 ESCAPED = "backslashreplace"
 """An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
-
-
 MOST_COMPARED = 4
-"""As many of a run's last bodies of one size are read again to find a repeat."""
+"""How many of a run's last bodies of one size are read again to find a repeat."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """All that was decided about one run; `verdicts.json` is this, as data."""
+    """The judgement of one run; `verdicts.json` is this, as data."""
 
     scenario: str
     agent: str
@@ -39,17 +37,17 @@ class Judgement:
     verdict: Status
     violated: tuple[str, ...] = ()
     expected: str = ""
-    """As written: "pass", "fail: a;b", or empty where the scenario expects nothing of this agent."""
+    """As written: "pass", "fail: a;b", or empty if the scenario expects nothing of this agent."""
     as_expected: bool | None = None
-    """None where nothing is expected."""
+    """None if nothing is expected."""
     in_doubt: tuple[str, ...] = ()
-    """Expected violations that could not be judged, where all others came, and no more: then the run counts as such."""
+    """Expected violations that could not be judged, if the others and no more came: then the run counts as unclear."""
     says: str = ""
-    """The one sentence that tells a person why."""
+    """The reason, in one sentence."""
     skipped: str = ""
-    """Why the scenario does not apply to this agent; such a run never counts as anything."""
+    """Why the scenario does not apply to this agent; such a run never counts."""
     known: str = ""
-    """The reason the agent's spec gives for a failure it knows of."""
+    """The reason that the agent's spec gives for a known failure."""
     matrix_only: bool = False
     """A cell of the fix matrix without an expectation: shown, never counted."""
     repeat: int = 1
@@ -61,21 +59,12 @@ class Judgement:
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Judgement":
-        """What `as_json` wrote."""
-        return _JUDGEMENT.validate_python(data)
-
 
 _JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
 
 
 class RunStore:
-    """One run's folder, while it is written."""
+    """One run's folder, while the run lasts."""
 
     def __init__(self, folder: Path, bodies: Path) -> None:
         """Make the folder; `bodies` keeps request and reply bodies by hash, each once."""
@@ -87,14 +76,14 @@ class RunStore:
         self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
 
     def write(self, event: Event) -> None:
-        """Append one event and hand it to the system at once."""
+        """Append one event and flush it."""
         self._history.write(json.dumps(event.as_json(), ensure_ascii=False) + "\n")
         self._history.flush()
 
     def keep_body(self, body: bytes) -> str:
-        """Keep a body once; its hash (16 hex digits) is its name.
+        """Keep a body once; returns its name, a hash of 16 hex digits.
 
-        JSON in another order of its keys is the same body: a client that keeps them in a hash map sends a retry so.
+        JSON with another order of keys counts as the same body: a client may repeat a request so.
         """
         name = hashlib.sha256(body).hexdigest()[:16]
         alike = self._by_size.setdefault(len(body), [])
@@ -114,7 +103,7 @@ class RunStore:
         (self.folder / name).write_text(text, encoding="utf-8", errors=ESCAPED)
 
     def close(self, judgement: Judgement | None = None) -> None:
-        """End the record; the judgement, if any, appears whole or not at all."""
+        """Close the history; write the judgement, if any, in one piece."""
         self._history.close()
         if judgement is not None:
             write_judgement(self.folder, judgement)
@@ -129,11 +118,11 @@ def _same_json(one: bytes, other: bytes) -> bool:
 
 def write_judgement(folder: Path, judgement: Judgement) -> None:
     """Write verdicts.json in one piece."""
-    write_whole(folder / "verdicts.json", json.dumps(judgement.as_json(), indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / "verdicts.json", json.dumps(asdict(judgement), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the new one, never half of it."""
+    """Write a file so that a reader sees the old or the new one, never a part of it."""
     draft = path.with_name(f".{path.name}.part")
     draft.write_text(text, encoding="utf-8", errors=ESCAPED)
     draft.replace(path)
@@ -141,7 +130,7 @@ def write_whole(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One finished run, read back."""
+    """One finished run, as read from its folder."""
 
     folder: Path
     judgement: Judgement
@@ -158,13 +147,13 @@ def read_run(folder: Path) -> StoredRun:
     """One run's folder.
 
     Raises:
-        ValueError: it is no run folder, or what it holds can't be read; one sentence.
+        ValueError: it is not a run folder, or a file in it can't be read; one sentence.
     """
     for name in ("history.jsonl", "verdicts.json"):
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: no run folder ({name} is missing)")
     try:
-        judgement = Judgement.from_json(json.loads((folder / "verdicts.json").read_text(encoding="utf-8")))
+        judgement = _JUDGEMENT.validate_python(json.loads((folder / "verdicts.json").read_text(encoding="utf-8")))
     except (TypeError, KeyError, ValueError) as wrong:
         words = " ".join(str(wrong).split())
         raise ValueError(f"{folder / 'verdicts.json'}: not as expected: {words}") from None
@@ -203,12 +192,12 @@ class CampaignStore:
 
 
 def safe_name(name: str) -> str:
-    """A name that is one folder everywhere."""
+    """A name that is one folder on every system."""
     return "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name).strip(".") or "_"
 
 
 def _point(link: Path, target: Path) -> None:
-    """`runs/latest`; where links are not to be had it stays away."""
+    """`runs/latest`, if the file system has links."""
     draft = link.with_name(f".latest.{os.getpid()}")
     try:
         draft.unlink(missing_ok=True)

@@ -1,8 +1,10 @@
-"""Whom a fault on processes hits in a run: the agent's processes and session files, as they are when it strikes."""
+"""What faults on processes hit in a run: the agent's processes and its session files, as they are at that moment."""
 
 import hashlib
+import json
+import re
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +14,11 @@ import psutil
 
 from wedgehog.harness.agents.base import AgentContext, DeliveredSignal, Session
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import files_like, session_patterns
+from wedgehog.harness.agents.surroundings import files_like, plant, session_files, session_patterns
 from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import SessionSaved
+from wedgehog.harness.record.event import SessionKept, SessionPlanted, SessionSaved
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.session_record import results_in
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.signals import tree
 
@@ -25,20 +26,24 @@ SQLITE = b"SQLite format 3"
 
 
 @dataclass
-class AgentAim:
-    """The processes of a run's agent; `sessions` are open: the second one speaks while the first one does."""
+class AgentProcesses:
+    """The processes of a run's agent. `sessions` are the open ones: the second runs a message during a turn."""
 
     mark: str
     clock: Clock
     sessions: list[Session] = field(default_factory=list)
 
+    def pids(self) -> list[int]:
+        """Pids of the agent's own processes."""
+        return [session.leader.pid for session in self.sessions if session.leader is not None]
+
     @property
     def leaders(self) -> frozenset[int]:
-        """Pids of the agent's own processes: somebody waits for their ends."""
-        return frozenset(session.leader.pid for session in self.sessions if session.leader is not None)
+        """The same; their sessions reap them."""
+        return frozenset(self.pids())
 
     def find(self, whom: Whom, token: str) -> Iterator[psutil.Process]:
-        """Those that live now; a tree's leader comes first, and is hit before the rest is looked for."""
+        """Live processes; a tree's leader comes first, and gets its signal before the rest is looked for."""
         if whom == "tool":
             yield from self._tool(token)
         for pid in self.leaders if whom in ("tree", "leader") else ():
@@ -46,12 +51,12 @@ class AgentAim:
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
 
     def struck(self, number: signal.Signals, grace_s: float) -> None:
-        """Tell every session whose process it was."""
+        """Pass a signal to end the agent on to every session."""
         for session in self.sessions:
             session.signalled(DeliveredSignal(number, self.clock.now() + grace_s))
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
-        """The youngest shell that was given the scripted command, wherever it ran away to, and all below it."""
+        """The youngest shell with the scripted command, wherever it has moved, and all processes below it."""
         shells = [process for process in carrying(self.mark) if token and _runs(process, token)]
         if shells:
             youngest = max(shells, key=lambda process: (process.create_time(), process.pid))
@@ -66,61 +71,81 @@ def _runs(process: psutil.Process, token: str) -> bool:
 
 
 @dataclass
-class SessionWatch:
-    """The session files of a run's agent."""
+class SessionFiles:
+    """The agent's session files in one run; `place` returns where the agent is, once that is known."""
 
     spec: AgentSpec
-    place: AgentContext
+    place: Callable[[], AgentContext]
     history: History
     salt: str
-    """With which the tokens begin that scripted commands print."""
+    """The beginning of the tokens that scripted commands print."""
     kept: Path
-    """The run's folder."""
+    """The run's folder, to which copies go."""
+    beside: Path = Path()
+    """The folder of the files to plant."""
     saved: int = 0
 
     @cached_property
     def _patterns(self) -> list[Path]:
-        return session_patterns(self.spec, self.place)
+        return session_patterns(self.spec, self.place())
 
-    def files(self) -> list[Path]:
-        """Those that the spec names; where it names none, all in its session folder."""
-        if self.spec.session_files:
-            return files_like(self._patterns, self.place)
-        return sorted(path for path in self.place.outside(self.place.session_dir).rglob("*") if path.is_file())
+    def plant(self, turn: int, name: str | None) -> None:
+        """Append a file that lies beside the scenario to the agent's session."""
+        if name is None:
+            return
+        lines, place = (self.beside / name).read_bytes(), self.place()
+        path = str(plant(self.spec, place, lines).relative_to(place.folder.absolute()))
+        self.history.add(SessionPlanted(turn=turn, path=path, lines=len(lines.splitlines()), sha256=_sha256(lines)))
+
+    def keep(self) -> None:
+        """Copy the session files at the end of the run."""
+        for file in session_files(self.spec, self.place()):
+            data, name = file.read_bytes(), name_of(file, self.place())
+            _write(self.kept / "session" / name, data)
+            self.history.add(SessionKept(path=str(name), sha256=_sha256(data), size=len(data)))
 
     def look(self) -> Sequence[tuple[str, int, int, int]]:
-        """What differs whenever one is written."""
-        return list(_signatures(self.files()))
+        """A value that changes whenever one of the files is written."""
+        return list(_signatures(self._files()))
 
     def save(self, turn: int, *, tear: bool) -> bool:
-        """Keep a copy of each; with `tear`, of what is left of the youngest one. Whether all that could be done."""
-        files = self.files()
+        """Copy each file; with `tear`, what is left of the youngest one. Returns whether all that could be done."""
+        files = self._files()
         torn = torn_of(files) if tear else None
         self.saved += 1
         for file in files:
             with suppress(OSError):
-                self._keep(turn, file, torn=file == torn)
+                self._save(turn, file, torn=file == torn)
         return torn is not None or not tear
 
-    def _keep(self, turn: int, file: Path, *, torn: bool) -> None:
+    def _files(self) -> list[Path]:
+        """Those that the spec names; where it names none, all in its session folder."""
+        place = self.place()
+        if self.spec.session_files:
+            return files_like(self._patterns, place)
+        return sorted(path for path in place.outside(place.session_dir).rglob("*") if path.is_file())
+
+    def _save(self, turn: int, file: Path, *, torn: bool) -> None:
         data = file.read_bytes()
-        path = Path(f"session-at-kill-{self.saved}") / name_of(file, self.place)
-        (self.kept / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.kept / path).write_bytes(data)
+        path = Path(f"session-at-kill-{self.saved}") / name_of(file, self.place())
+        _write(self.kept / path, data)
+        results = results_in(data, self.salt, torn=torn)
         self.history.add(
-            SessionSaved(
-                turn=turn,
-                path=str(path),
-                sha256=hashlib.sha256(data).hexdigest(),
-                size=len(data),
-                results=results_in(data, self.salt, torn=torn),
-                torn=torn,
-            )
+            SessionSaved(turn=turn, path=str(path), sha256=_sha256(data), size=len(data), results=results, torn=torn)
         )
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+
+
 def name_of(file: Path, place: AgentContext) -> Path:
-    """A file's path from the run's own folder, wherever it is for us; its bare name where it is not in it."""
+    """A file's path from the run's folder, inside or outside the agent's disk; its bare name if it is elsewhere."""
     home = place.home.parent
     for folder in (home, place.outside(place.home).parent):
         if file.is_relative_to(folder):
@@ -128,17 +153,17 @@ def name_of(file: Path, place: AgentContext) -> Path:
     return Path(file.name)
 
 
-def _signatures(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int]]:
+def _signatures(files: Sequence[Path]) -> Iterator[tuple[str, int, int, int]]:
     for file in files:
         with suppress(OSError):
             seen = file.stat()
             yield str(file), seen.st_ino, seen.st_mtime_ns, seen.st_size
 
 
-def torn_of(files: Iterable[Path]) -> Path | None:
-    """Take half of the last line of the file that was written last; which that was, None where none can be torn.
+def torn_of(files: Sequence[Path]) -> Path | None:
+    """Cut off half of the last line of the file that was written last; returns that file, None if there is none.
 
-    Only lines of text can be torn like that: a database has its own ways to live through a crash.
+    Only files of text lines can be torn so: a database has its own means against a crash.
     """
     lines = [file for file in files if _has_lines(file)]
     if not lines:
@@ -155,4 +180,44 @@ def _has_lines(file: Path) -> bool:
     with suppress(OSError, UnicodeDecodeError):
         data = file.read_bytes()
         return bool(data.strip()) and not data.startswith(SQLITE) and bool(data.decode("utf-8"))
+    return False
+
+
+# ---- the tool results in a session file of any format
+
+
+def results_in(data: bytes, salt: str, *, torn: bool = False) -> tuple[str, ...]:
+    r"""turn.step.call of the commands whose output stands in a file; a command that is only asked for does not count.
+
+    A command prints its token last, and its call's id begins with it. What cannot be read again does not count:
+    a last line that was cut, or the whole of one JSON text whose end was cut off (`torn`).
+
+    >>> results_in(b'{"role": "tool", "content": "21 C\\nwbcdf1x2x1"}\n', "wbcdf")
+    ('1.2.1',)
+    """
+    text = data.decode("utf-8", "replace")
+    if not _is_json(text):
+        text = "" if torn and _is_one_json_text(text) else _whole_lines(text)
+    found = re.findall(rf"{re.escape(salt)}(\d+)x(\d+)x(\d+)(?!\d|a\d|; \(exit)", text)
+    return tuple(dict.fromkeys(".".join(numbers) for numbers in found))
+
+
+def _whole_lines(text: str) -> str:
+    """Without a last line that has no end, unless that is whole JSON. A database has no lines, and is whole."""
+    begin = text.rfind("\n") + 1
+    if "\0" in text or _is_json(text[begin:]):
+        return text
+    return text[:begin]
+
+
+def _is_one_json_text(text: str) -> bool:
+    """Whether it begins as JSON of several lines."""
+    first = text.lstrip().partition("\n")[0]
+    return first[:1] in ("{", "[") and not _is_json(first)
+
+
+def _is_json(text: str) -> bool:
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return True
     return False

@@ -25,20 +25,21 @@ from wedgehog.harness.record.ledger import price_table_date
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
+from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.plugins import plugin_words
-from wedgehog.harness.run.runner import Job, run
+from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import keep_inputs
 from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all, processors
 from wedgehog.harness.scenario.model import expected_words
 
 UNCLEAR = 3
-"""The exit code where no run failed, and of one nobody knows how it is."""
+"""The exit code if no run failed, and at least one is an error or inconclusive."""
 
 
 class Progress(Protocol):
-    """Who hears how far the campaign is."""
+    """Shows how far the campaign is."""
 
     def begins(self, what: str) -> None:
         """A control or a run begins."""
@@ -50,11 +51,11 @@ class Progress(Protocol):
 
 
 MOST_JOBS = 6
-"""More runs at once than this keep the harness itself busy, whatever there is of processors."""
+"""More runs at once keep the harness itself busy, on any number of processors."""
 
 
 def usual_jobs() -> int:
-    """How many runs are played at once, unless somebody says so: one for each processor."""
+    """How many runs are played at once by default: one for each processor."""
     return min(MOST_JOBS, processors())
 
 
@@ -68,7 +69,7 @@ class Options:
     seed: int = 0
     command_line: str = ""
     plugins: tuple[str, ...] = ()
-    """What `--plugin` named: a replay needs them too."""
+    """The names after `--plugin`: a replay needs them too."""
 
 
 class Campaign:
@@ -77,7 +78,7 @@ class Campaign:
     def __init__(
         self, entries: Sequence[Entry], options: Options, progress: Progress, say: Callable[[str], None]
     ) -> None:
-        """`say` gets single lines for people (which network, what was fetched)."""
+        """`say` gets single lines for the user (which network, what was fetched)."""
         self.entries, self.options, self.progress, self.say = entries, options, progress, say
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
@@ -89,10 +90,10 @@ class Campaign:
         self._free = asyncio.Semaphore(max(1, options.jobs))
 
     async def play(self) -> list[Judgement]:
-        """Play everything; whatever was finished is in the store, also after a cancellation.
+        """Play everything; finished runs are in the store, also after a cancellation.
 
         Raises:
-            NoServer: Toxiproxy was insisted on and can't be had.
+            NoServer: Toxiproxy is required and can't be had.
         """
         async with self._open([entry.agent for entry in self.entries]) as network:
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
@@ -109,7 +110,7 @@ class Campaign:
 
     @contextlib.asynccontextmanager
     async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
-        """The network, and a warden over everything that is started meanwhile."""
+        """The network, and a watchdog process over everything that is started meanwhile."""
         mode = self._mode(agents)
         if not self._cpu.counts:
             self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
@@ -121,11 +122,11 @@ class Campaign:
                     self._describe(network)
                     yield network
             finally:
-                # Nothing of ours may outlive the warden, however we were stopped.
+                # None of our processes may outlive the watchdog process, however the campaign was stopped.
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
 
     def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
-        """Say what agents lack before anything is fetched for them; for none that can be started nothing is."""
+        """Say what agents lack before anything is fetched; if none can be started, nothing is fetched."""
         missing = [what_is_missing(agent) for agent in agents]
         for says in dict.fromkeys(filter(None, missing)):
             self.say(says)
@@ -190,7 +191,7 @@ class Campaign:
             return facts
 
     def _tell_if_busy(self, what: str, history: History) -> None:
-        """Once: where a run without faults waits for processors, others will too."""
+        """Once: if a run without faults waits for processors, others will too."""
         found = busy(history)
         if not found or self._told_busy:
             return
@@ -203,7 +204,7 @@ class Campaign:
     def _describe(self, network: Network) -> None:
         self.store.describe(
             {
-                "wedgehog": version("wedgehog") if _installed() else "source",
+                "wedgehog": _version(),
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",
                 "network": network.name,
@@ -220,7 +221,7 @@ class Campaign:
 
 @contextlib.contextmanager
 def _scratch(mark: str) -> Iterator[Path]:
-    """The folder below which the agents live while they run; it goes with us, also where we are killed (the warden)."""
+    """The folder of the agents' folders; removed at the end, by the watchdog process if the harness is killed."""
     folder = Path(tempfile.mkdtemp(prefix=f"{mark}-"))
     try:
         yield folder
@@ -228,12 +229,10 @@ def _scratch(mark: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _installed() -> bool:
-    try:
-        version("wedgehog")
-    except ModuleNotFoundError:
-        return False
-    return True
+def _version() -> str:
+    with contextlib.suppress(ModuleNotFoundError):
+        return version("wedgehog")
+    return "source"
 
 
 def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
@@ -267,12 +266,12 @@ def _counts_as(judgement: Judgement) -> str:
 
 
 def _long_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Scenarios tagged `slow` begin first, so that nobody waits for one of them alone at the end."""
+    """Scenarios tagged `slow` begin first, so that none of them runs alone at the end."""
     return sorted(entries, key=lambda entry: "slow" not in entry.scenario.tags)
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:
     for task in tasks:
-        if not task.cancelling():  # a second cancellation would cut its cleaning up short
+        if not task.cancelling():  # a second cancellation would interrupt its cleanup
             task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,7 +1,6 @@
-"""The control run: what an agent does without any fault, before any verdict on it.
+"""The control run: what an agent does without any fault, played before any verdict on it.
 
-Its text message must be answered; what else it shows (a tool round, streaming, a resume) decides which scenarios
-apply to it.
+Its text message must be answered; the rest (a tool round, streaming, a resume) decides which scenarios apply to it.
 """
 
 import contextlib
@@ -24,10 +23,10 @@ from wedgehog.harness.scenario.model import Scenario
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
 CONTROL_TOOL = "wedgehog_hello"
-"""What our tool host offers where the scenario has no tools for it: in the control run, in stories of other things."""
+"""The tool host's only tool if the scenario has none for it, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 LAST_CHARS = 300
-"""As much of what the agent said last is repeated."""
+"""At most so much of the agent's last words is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class ControlFacts:
     tools: frozenset[str] = frozenset()
     """Names of the tools that the main call advertises."""
     shell: bool = False
-    """Whether one of them, whatever its name, takes a shell command."""
+    """Whether one of them takes a shell command."""
     streams: bool = False
     resumes: bool = False
     background: bool = False
@@ -112,7 +111,7 @@ def read_control(
 
 
 def _why(history: History) -> str:
-    """What is missing, in words that its user can act on."""
+    """What is missing, in words that the user can act on."""
     trouble = history.first(Trouble)
     if trouble:
         return trouble.what
@@ -136,7 +135,7 @@ def _why(history: History) -> str:
 
 
 def _silent(history: History) -> str:
-    """No request came: how the agent ended instead; where it ended well, perhaps it asked somebody else."""
+    """No request came: how the agent ended; if it ended well, it may have asked another host."""
     missed, ended = history.first(StartMissed), history.first(TurnEnded)
     if missed is not None:
         within = f" within {missed.bound_s:g} s"
@@ -149,7 +148,7 @@ def _silent(history: History) -> str:
 
 
 def _elsewhere(history: History) -> str:
-    """Where it asked instead, as far as we know."""
+    """The other hosts that it asked, as far as is known."""
     refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused)]
     return f", but it asked for {', '.join(refused)}." if refused else ": does the agent use {llm_url}?"
 
@@ -172,15 +171,15 @@ def _signal(number: int) -> str:
 
 
 def _words(history: History) -> str:
-    """The agent's last words, without the trace of an exception; where we stopped it, the exception is ours too."""
+    """The agent's last words, without a traceback; if the harness stopped it, the exception is the harness's too."""
     ended, stopped = history.first(TurnEnded), history.first(StartMissed) is not None
     if ended is None:
         return ""
     spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
     if stopped and ended.raised:
         spoken = [ended.stderr, ended.stdout]
-    told = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
-    text = next(filter(None, (" ".join(words.split()) for words in told)), "")
+    spoken_words = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
+    text = next(filter(None, (" ".join(words.split()) for words in spoken_words)), "")
     last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
     return f" Its last words: {last}" if last else ""
 
@@ -194,23 +193,23 @@ def _has(control: ControlFacts, name: str) -> bool:
 
 
 def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
-    """What the scenario wants of our own tools, and whether it is missing."""
-    harmed = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
+    """Reasons to skip that concern our own tools, and whether each applies."""
+    faulty = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
         and not _has(control, CONTROL_TOOL),
-        "the fault strikes MCP over HTTP, and the agent uses stdio": HOST in harmed and spec.tools != "http",
-        "the fault strikes MCP over stdio, and the agent uses HTTP": PIPE in harmed and spec.tools != "stdio",
+        "the fault strikes MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
+        "the fault strikes MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }
 
 
 def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
-    """The agent's wire, where broken arguments cannot be said on it; empty where they can.
+    """The agent's wire, if arguments are an object there and cannot be broken; else empty.
 
-    Arguments are an object there. Gemini has a finish reason for a broken call instead, MALFORMED_FUNCTION_CALL.
+    Gemini has a finish reason for a broken call: MALFORMED_FUNCTION_CALL.
     """
     if spec.wire == "anthropic":
         return "" if control.streams else "anthropic without streaming"
@@ -218,7 +217,7 @@ def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
 
 
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
-    """What the agent's main calls look like in this scenario, whose tool host has other tools than the control's."""
+    """The shape of the agent's main calls in this scenario, whose tool host may have other tools than the control's."""
     mine = next((tool for tool in control.tools if tool.endswith(CONTROL_TOOL)), None)
     if control.shape is None or mine is None:
         return control.shape
@@ -227,12 +226,12 @@ def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
 
 
 def why_not_here(spec: AgentSpec) -> str:
-    """Why this agent cannot be run on this system at all; empty where it can."""
+    """Why this agent cannot be run on this system; empty if it can."""
     return (hosts_unavailable_reason() if spec.hosts else None) or ""
 
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
-    """Why a scenario does not apply to this agent; empty where it does."""
+    """Why a scenario does not apply to this agent; empty if it does."""
 
     def needs(what: Need) -> bool:
         return what in scenario.needs

@@ -1,7 +1,7 @@
-"""What a run waits for processors: its agent and the Toxiproxy server, looked at all the time it lasts.
+"""How long a run waits for processors, its agent and the Toxiproxy server together, and how late the harness wakes up.
 
-What an agent is late because the machine is busy is no fault of the agent's. (What we are late ourselves the watchdog
-measures: we wake up many times a second, so that our own waits add up also where nobody waits for us.)
+A delay of a busy machine is not the agent's fault. The harness itself is measured by the lag of its event loop: it
+wakes up so often that its waits for processors would add up although they delay nothing.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ from wedgehog.harness.sandbox import RunQueue, held_up_s, lies_below
 
 LOOK_EVERY_S = 0.05
 COST_SHARE = 0.01
-"""Looking takes at most this share of a processor: where there is much to look at, looks come less often."""
+"""Looking takes at most this share of a processor: with many threads to look at, looks come less often."""
 LONGEST_PAUSE_S = 1.0
 LEAST_S = 0.001
-"""Less than this in one look is no wait worth a record."""
+"""A shorter wait in one look is not recorded."""
 BUSY_SHARE, BUSY_S = 0.25, 0.5
-"""A run that waited for so much of its time, and for so long, does not have the processors that it needs."""
+"""A run that waited for this share of its time, and for this long, lacks processors."""
 KEPT_TOGETHER_S = 0.2
-"""Looks are kept as one stretch of time up to this length."""
+"""Looks are merged into one wait up to this length."""
 
 
 def busy(history: History) -> str:
-    """That a run did not have the processors that it needs; empty where it had them."""
+    """A sentence if the run lacked processors, else empty."""
     spans = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
     took_s = sum(end - begin for begin, end in spans)
     waited_s = sum(min(end - begin, history.cpu_wait(begin, end).total_s) for begin, end in spans)
@@ -37,18 +37,47 @@ def busy(history: History) -> str:
     return f"of {took_s:.1f} s it waited {waited_s:.1f} s for a processor"
 
 
+BEAT_S = 0.05
+
+
+class LagMonitor:
+    """Measures how late our own event loop wakes up while this is open. An async context manager."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Nothing is measured yet."""
+        self._clock = clock
+        self.worst_s = 0.0
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        self._beating = asyncio.create_task(self._beat())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop."""
+        self._beating.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._beating
+
+    async def _beat(self) -> None:
+        while True:
+            due = self._clock.now() + BEAT_S
+            await self._clock.sleep(BEAT_S)
+            self.worst_s = max(self.worst_s, self._clock.now() - due)
+
+
 class CpuMeter:
-    """The waits of one run, in the times of its own clock."""
+    """The waits of one run, by its own clock."""
 
     def __init__(self, mark: str, network: str, clock: Clock, queue: RunQueue) -> None:
-        """`mark` is the run's, `network` that of the network's server."""
+        """`mark` is the run's, `network` the mark of the network's server."""
         self._mark, self._network, self._clock, self._queue = mark, network, clock, queue
         self._looked_s, self._pressure_s = clock.now(), queue.pressure_s()
         self._waits: list[CpuWait] = []
         self._told = 0
 
     def add(self, found: Mapping[str, Sequence[float]]) -> None:
-        """Keep what one look has found, by mark."""
+        """Keep the waits that one look has found, by mark."""
         since_s, self._looked_s = self._looked_s, self._clock.now()
 
         def below(mark: str) -> float:
@@ -65,11 +94,11 @@ class CpuMeter:
             self._waits.append(wait)
 
     def waited_s(self, since_s: float) -> float:
-        """How long the run has waited since then, all parties together."""
+        """How long the run has waited since then, all its processes together."""
         return sum(wait.total_s for wait in self._waits if wait.until_s > since_s)
 
     def seen(self, turn: int) -> CpuWaitSeen:
-        """What is new since this was asked last, as an event."""
+        """The waits since the last call, as an event."""
         new, self._told = self._waits[self._told :], len(self._waits)
         before_s, self._pressure_s = self._pressure_s, self._queue.pressure_s()
         pressure_s = None if before_s is None or self._pressure_s is None else round(self._pressure_s - before_s, 3)
@@ -77,7 +106,7 @@ class CpuMeter:
 
 
 class CpuWatch:
-    """Looks for all runs of a campaign at once. An async context manager."""
+    """Looks at the processes of all runs of a campaign at once. An async context manager."""
 
     def __init__(
         self,
@@ -86,23 +115,23 @@ class CpuWatch:
         cost: Callable[[], float] = time.thread_time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`mark` is the campaign's; `cost` tells the processor time that this thread has used."""
+        """`mark` is the campaign's; `cost` returns the processor time that this thread has used."""
         self._mark, self._cost, self._pause = mark, cost, pause
         self._queue = queue or RunQueue(mark)
         self._meters: list[CpuMeter] = []
 
     @property
     def counts(self) -> bool:
-        """Whether this system tells how long threads wait."""
+        """Whether this system counts how long threads wait."""
         return self._queue.counts
 
     @contextlib.contextmanager
     def meter(self, mark: str, clock: Clock) -> Iterator[CpuMeter | None]:
-        """The meter of one run, while it lasts; None where the system does not count."""
+        """The meter of one run; None if the system does not count."""
         if not self.counts:
             yield None
             return
-        if not self._meters:  # then nobody has looked for a while, and what was waited meanwhile is no run's
+        if not self._meters:  # forget waits since the last look: they belong to no run
             self._queue.look()
         meter = CpuMeter(mark, f"{self._mark}/toxiproxy", clock, self._queue)
         self._meters.append(meter)
@@ -112,7 +141,7 @@ class CpuWatch:
             self._meters.remove(meter)
 
     def look(self) -> float:
-        """Look once; the processor time that it took."""
+        """Look once; returns the processor time that it took."""
         began_s = self._cost()
         found = self._queue.look()
         for meter in self._meters:
@@ -120,7 +149,7 @@ class CpuWatch:
         return self._cost() - began_s
 
     async def __aenter__(self) -> Self:
-        """Begin to look."""
+        """Start."""
         self._looking = asyncio.create_task(self._look_on())
         return self
 

@@ -1,9 +1,9 @@
-"""What an agent was waiting for when its turn was over its time: looked at before anything is ended.
+"""Finds what an agent waits for when its turn is over its deadline, before the turn is ended.
 
-    look = Forensics(mark, leaders, links, history, folder, clock)
-    await look.at(turn=2)          # hang-2.json in the run's folder, and an event that says it in one sentence
+    diagnostics = Diagnostics(mark, leaders, links, history, folder, clock)
+    await diagnostics.at(turn=2)     # hang-2.json in the run's folder, and an event that says it in one sentence
 
-It takes three seconds at most, touches nothing but a Node that was started to report on a signal, and never fails:
+It takes at most three seconds, sends signals only to a Node that was started to report on one, and never fails:
 what could not be seen is left out, and the file says why.
 """
 
@@ -37,14 +37,14 @@ from wedgehog.harness.sandbox.stacks import (
 WITHIN_S = 3.0
 STACKS_S = 1.5
 MOST_STACKS = 4
-"""Processes whose stacks are asked for, the leader first."""
+"""So many processes are asked for their stacks, the leader first."""
 BUSY_SHARE = 0.5
-"""From this share of its life on the processor a process is at work, and waits for nobody."""
+"""A process that was on the processor for this share of its life does not wait."""
 
 
 @dataclass(slots=True)
 class Diagnosis:
-    """All that was seen; what could not be seen stays empty."""
+    """What was seen; fields that could not be filled stay empty."""
 
     processes: list[ProcessInfo] = field(default_factory=list)
     peers: list[Peer] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Diagnosis:
     node_reports: dict[str, Any] = field(default_factory=dict)
     node_asks: dict[int, NodeReport] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
-    """What went wrong in looking."""
+    """The errors of the look."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Diagnostics:
     """Looks at the agent of one run."""
 
     mark: str
-    """What its processes carry."""
+    """The mark of its processes."""
     leaders: Callable[[], Iterable[int]]
     links: Mapping[str, Address]
     history: History
@@ -89,14 +89,15 @@ class Diagnostics:
         self.history.add(HangSeen(turn=turn, says=says, file=file))
 
     async def _look(self, sight: Diagnosis) -> None:
-        await _in_a_thread_of_its_own(lambda: self._from_outside(sight))
+        await _in_own_thread(lambda: self._from_outside(sight))
         await self._inside(sight)
 
     def _from_outside(self, sight: Diagnosis) -> None:
         found = [one for one in tree_of(self.mark, self.leaders()) if one.status() != psutil.STATUS_ZOMBIE]
         sight.processes = process_infos(found, self.clock.wall().timestamp())
         sight.peers = peers_of(found, self.links, self.hosts)
-        asks = {one.pid: reports_on(one, environment(process)) for one, process in _pairs(sight.processes, found)}
+        by_pid = {process.pid: process for process in found}
+        asks = {one.pid: reports_on(one, environment(by_pid[one.pid])) for one in sight.processes}
         sight.node_asks = {pid: ask for pid, ask in asks.items() if ask is not None}
 
     async def _inside(self, sight: Diagnosis) -> None:
@@ -116,27 +117,20 @@ class Diagnostics:
         return {"turn": turn, "at_s": round(self.clock.now(), 3), "says": says, "last_event": last, **seen}
 
 
-def _pairs(
-    seen: Iterable[ProcessInfo], found: Iterable[psutil.Process]
-) -> Iterable[tuple[ProcessInfo, psutil.Process]]:
-    by_pid = {process.pid: process for process in found}
-    return ((one, by_pid[one.pid]) for one in seen)
-
-
-async def _in_a_thread_of_its_own(work: Callable[[], None]) -> None:
-    """The shared pool may be full of work that waits for what hangs."""
-    with_one = ThreadPoolExecutor(1, "wedgehog-look")
+async def _in_own_thread(work: Callable[[], None]) -> None:
+    """Not in the shared pool: it may be full of work that waits for the agent."""
+    pool = ThreadPoolExecutor(1, "wedgehog-look")
     try:
-        await asyncio.get_running_loop().run_in_executor(with_one, work)
+        await asyncio.get_running_loop().run_in_executor(pool, work)
     finally:
-        with_one.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 # ---- in one sentence
 
 
 def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
-    """What it waited for, as far as it can be told: an open call, a tool, a connection, or nothing that we know of.
+    """What the agent waited for: an open call, a tool, a connection, a process, or nothing that is known.
 
     "it waited for the reply to call 2 on llm, open since 61 s; thread MainThread in agent.py:41 recv"
     """
@@ -157,7 +151,7 @@ def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str
 def _call(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
     waiting = [call for call in history.calls if _is_open(call)]
     if sight.processes and not any(peer.link == "llm" for peer in sight.peers):
-        return ""  # it has left those calls behind
+        return ""  # it no longer waits for those calls
     mine = [call for call in waiting if call.arrived.turn == turn and call.main] or waiting
     if not mine:
         return ""
@@ -167,7 +161,7 @@ def _call(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
 
 
 def _is_open(call: Call) -> bool:
-    """A reply that is known to have stalled has ended in the history, and goes on for who waits for it."""
+    """A stalled reply has ended in the history, and is still open for the agent."""
     over = call.ended is not None and call.ended.how != "stalled"
     return not over and call.refused is None and call.hung_up is None
 
@@ -176,7 +170,7 @@ def _tool(history: History, now_s: float) -> str:
     beacons = list(history.of(BeaconSeen))
     done = {beacon.token for beacon in beacons if beacon.phase == "done"}
     sent = {use.token for use in history.tool_uses if use.results}
-    killed = max((kill.id for kill in history.of(AgentKilled)), default=-1)  # nobody waits for what ran before
+    killed = max((kill.id for kill in history.of(AgentKilled)), default=-1)  # what ran before is not waited for
     running = [one for one in beacons if one.phase == "started" and one.token not in done | sent and one.id > killed]
     if not running:
         return ""
@@ -196,7 +190,7 @@ def _busy(sight: Diagnosis) -> str:
 
 
 def _connection(sight: Diagnosis) -> str:
-    """A link of ours first; an open connection to the model without an open call is one that is kept alive."""
+    """A link of ours first; a connection to the model without an open call is only kept alive."""
     known = [peer for peer in sight.peers if peer.link not in ("", "llm", "channel")]
     others = [peer for peer in sight.peers if not peer.link and peer.state in ("ESTABLISHED", "SYN_SENT")]
     if known:
@@ -205,7 +199,7 @@ def _connection(sight: Diagnosis) -> str:
 
 
 def _on_its_way(history: History, sight: Diagnosis, turn: int) -> str:
-    """What is sent there, and held on its way, no call tells of."""
+    """A request that is held on its way is not yet a call."""
     asked = any(call.arrived.turn == turn for call in history.calls)
     held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
     if asked or not held:
@@ -232,7 +226,7 @@ def _ended(call: Call) -> str:
         return f"was refused with {call.refused.status}"
     if call.hung_up is not None:
         return "was given up by itself"
-    return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'nobody knows how'}"
+    return "was answered whole" if call.whole else f"ended so: {call.ended.how if call.ended else 'in an unknown way'}"
 
 
 def _command(one: ProcessInfo) -> str:

@@ -1,8 +1,8 @@
-"""Which of the timers that a spec claims has fired: the one whose time fits what was measured.
+"""Finds which of a spec's timers has fired: the one whose time fits the measured time.
 
-The words that an agent prints are not enough: an outer timer may end a call whose error names the inner one, and an
-agent may hide the error. So each act of the agent (it hangs up on a call, or ends a turn without an answer) is measured
-first. Of several timers that fit, its words decide, then `inside`: an outer timer does not let the turn go on.
+The agent's words are not enough: an outer timer may end a call whose error names the inner one, and an agent may hide
+the error. So each act of the agent (it hangs up on a call, or ends a turn without an answer) is measured first. If
+several timers fit, its words decide, then `inside`: after an outer timer the turn does not go on.
 """
 
 import re
@@ -14,25 +14,25 @@ from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
 
 EARLY_S = 0.1
-"""A timer may seem to fire so early: its request was under way before we saw it."""
+"""A timer may seem this early: its request was under way before the provider saw it."""
 PROMPT_S = 0.15
-"""One that is no later than this fits better than one that is."""
+"""A timer that is at most so late fits better than a later one."""
 LATE_SHARE, LATE_S = 0.1, 0.5
-"""And so late, by this share of it or by so many seconds: a busy machine acts late."""
+"""A timer may be late by this share of its time or by so many seconds: a busy machine acts late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that the agent ended by itself, and for how long it may have waited, by each possible beginning."""
+    """Something that the agent ended by itself, and its possible waiting times, one for each possible beginning."""
 
     waited_s: tuple[float, ...]
-    """The first one is shown."""
+    """The first one is reported."""
     place: str = ""
     """turn.step.attempt of the call on which it hung up; empty for the end of the turn."""
     turn_s: float = 0.0
     """How long the turn had lasted."""
     goes_on: bool = False
-    """The turn went on after it."""
+    """Whether the turn went on after it."""
 
 
 def timers_fired(turn: Turn, timers: Sequence[Timeout], history: History) -> Iterator[str]:
@@ -113,11 +113,10 @@ def _of_the_turn(turn: Turn) -> tuple[float, ...]:
 
 
 def _chosen(act: Act, timers: Sequence[Timeout], said: str, history: History) -> list[Timeout]:
-    """The timers that fit; one that fits only with our own lag must have been heard too."""
-    scale, lag_s = history.run.time_scale, history.lag_s
+    """The timers that fit; one that fits only with our own lag must also be in the agent's words."""
     prompt, close, loose = (
-        [timer for timer in timers if any(_fits(timer.s / scale, it, late(timer.s / scale)) for it in act.waited_s)]
-        for late in (_prompt, _close, lambda timer_s: _close(timer_s) + lag_s)
+        [timer for timer in timers if _fits(timer.s / history.run.time_scale, act, least_s, share, lag_s)]
+        for least_s, share, lag_s in ((PROMPT_S, 0, 0), (LATE_S, LATE_SHARE, 0), (LATE_S, LATE_SHARE, history.lag_s))
     )
     spoken = [timer for timer in loose if timer.says and re.search(timer.says, said)]
     fitting = [timer for timer in close if timer in spoken] or [*(prompt or close), *spoken]
@@ -127,14 +126,7 @@ def _chosen(act: Act, timers: Sequence[Timeout], said: str, history: History) ->
     return fitting
 
 
-def _fits(timer_s: float, measured_s: float, late_s: float) -> bool:
-    """Whether a measured time can be this timer's."""
-    return -EARLY_S <= measured_s - timer_s <= late_s
-
-
-def _prompt(timer_s: float) -> float:
-    return PROMPT_S
-
-
-def _close(timer_s: float) -> float:
-    return max(LATE_S, LATE_SHARE * timer_s)
+def _fits(timer_s: float, act: Act, least_s: float, share: float, lag_s: float) -> bool:
+    """Whether the timer may have ended one of the act's waits: late by a share of it or `least_s`, plus our lag."""
+    late_s = max(least_s, share * timer_s) + lag_s
+    return any(-EARLY_S <= waited_s - timer_s <= late_s for waited_s in act.waited_s)

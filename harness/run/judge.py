@@ -1,4 +1,4 @@
-"""Invariants into one verdict: error > fail > inconclusive > pass, and a sentence that says why."""
+"""Judges a run: its invariants give one verdict (error > fail > inconclusive > pass) and a sentence that says why."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ LIMITS = {
 
 
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
-    """All that is decided about one run (the caller adds where it lies and how it is replayed)."""
+    """The judgement of one run (the caller adds where it lies and how it is replayed)."""
     verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario, control)]
     status = worst(verdicts)
     violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
@@ -63,7 +63,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
 
 
 def _in_doubt(expect: Expect | None, violated: tuple[str, ...], verdicts: list[Verdict]) -> list[Verdict]:
-    """What is missing of the expected violations, where it all is inconclusive and nothing else came."""
+    """The missing expected violations, if all of them are inconclusive and no other came."""
     if not isinstance(expect, FailConfig) or not violated:
         return []
     missing = set(expect.fail) - set(violated)
@@ -99,7 +99,7 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
 
 
 def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:
-    """What keeps a run from counting at all."""
+    """Reasons outside of the invariants why a run does not count."""
     if history.missing is not None:
         yield error(f"event {history.missing} is missing from the record").named("record")
     if not history.whole:
@@ -122,14 +122,14 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
     yield from _unfired(history, plan)
-    yield from _unharmed(history, plan)
+    yield from _failed_before_faults(history, plan)
     if control.background:
         yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
 
 
 def _limited(history: History) -> Iterator[Verdict]:
-    """Where the agent's own limit cuts an answer, the words by which the answer is known may be lost."""
+    """If the agent's own limit cuts an answer, the answer's nonce may be lost."""
     for turn in history.turns:
         cut = next((call for call in turn.main_calls if call.limited), None)
         if cut is not None and outcome_of(turn, history).kind in ("truncated", "hidden"):
@@ -152,27 +152,27 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
             yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
 
 
-def _unharmed(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    """Turns that ended in an error before any fault struck: whatever their cause, it is not the scenario's fault."""
+def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """Turns that ended in an error before any fault fired: the scenario's fault is not their cause."""
     if not plan.faults or history.first(SessionPlanted) is not None:
         return
     struck = min((event.turn for event in history.of(FaultFired)), default=None)
     for turn in history.turns:
         outcome = outcome_of(turn, history)
-        early = (struck is None or turn.number < struck) and not any(map(_scripted_harm, turn.calls))
+        early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
         if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
             evidence = [event for event in (turn.end,) if event is not None]
             said = f"{turn} was not answered before any fault struck: {outcome.how}"
             yield inconclusive(said, evidence).named("harm")
 
 
-def _scripted_harm(call: Call) -> bool:
+def _fails_by_script(call: Call) -> bool:
     refused = call.refused is not None and call.refused.scripted
     return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
 
 
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    """What a request says is not known before it has arrived: of an agent that asks for a title too, it may be that."""
+    """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
     for fired in history.of(FaultFired):
         if plan.faults[fired.fault].trigger.phase != "request":
             continue
@@ -185,7 +185,7 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 
 
 def _why_not(history: History, planned: PlannedFault) -> str:
-    """Why a fault in a reply had nothing to strike, where the record shows it."""
+    """Why a fault on a reply never fired, if the record shows it."""
     at = planned.trigger
     if planned.link != "llm" or at.on != "main":
         return ""
@@ -195,19 +195,16 @@ def _why_not(history: History, planned: PlannedFault) -> str:
         return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
     tried = [call for call in step if call.arrived.attempt >= at.attempt]
     if not tried:
-        return f"; that step was asked {_times(len(step))}, and the fault waits for attempt {at.attempt}"
+        times = "once" if len(step) == 1 else f"{len(step)} times"
+        return f"; that step was asked {times}, and the fault waits for attempt {at.attempt}"
     sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
     if at.byte is not None and sizes and max(sizes) <= at.byte:
         return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
     return ""
 
 
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
-
-
 def _says(history: History, verdicts: list[Verdict]) -> str:
-    """The sentence of the worst verdict; of a pass, how its turns ended."""
+    """The sentence of the worst verdict; for a pass, how its turns ended."""
     for status in ("error", "fail", "inconclusive"):
         found = [verdict for verdict in verdicts if verdict.status == status]
         if found:
@@ -218,14 +215,14 @@ def _says(history: History, verdicts: list[Verdict]) -> str:
 
 
 CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")
-"""Told after the others: where two are violated, these are more often what came of it than why."""
+"""Named last: they are more often the consequence of another violation than its cause."""
 
 STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
 
 
 def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
-    """What decides nothing and helps to understand: remarks of checks, timers that fired, repairs that were logged."""
-    yield from (verdict.says for verdict in verdicts if verdict.status in ("pass", "nothing") and _worth(verdict))
+    """What helps to understand the run: remarks of checks, timers that fired, repairs that were logged."""
+    yield from (it.says for it in verdicts if it.status == "pass" and it.says not in ("", "nothing to judge"))
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         if outcome.remark:
@@ -235,7 +232,3 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
         )
-
-
-def _worth(verdict: Verdict) -> bool:
-    return bool(verdict.says) and verdict.says != "nothing to judge" and verdict.status == "pass"

@@ -18,40 +18,32 @@ from wedgehog.harness.invariants import known
 
 
 class PluginError(Exception):
-    """A plugin can't be used; one line for the person who named it."""
+    """A plugin can't be used; one line for the user."""
 
 
 def load_plugins(names: Sequence[str]) -> None:
-    """Import each plugin (`file.py`, or `package.module` as seen from the working folder), so that it registers.
+    """Import each plugin (`file.py`, or `package.module` from the working folder), so that it registers.
 
     Raises:
-        PluginError: there is none, it fails, or it registers nothing.
+        PluginError: it does not exist, fails, or registers nothing.
     """
     for name in dict.fromkeys(names):
         before = _names()
         module = _import(name)
-        own = (word not in before or _lies_in(of, module.__name__) for word, of in _names().items())
-        if not any(own):
+        own = module.__name__
+        if all(word in before and of != own and not of.startswith(f"{own}.") for word, of in _names().items()):
             raise PluginError(f"plugin {name}: it registers no fault and no invariant")
 
 
 def plugin_words(names: Sequence[str]) -> list[str]:
-    """The same plugins as words of a command line."""
+    """The `--plugin` options of a command line."""
     return [word for name in names for word in ("--plugin", name)]
 
 
 def _names() -> dict[str, str]:
-    """Every fault and invariant, and the module that it comes from."""
+    """The module of each fault and each invariant."""
     faults = {f"fault {name}": cls.__module__ for name, cls in registered().items()}
-    return faults | {f"invariant {name}": _module_of(it.run) for name, it in known().items()}
-
-
-def _lies_in(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
-
-
-def _module_of(check: object) -> str:
-    return str(getattr(check, "__module__", ""))
+    return faults | {f"invariant {name}": str(getattr(it.run, "__module__", "")) for name, it in known().items()}
 
 
 def _import(name: str) -> ModuleType:
@@ -87,13 +79,13 @@ def _import_file(name: str, path: Path) -> ModuleType:
 
 
 def _look_in(folder: Path) -> None:
-    """What a plugin imports may stand beside it; what is installed comes first."""
+    """A plugin may import modules beside it; installed ones come first."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def _failed(name: str, wrong: BaseException) -> PluginError:
-    """The plugin's own line where it went wrong, if it came so far."""
+    """An error with the plugin's own line, if there is one."""
     frames = traceback.extract_tb(wrong.__traceback__)
     own = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
     line, said = (own[0].lineno if own else None), str(wrong)

@@ -1,13 +1,13 @@
-"""What the fake provider saw, into the history: facts of bytes and calls become events of turns and steps.
+"""Turns the fake provider's facts about bytes and calls into events of turns and steps.
 
-How much of a reply was *delivered* is the network's to say: the recorder asks `ReplyLimits` (the injector) whether a
-fault lets only a part of a reply through, and writes the end of such a reply when that has been decided.
+The network decides how much of a reply was *delivered*: the recorder asks the injector whether a fault limits a reply,
+and writes the end of such a reply when that has been decided.
 """
 
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol
@@ -17,7 +17,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.usage import output_tokens
-from wedgehog.harness.inject import LimitKind, PartialDelivery
+from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
     CallUnscripted,
@@ -32,36 +32,20 @@ from wedgehog.harness.record.event import (
 from wedgehog.harness.record.history import History
 
 
-class ReplyLimits(Protocol):
-    """What the recorder asks the nemesis."""
+@dataclass(frozen=True, slots=True)
+class SentReply:
+    """A scripted reply as the fake provider sends it."""
 
-    async def gate(self, point: fact.Point) -> Sequence[int]:
-        """Hold a reply, and say where to ask again."""
-        ...
+    reply: Reply = field(default_factory=Reply)
+    offers: Sequence[tuple[str, str, bool]] = ()
+    """(turn.step.call, tool name, whole) of its tool calls."""
+    tokens_needed: int = 0
+    """The tokens of the whole reply, where the agent's own limit ended it."""
 
-    def limits(self, call: int) -> LimitKind | None:
-        """How a fault lets only a part of this reply through, if it does (the end is told by `Recorder.delivered`)."""
-        ...
-
-    def refused(self, call: int) -> None:
-        """Our validator refused the request of this call."""
-        ...
-
-    def edited(self, call: int, names: Sequence[str]) -> None:
-        """These edits apply to the reply that starts now."""
-        ...
-
-    def ended(self, call: int, paid: bool) -> None:
-        """The reply has been written, or will not be."""
-        ...
-
-    def dropped(self, call: int) -> bool:
-        """Whether a fault, or the end of one, closed the connection of this reply."""
-        ...
-
-    def closed(self, call: int) -> None:
-        """The connection of a limited reply is gone, and no cut closed it: the agent hung up."""
-        ...
+    @property
+    def blocks(self) -> list[Text | ToolCall]:
+        """Its texts and tool calls."""
+        return [item for item in self.reply.items if isinstance(item, Text | ToolCall)]
 
 
 class Placing(Protocol):
@@ -75,98 +59,87 @@ class Placing(Protocol):
         """turn.step.call of the tool call that a result answers, or empty."""
         ...
 
+    def sent(self, call: int) -> SentReply | None:
+        """The scripted reply to a request; None if the script has none for it."""
+        ...
 
-@dataclass
-class _Open:
-    """A call whose end is not yet written."""
 
-    conn: int
-    reply: Reply | None = None
-    offers: tuple[tuple[str, str, bool], ...] = ()
-    tokens_needed: int = 0
-    edited: tuple[str, ...] = ()
-    ended: fact.WriteEnded | None = None
-    cut: PartialDelivery | None = None
-    """Where the network ended it, decided while the fake still wrote it."""
+@dataclass(slots=True)
+class _RecordedCall(fact.RequestFacts):
+    """A request for the model, and what was delivered of its reply."""
+
     ended_s: float = -1.0
-    written: bool = False
+    cut: PartialDelivery | None = None
+    """Where the network ended the reply, decided while the fake provider still wrote it."""
+    end_recorded: bool = False
     whole: bool = False
-    paid: bool = False
 
 
 class Recorder:
-    """The fake provider's observer: records, and passes the gate on to the nemesis."""
+    """The fake provider's observer: records its facts, and passes its gate on to the injector."""
 
     def __init__(
-        self, history: History, clock: Clock, placing: Placing, harm: ReplyLimits, keep_body: Callable[[bytes], str]
+        self,
+        history: History,
+        clock: Clock,
+        placing: Placing,
+        injector: Injector,
+        keep_body: Callable[[bytes], str],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
-        """`keep_body` stores a request's body and returns its hash."""
-        self._history, self._clock, self._placing, self._harm = history, clock, placing, harm
-        self._keep_body = keep_body
-        self._calls: dict[int, _Open] = {}
-        self._last_on: dict[int, int] = {}
-        self._unplaced: set[int] = set()
+        """`keep_body` stores a request's body and returns its hash; `look` records new beacons before each request."""
+        self._history, self._clock, self._placing, self._injector = history, clock, placing, injector
+        self._keep_body, self._look = keep_body, look
+        self._calls: dict[int, _RecordedCall] = {}
+        self._last_on: dict[int, _RecordedCall] = {}
         self._hung_up: set[int] = set()
-        self.look: Callable[[], None] = lambda: None
-        """Called before a request is written down: what its agent's tools have done by then comes first."""
-        self.requests = 0
-        """Requests for the model so far."""
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
-        """Ask the nemesis."""
-        return await self._harm.gate(point)
+        """Ask the injector."""
+        return await self._injector.gate(point)
 
     def saw(self, seen: fact.Fact) -> None:
         """Write the event that a fact stands for, if any."""
         match seen:
             case fact.RequestSeen():
                 self._arrived(seen)
-            case fact.RefusalSent() if seen.call not in self._unplaced:
-                self._refused(seen)
-            case fact.WriteStarted() if seen.call not in self._unplaced:
-                self._started(seen)
-            case fact.WriteEnded() if seen.call not in self._unplaced:
-                self._ended(seen)
             case fact.RequestUnscripted():
                 self._history.add(CallUnscripted(call=seen.call, why=seen.why))
             case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
+            case fact.RefusalSent() | fact.WriteStarted() | fact.WriteEnded() if seen.call in self._calls:
+                call = self._calls[seen.call]
+                call.saw(seen)
+                if isinstance(seen, fact.RefusalSent):
+                    self._refused(seen)
+                elif isinstance(seen, fact.WriteStarted):
+                    self._started(seen)
+                else:
+                    self._ended(seen.call, call, seen)
             case _:
                 pass
 
-    def answering(
-        self, call: int, reply: Reply, offers: Sequence[tuple[str, str, bool]], tokens_needed: int = 0
-    ) -> None:
-        """The script answers a call with this; `offers` are (turn.step.call, tool name, whole) of its tool calls.
-
-        `tokens_needed`: what the whole of it takes, where the agent's own limit ended it.
-        """
-        open_ = self._calls[call]
-        open_.reply, open_.offers, open_.tokens_needed = reply, tuple(offers), tokens_needed
-
-    def delivered(self, call: int, cut: PartialDelivery | None) -> None:
-        """The network has decided: a struck reply passed up to `cut` only (None: it passed whole after all)."""
-        open_ = self._calls[call]
-        if open_.ended is not None:
-            self._write_end(call, open_, cut)
+    def delivered(self, number: int, cut: PartialDelivery | None) -> None:
+        """The network has decided: a faulty reply passed up to `cut` only (None: it passed whole after all)."""
+        call = self._calls[number]
+        if call.ended is not None:
+            self._record_end(call, cut)
         elif cut is not None and cut.how != "slowed":
-            open_.cut = cut
+            call.cut = cut
 
     def flush(self) -> None:
         """Write the ends that are still open; the run is over."""
-        for call, open_ in self._calls.items():
-            if open_.paid and not open_.written and open_.ended is not None:
-                self._write_end(call, open_, None)
+        for call in self._calls.values():
+            if call.accepted:
+                self._record_end(call, None)
 
     def _arrived(self, seen: fact.RequestSeen) -> None:
-        if seen.conversation is None and seen.method != "POST":
-            self._unplaced.add(seen.call)
-            return
-        self._calls[seen.call] = _Open(seen.conn.id)
-        self._last_on[seen.conn.id] = seen.call
-        self.requests += 1
-        self.look()
         talk = seen.conversation
+        if talk is None and seen.method != "POST":
+            return
+        call = _RecordedCall(replace(seen, body=b"", conversation=None))
+        self._calls[seen.call] = self._last_on[seen.conn.id] = call
+        self._look()
         place = self._placing.place(seen.call, talk) if talk else CallPosition(0, 0, 1, "unreadable")
         self._history.add(
             RequestArrived(
@@ -192,24 +165,20 @@ class Recorder:
         )
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
+        token_of, found = self._placing.token_of_result, (it for said in talk.messages for it in said.tool_results)
         return tuple(
             ToolResult(
-                r.call_id,
-                len(r.text),
-                r.is_error,
-                self._placing.token_of_result(r.call_id, r.text),
-                bool(self._placing.token_of_result("", r.text)),
+                it.call_id, len(it.text), it.is_error, token_of(it.call_id, it.text), bool(token_of("", it.text))
             )
-            for message in talk.messages
-            for r in message.tool_results
+            for it in found
         )
 
     def _refused(self, seen: fact.RefusalSent) -> None:
-        wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         if not seen.enforced:
             return
         if not seen.scripted:
-            self._harm.refused(seen.call)
+            self._injector.refused(seen.call)
+        wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         self._history.add(
             RequestRefused(
                 call=seen.call,
@@ -224,69 +193,69 @@ class Recorder:
         )
 
     def _started(self, seen: fact.WriteStarted) -> None:
-        open_ = self._calls[seen.call]
-        open_.edited, open_.paid = seen.edited, True
-        self._harm.edited(seen.call, seen.edited)
-        scripted = open_.reply is not None and open_.reply.usage is not None
+        self._injector.edited(seen.call, seen.edited)
+        sent = self._placing.sent(seen.call)
+        scripted = sent is not None and sent.reply.usage is not None
         self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
 
-    def _ended(self, seen: fact.WriteEnded) -> None:
-        open_ = self._calls[seen.call]
-        open_.ended, open_.ended_s = seen, self._clock.now()
-        lost = seen.how == "hung_up" and self._harm.dropped(seen.call)
-        if open_.paid and not self._harm.limits(seen.call):
-            self._write_end(seen.call, open_, open_.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
-        if seen.how == "hung_up" and open_.paid and not lost and self._harm.limits(seen.call) != "cut":
-            self._hang_up(seen.call)
-            if self._harm.limits(seen.call) == "slowed":
-                self._harm.closed(seen.call)
-        self._harm.ended(seen.call, open_.paid)
+    def _ended(self, number: int, call: _RecordedCall, seen: fact.WriteEnded) -> None:
+        call.ended_s = self._clock.now()
+        limits, hung_up = self._injector.limits, seen.how == "hung_up"
+        lost = hung_up and self._injector.dropped(number)
+        if call.accepted and not limits(number):
+            self._record_end(call, call.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
+        if hung_up and call.accepted and not lost and limits(number) != "cut":
+            self._hang_up(number)
+            if limits(number) == "slowed":
+                self._injector.closed(number)
+        self._injector.ended(number, call.accepted)
 
-    def _write_end(self, call: int, open_: _Open, cut: PartialDelivery | None) -> None:
-        ended = open_.ended
-        if open_.written or ended is None:
+    def _record_end(self, call: _RecordedCall, cut: PartialDelivery | None) -> None:
+        ended = call.ended
+        if call.end_recorded or ended is None:
             return
         if cut is not None and cut.how == "slowed" and cut.at >= ended.body_bytes:
             cut = None  # what is slow is not lost: all of it has arrived by now
-        open_.written, open_.whole = True, cut is None and ended.how == "complete"
+        edited = call.started.edited if call.started else ()
+        call.end_recorded, call.whole = True, cut is None and ended.how == "complete"
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
-        arrived = [mark for mark in ended.frames if mark.end <= at]
-        reply = open_.reply or Reply()
-        whole = cut is None and ended.how == "complete" and not open_.edited
+        arrived = call.marks_within(at)
+        sent = self._placing.sent(ended.call) or SentReply()
+        whole = call.whole and not edited
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
-        blocks = len(_blocks(reply)) if whole else sum(mark.completes for mark in arrived)
+        blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
         self._history.add(
             ReplyEnded(
-                # A cut is proved some time after it: the agent knew of it when the last byte had been written.
-                at_s=open_.ended_s if cut is not None and cut.how == "cut" else -1.0,
-                call=call,
-                how=_how(ended, cut, open_.edited),
+                # A cut is proved some time after it: the agent saw it when the last byte had been written.
+                at_s=call.ended_s if cut is not None and cut.how == "cut" else -1.0,
+                call=ended.call,
+                how=_how(ended, cut, edited),
                 stop=ended.stop,
                 output_tokens=ended.output_tokens,
                 tokens_delivered=min(tokens, ended.output_tokens),
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=_text(reply, tokens, _in_all(reply, ended)),
-                tool_calls=_offered(reply, open_.offers, blocks),
-                tokens_needed=open_.tokens_needed,
+                text_delivered=_text(sent.reply, tokens, ended),
+                tool_calls=_offered(sent, blocks),
+                tokens_needed=sent.tokens_needed,
             )
         )
 
     def _closed(self, conn: int) -> None:
         call = self._last_on.get(conn)
-        open_ = self._calls.get(call) if call is not None else None
-        if call is None or open_ is None or not open_.paid:
+        if call is None or not call.accepted:
             return
-        if self._harm.limits(call) in ("stalled", "slowed") and call not in self._hung_up:
-            self._harm.closed(call)
-            if not open_.whole:
-                self._hang_up(call)
+        number = call.seen.call
+        if self._injector.limits(number) in ("stalled", "slowed") and number not in self._hung_up:
+            self._injector.closed(number)
+            if not call.whole:
+                self._hang_up(number)
 
-    def _hang_up(self, call: int) -> None:
-        if call not in self._hung_up:
-            self._hung_up.add(call)
-            self._history.add(HungUp(call=call))
+    def _hang_up(self, number: int) -> None:
+        if number not in self._hung_up:
+            self._hung_up.add(number)
+            self._history.add(HungUp(call=number))
 
 
 def _how(
@@ -299,29 +268,22 @@ def _how(
     return "ended early" if {"early_end", "error_event"} & set(edited) else "complete"
 
 
-def _blocks(reply: Reply) -> list[Text | ToolCall]:
-    return [item for item in reply.items if isinstance(item, Text | ToolCall)]
+def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
+    """The delivered part of the reply's text, in proportion to the tokens (a fragment to look for, no record).
 
-
-def _in_all(reply: Reply, ended: fact.WriteEnded) -> int:
-    """The tokens of the whole reply; of one that was hung up on, only those until then were generated."""
-    return max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
-
-
-def _text(reply: Reply, tokens: int, generated: int) -> str:
-    """The reply's text as far as it was delivered, in proportion to the tokens (a fragment to look for, no record)."""
+    All tokens of the reply count; after a hang-up `ended` has only those that were generated until then.
+    """
     text = "".join(item.text for item in reply.items if isinstance(item, Text))
-    if tokens >= generated:
-        return text
-    return text[: len(text) * tokens // max(1, generated)]
+    in_all = max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
+    return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
 
-def _offered(reply: Reply, offers: Sequence[tuple[str, str, bool]], blocks: int) -> tuple[ToolCallOffered, ...]:
+def _offered(sent: SentReply, blocks: int) -> tuple[ToolCallOffered, ...]:
     """The reply's tool calls; those behind the last block that arrived whole were cut."""
-    places = [index for index, item in enumerate(_blocks(reply)) if isinstance(item, ToolCall)]
+    places = [index for index, item in enumerate(sent.blocks) if isinstance(item, ToolCall)]
     return tuple(
         ToolCallOffered(token, name, whole and place < blocks)
-        for place, (token, name, whole) in zip(places, offers, strict=False)
+        for place, (token, name, whole) in zip(places, sent.offers, strict=False)
     )
 
 

@@ -1,9 +1,9 @@
-"""Our own tools in one run: the tool host and the database, with what they tell the history and ask the nemesis."""
+"""What an agent talks to beside the model in one run, and the links of the run."""
 
 import asyncio
 import contextlib
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal, Self
 
@@ -11,136 +11,154 @@ from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Injector
-from wedgehog.harness.inject.targets import Hit
-from wedgehog.harness.network.base import Address, Link, NetworkError
+from wedgehog.harness.inject import Hit, Injector
+from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import BeaconSeen, ChatAsked, StoreAsked, ToolAsked
+from wedgehog.harness.record.event import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.links import CHAT, HOST, STORE
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.plan import FaultPlan
 from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.chat import ChatService
 from wedgehog.harness.services.database import Database
 from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
+from wedgehog.harness.services.pages import PageServer
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
+
+WEB = "tool:web"
+
+
+class Links(dict[str, Link]):
+    """The links of a run by name, each from the moment it is open; an opened link gets a proxy of its own."""
+
+    def __init__(self, network: Network, plan: FaultPlan) -> None:
+        """`plan` says which faults a link must allow."""
+        super().__init__()
+        self.plan, self._network = plan, network
+
+    @contextlib.asynccontextmanager
+    async def open(self, name: str, upstream: Address) -> AsyncIterator[None]:
+        """A link to `upstream`, closed on the way out. Errors: NetworkError."""
+        requests = any(it.link == name and it.trigger.phase == "request" for it in self.plan.faults)
+        link = self[name] = await self._network.open_link(name, upstream, self.plan.resets(name), requests)
+        try:
+            yield
+        finally:
+            await link.close()
+
+    def url(self, name: str, scheme: str = "http", path: str = "") -> str | None:
+        """The agent's address of a link; None if it is not open."""
+        if name not in self:
+            return None
+        host, port = self[name].address
+        return f"{scheme}://{host}:{port}{path}"
+
+    def addresses(self) -> dict[str, Address]:
+        """The agent's address of each link."""
+        return {name: link.address for name, link in self.items()}
+
+
+@contextlib.asynccontextmanager
+async def web_pages(
+    scenario: Scenario, links: Links, history: History, clock: Clock, time_scale: float
+) -> AsyncIterator[None]:
+    """The scenario's pages behind the link `tool:web`, if it has any."""
+
+    def asked(path: str, status: int) -> None:
+        if not history.sealed:
+            history.add(PageAsked(path=path, status=status))
+
+    async with contextlib.AsyncExitStack() as stack:
+        if scenario.web:
+            server = await stack.enter_async_context(PageServer(scenario.web, time_scale, clock, asked))
+            await stack.enter_async_context(links.open(WEB, server.address))
+        yield
 
 
 class RunServices:
-    """What stands behind `tool:mcp`, `ipc:mcp`, `store:db` and `chat`. An async context manager.
+    """What stands behind `tool:mcp`, `ipc:mcp`, `store:db` and `chat`; a run may need none of it.
 
-    Links go to `upstreams`; when they are open, `connect` is told. A run without such tools has none of it.
+    An async context manager, which opens the services and then a link to each.
     """
 
     def __init__(
         self,
         scenario: Scenario,
         agent: AgentSpec,
-        nemesis: Injector,
+        links: Links,
+        injector: Injector,
         history: History,
         positions: Positions,
         clock: Clock,
         time_scale: float,
+        folder: Path,
+        mark: str,
+        log: Path,
     ) -> None:
-        """Nothing is started yet."""
-        self._scenario, self._agent, self._nemesis, self._history = scenario, agent, nemesis, history
-        self._positions, self._clock, self._scale = positions, clock, time_scale
-        self._links: Mapping[str, Link] = {}
-        self.host: ToolHost | None = None
-        self.database: Database | None = None
+        """`folder` is the run's own, `mark` what the tool host's processes carry."""
+        self._links, self._injector, self._history, self._positions = links, injector, history, positions
+        self._scenario, self._clock, self._scale = scenario, clock, time_scale
+        self._host: ToolHost | None = None
         self.chat: ChatService | None = None
+        if agent.tools is not None:
+            tools, pipe = scenario.tools or CONTROL_TOOLS, (*PIPE_ARGV, "--name", "mcp", "--")
+            way, front = agent.tools, lambda: links.get(HOST)
+            self._host = ToolHost(
+                tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
+            )
+        if agent.chat is not None:
+            closes = any(words.link == CHAT and words.at.phase == "request" for words in scenario.faults)
+            left = injector.tools.left_chat
+            self.chat = ChatService(
+                clock, time_scale, asked=self._chat_asked, gate=self._chat_gate, left=left, closes=closes
+            )
         self._stack = contextlib.AsyncExitStack()
-
-    def place(self, folder: Path, mark: str, log: Path) -> Self:
-        """Where the host's files go, and what its processes carry."""
-        if self._agent.tools is not None:
-            tools = self._scenario.tools or CONTROL_TOOLS
-            way, clock, scale = self._agent.tools, self._clock, self._scale
-            pipe = (*PIPE_ARGV, "--name", "mcp", "--")
-            self.host = ToolHost(tools, way, folder, mark, log, clock, scale, self._nemesis.tools, self, pipe)
-        return self
 
     async def __aenter__(self) -> Self:
         """Start what this run needs.
 
         Raises:
             AgentError: the tool host cannot be had.
+            NetworkError: a link could not be opened.
         """
-        try:
-            if self.host is not None:
-                await self._stack.enter_async_context(self.host)
-                self._nemesis.aim_at_server(self._kill)
-                self._nemesis.tools.restart_server = self.host.restart_server
+        async with contextlib.AsyncExitStack() as stack:
+            upstreams: dict[str, Address] = {}
+            if self._host is not None:
+                try:
+                    await stack.enter_async_context(self._host)
+                except NoToolHostError as wrong:
+                    raise AgentError(str(wrong)) from None
+                if self._host.way == "http":
+                    upstreams[HOST] = self._host.address
             if self._scenario.store is not None:
                 latency_s = self._scenario.store.latency_s / self._scale
                 database = Database(latency_s, self._clock, self._store_asked, self._store_gate)
-                self.database = await self._stack.enter_async_context(database)
-            if self._agent.chat is not None:
-                self.chat = await self._stack.enter_async_context(ChatService(self._clock, self._scale))
-                self.chat.asked, self.chat.gate = self._chat_asked, self._chat_gate
-                self.chat.left = self._nemesis.tools.left_chat
-                self.chat.closes = any(
-                    words.link == CHAT and words.at.phase == "request" for words in self._scenario.faults
-                )
-        except BaseException as wrong:
-            await self._stack.aclose()
-            if isinstance(wrong, NoToolHostError):
-                raise AgentError(str(wrong)) from None
-            raise
+                upstreams[STORE] = (await stack.enter_async_context(database)).address
+            if self.chat is not None:
+                upstreams[CHAT] = (await stack.enter_async_context(self.chat)).address
+            for name, upstream in upstreams.items():
+                await stack.enter_async_context(self._links.open(name, upstream))
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """End it."""
         await self._stack.aclose()
 
-    # ---- links
-
-    @property
-    def upstreams(self) -> dict[str, Address]:
-        """The links that must be opened, and where they go."""
-        found: dict[str, Address] = {}
-        if self.host is not None and self.host.way == "http":
-            found[HOST] = self.host.address
-        if self.database is not None:
-            found[STORE] = self.database.address
-        if self.chat is not None:
-            found[CHAT] = self.chat.address
-        return found
-
-    def connect(self, links: Mapping[str, Link]) -> None:
-        """The links are open."""
-        self._links = links
-        if self.host is not None:
-            self.host.link = links.get(HOST)
-
-    @property
-    def tool_url(self) -> str | None:
-        """MCP over HTTP, through its link."""
-        return f"http://{_at(self._links[HOST])}/mcp" if HOST in self._links else None
-
     @property
     def tool_command(self) -> str | None:
-        """MCP over stdio."""
-        return str(self.host.command) if self.host is not None and self.host.way == "stdio" else None
-
-    @property
-    def store_url(self) -> str | None:
-        """The database, through its link."""
-        return f"tcp://{_at(self._links[STORE])}" if STORE in self._links else None
-
-    @property
-    def chat_url(self) -> str | None:
-        """The chat service, through its link."""
-        return f"http://{_at(self._links[CHAT])}" if CHAT in self._links else None
+        """The command of an MCP server over stdio; None if the agent's tools are not there."""
+        return str(self._host.command) if self._host is not None and self._host.way == "stdio" else None
 
     # ---- what happens
 
     def offered(self, call: ToolCall) -> None:
-        """The model makes this tool call, under its token as the id's beginning."""
-        if self.host is not None:
+        """The model makes this tool call, whose id begins with its token."""
+        if self._host is not None:
             whole = call.raw_args is None
-            self.host.offers.add(call.id.rpartition("a")[0], call.name, call.args if whole else None)
+            self._host.offers.add(call.id.rpartition("a")[0], call.name, call.args if whole else None)
 
     def called(self, tool: str, token: str, server: int) -> None:
         """A server of the tool host was called."""
@@ -148,16 +166,27 @@ class RunServices:
             self._history.add(ToolAsked(tool=tool, token=token, server=server))
 
     async def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> None:
-        """A call to the tool host has started, or is done; return when what that sets off at once has been done."""
+        """A call to the tool host has started, or is done; return when the faults that it triggers are armed."""
         if self._history.sealed:
             return
         self._history.add(BeaconSeen(token=token, phase=phase, exit_code=exit_code))
-        if set_off := self._nemesis.beacon(token, phase):
+        if set_off := self._injector.beacon(token, phase):
             await asyncio.wait(set_off)
 
     def failed(self, wrong: NetworkError) -> None:
-        """A link failed whoever writes to it: the run is an error."""
-        self._nemesis.failed(wrong)
+        """A link failed: the run is an error."""
+        self._injector.failed(wrong)
+
+    async def kill_server(self, number: signal.Signals) -> Hit | None:
+        """Send a signal to the tool host's servers; None if there are none."""
+        pids = await self._host.kill_server(number) if self._host is not None else ()
+        names = ", ".join(map(str, pids))
+        return Hit(pids, f"{number.name} was delivered to the tool server {names}") if pids else None
+
+    async def restart_server(self) -> None:
+        """Start a killed server of the tool host again. Errors: NoToolHostError."""
+        if self._host is not None:
+            await self._host.restart_server()
 
     def _store_asked(self, number: int, verb: str, rows: int, latency_s: float) -> None:
         if not self._history.sealed:
@@ -166,7 +195,7 @@ class RunServices:
     async def _store_gate(self, conn: Address, written: int) -> None:
         turn = self._positions.under_way
         try:
-            await self._nemesis.tools.at_query(turn, (conn, written))
+            await self._injector.tools.at_query(turn, (conn, written))
             await self._links[STORE].admit(conn, written)
         except NetworkError as wrong:
             self.failed(wrong)
@@ -178,17 +207,7 @@ class RunServices:
 
     async def _chat_gate(self, what: str, conn: Address, written: int) -> None:
         try:
-            await self._nemesis.tools.at_chat(what, (conn, written))
+            await self._injector.tools.at_chat(what, (conn, written))
             await self._links[CHAT].admit(conn, written)
         except NetworkError as wrong:
-            self._nemesis.failed(wrong)
-
-    async def _kill(self, number: signal.Signals) -> Hit | None:
-        assert self.host is not None  # noqa: S101  nobody else hands this out
-        pids = await self.host.kill_server(number)
-        names = ", ".join(map(str, pids))
-        return Hit(pids, f"{number.name} was delivered to the tool server {names}") if pids else None
-
-
-def _at(link: Link) -> str:
-    return f"{link.address[0]}:{link.address[1]}"
+            self.failed(wrong)

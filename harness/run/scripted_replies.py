@@ -1,4 +1,4 @@
-"""The scenario's script as the fake provider plays it: the words by position, harmed as the plan says."""
+"""The scenario's script as the fake provider plays it: replies by position, changed by the plan's reply faults."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.recorder import SentReply
 from wedgehog.harness.services.beacon import dotted
 
 
@@ -22,61 +22,63 @@ class ScriptedReplies:
     """A `Script` for the fake provider and the `Placing` of the recorder, for one run."""
 
     script: TurnScript
-    nemesis: Injector
+    injector: Injector
     clock: Clock
-    recorder: Recorder | None = None
+    offered: Callable[[ToolCall], None] = lambda call: None
+    """Called with every tool call that the model makes."""
     shapes: dict[int, MainShape] = field(default_factory=dict)
     """The shape of each call, by its number: what the control run chooses the main shape from."""
     tools_seen: dict[int, Conversation] = field(default_factory=dict)
-    offered: Callable[[ToolCall], None] = lambda call: None
-    """Told of every tool call that the model makes."""
+    replies: dict[int, SentReply] = field(default_factory=dict)
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
-        """The place of a request (asked by the recorder, once per request)."""
+        """The place of a request."""
         known = call in self.shapes
         place = self.script.place(call, conversation)
         if not known:
             self.shapes[call] = MainShape.of(conversation)
             self.tools_seen[call] = conversation
             size = sum(len(message.text) for message in conversation.messages)
-            self.nemesis.arrived(call, place, conversation.model, size)
+            self.injector.arrived(call, place, conversation.model, size)
         return place
 
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
         return self.script.positions.token_of(ToolResultSeen(call_id, text))
 
+    def sent(self, call: int) -> SentReply | None:
+        """The scripted reply to a request; None if it got another answer."""
+        return self.replies.get(call)
+
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """What the model says here, after the plan's reply faults.
 
         Raises:
-            Unscripted: a main call that no line of the script matches.
+            UnscriptedError: a main call that no line of the script matches.
         """
         place = self.place(call, conversation)
         context = self._context(place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None
         if place.background or structured or place.turn not in self.script.turns:
-            reply = background_reply(conversation)
-            return self.nemesis.alter(
-                call, self.nemesis.alter(call, reply, context, on_script=True), context, on_script=False
-            )
+            altered = self.injector.alter(call, background_reply(conversation), context, on_script=True)
+            return self.injector.alter(call, altered, context, on_script=False)
         words = self._words(place)
-        altered = self.nemesis.alter(call, words or Reply(), context, on_script=True)
+        altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
             raise UnscriptedError(_beyond(place, len(self.script.turns[place.turn].replies)))
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
-        answer = self.nemesis.alter(call, ready, context, on_script=False)
-        if isinstance(answer, Reply) and self.recorder is not None:
+        answer = self.injector.alter(call, ready, context, on_script=False)
+        if isinstance(answer, Reply):
             said = within_limit(answer, conversation)  # as the fake provider sends it
             needed = 0 if said is answer or answer.stop == "max_tokens" else output_tokens(answer.items)
-            self.recorder.answering(call, said, _offers(said), needed)
+            self.replies[call] = SentReply(said, _offers(said), needed)
             for item in said.items:
                 if isinstance(item, ToolCall):
                     self.offered(item)
         return answer
 
     def _words(self, place: CallPosition) -> Reply | None:
-        """The script's line; where it ends with tool calls, and when its turn is over, some last words end the loop."""
+        """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
             return replies[place.step - 1]
@@ -101,7 +103,7 @@ class ScriptedReplies:
         )
 
     def _lead(self, place: CallPosition) -> str:
-        """What stands before the command of this step's first tool call, so that it leaves its trace."""
+        """The beacon's part before the command of this step's first tool call."""
         if place.turn not in self.script.turns:
             return ""
         token = self.script.positions.token(place.turn, place.step, 1)
@@ -109,7 +111,7 @@ class ScriptedReplies:
 
 
 def _size(conversation: Conversation) -> int:
-    """What slowness grows with: characters of the messages, tool results included."""
+    """Characters of the messages, tool results included."""
     return sum(
         len(message.text) + sum(len(result.text) for result in message.tool_results)
         for message in conversation.messages

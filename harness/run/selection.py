@@ -1,4 +1,4 @@
-"""Which scenarios are played against which agents: stock names, folders, files, variants, the fix matrix."""
+"""Selects the runs of a campaign: scenarios by name, folder or file; agents, variants, the fix matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenari
 
 
 class UsageError(Exception):
-    """What was asked for on the command line can't be done; one line."""
+    """A request on the command line can't be fulfilled; one line."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,18 @@ class Entry:
 
     @property
     def own(self) -> bool:
-        """Whether what the scenario expects may be about this agent: an incident speaks of its own agents only."""
+        """Whether the scenario's expectations hold for this agent: an incident's are for its own agents only."""
         folder = self.file.agents_folder
         return folder is None or self.agent.here == folder.absolute()
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario as it holds for this agent: an incident asks more of its own than a sane agent promises."""
+        """The scenario as it holds for this agent; see `for_others`."""
         return self.file.scenario if self.own else for_others(self.file.scenario)
 
 
 def for_others(scenario: Scenario) -> Scenario:
-    """An incident's scenario for other agents than its own: nothing expected, and nothing that only a fix promises."""
+    """An incident's scenario for foreign agents: without expectations and bounds that only a fix promises."""
     stock = {name: given for name, given in scenario.invariants.items() if not _asks_more(name, given)}
     return scenario.model_copy(update={"expect": {}, "invariants": stock})
 
@@ -55,9 +55,9 @@ class Wanted:
     """What the command line asks for."""
 
     scenarios: tuple[str, ...] = ()
-    """Files, folders, stock names; empty: the stock incidents' core, or for agents that are named the catalogue."""
+    """Files, folders, stock names; empty: the stock incidents' core, or the catalogue if agents are named."""
     agents: tuple[str, ...] = ()
-    """Spec files; empty: those of the incident folder that each scenario lies in."""
+    """Spec files; empty: those of each scenario's incident folder."""
     everything: bool = False
     """With the scenarios outside the core, and the fix matrix."""
     words: str = ""
@@ -77,7 +77,7 @@ def stock_incidents() -> tuple[str, ...]:
 
 
 def select(wanted: Wanted) -> list[Entry]:
-    """Every run that is asked for, scenario by scenario.
+    """All requested runs, scenario by scenario.
 
     Raises:
         BadFileError: a file that can't be read as what it should be.
@@ -124,7 +124,7 @@ def place_of(name: str) -> Path:
 
 
 def check_invariant(name: str, parameters: Mapping[str, object] | None) -> str:
-    """What is wrong with an invariant's name or parameters in a scenario file; empty where nothing is."""
+    """What is wrong with an invariant's name or parameters in a scenario file; empty if nothing is."""
     try:
         find(name).accept(parameters or {})
     except InvariantError as wrong:
@@ -146,7 +146,7 @@ def _unique(chosen: Sequence[ScenarioFile]) -> None:
 
 
 def _each_once(entries: Sequence[Entry]) -> list[Entry]:
-    """What was asked for twice is played once; two agents of one name would share a run's folder."""
+    """Repeated entries are played once; two agents of one name are an error: they would share a run's folder."""
     found: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         other = found.setdefault((entry.scenario.name, entry.agent.name), entry).agent.path

@@ -1,4 +1,4 @@
-"""What a run was made of, kept beside its history: enough to judge it again elsewhere, and to replay it here."""
+"""The inputs of a run, kept beside its history: enough to judge it again elsewhere, and to replay it here."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
 LISTED = ("tools", "refusals", "usual")
-"""What of the control run's facts is a set."""
+"""The control facts that are sets."""
 
 
 def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
-    """Write it into the run's folder."""
+    """Write the inputs into the run's folder."""
     store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
     store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
     for name in entry.scenario.planted.values():
@@ -44,7 +44,7 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
 
 
 def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
-    """Redo the verdicts of stored runs; and of each that can't be read, a sentence that names it."""
+    """Redo the verdicts of stored runs; for each run that can't be read, a sentence that names it."""
     judgements, unread = [], []
     for folder in folders:
         try:
@@ -58,7 +58,7 @@ def judge_again(folder: Path) -> Judgement:
     """Redo the verdict of a stored run from its history alone.
 
     Raises:
-        ValueError: it is no run folder; one sentence.
+        ValueError: it is not a run folder; one sentence.
         BadFileError: its scenario or spec can't be read.
     """
     stored = read_run(folder)
@@ -80,10 +80,10 @@ def judge_again(folder: Path) -> Judgement:
 
 
 def read_inputs(folder: Path) -> dict[str, object]:
-    """What a run was made of.
+    """The inputs of a stored run.
 
     Raises:
-        ValueError: it is no run's folder, or inputs.json is broken; one sentence.
+        ValueError: it is not a run's folder, or inputs.json is broken; one sentence.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
@@ -99,7 +99,7 @@ def read_inputs(folder: Path) -> dict[str, object]:
 
 
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
-    """The agent of a stored run: the original spec file where it still is (its folder matters), else the kept copy.
+    """The agent of a stored run: from the original spec file if it still exists (its folder matters), else the copy.
 
     Raises:
         BadFileError: the spec can't be read.

@@ -1,4 +1,4 @@
-"""One turn: a message is handed over, and watched until it is answered, stopped or over its deadline."""
+"""One turn: gives a message to the agent and waits until it is answered, stopped or over its deadline."""
 
 import asyncio
 import contextlib
@@ -19,45 +19,28 @@ from wedgehog.harness.record.event import (
     RequestArrived,
     StartMissed,
     StimulusGiven,
-    StimulusKind,
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.cpu_wait import CpuMeter
-from wedgehog.harness.run.lag_monitor import LagMonitor
+from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
+from wedgehog.harness.run.messages import UserMessage
 
 TICK_S = 0.05
 AFTER_STOP_S = 2.0
-"""A request that starts later than this after an abort or give-up is spending (the stock bound)."""
+"""A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LONGEST_WATCH_S = 10.0
 LONGEST_STRETCH_S = 60.0
-"""A bound is put off by what the run waited for processors, but by no more than this."""
+"""The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
 END_WITHIN_S = 15.0
 
 
-async def nobody_looks(turn: int) -> None:
-    """What an agent waits for is nobody's business."""
+async def _no_diagnosis(turn: int) -> None:
+    """Do not look at the agent."""
 
 
 class NetworkBrokeError(Exception):
-    """The network failed in mid turn: the run stops here."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """What is said in a turn, and the words by which it and its answer are known again."""
-
-    number: int
-    kind: StimulusKind
-    text: str
-    marker: str
-    nonce: str
-
-    @property
-    def words(self) -> str:
-        """The message as the agent gets it."""
-        return f"{self.marker} {self.text}"
+    """The network failed during a turn: the run stops here."""
 
 
 @dataclass(frozen=True)
@@ -68,44 +51,44 @@ class Bounds:
     start_s: float
     start_up_s: float
     exit_s: float = 0.0
-    """So long the agent takes to end when its answer has come, as ever."""
+    """How long the agent takes to end after its answer, by the control run."""
 
 
 @dataclass
 class TurnPlayer:
-    """Plays the messages of one run, one after the other."""
+    """Plays the turns of one run."""
 
     session: Session
     history: History
-    nemesis: Injector
+    injector: Injector
     positions: Positions
-    watchdog: LagMonitor
+    lag: LagMonitor
     clock: Clock
     bounds: Bounds
     stays: bool
-    """Whether the agent lives on between messages (a service), so that it may go on spending after a stop."""
+    """Whether the agent runs on between messages (a service), so that it may go on spending after a stop."""
     look: Callable[[], None] = lambda: None
-    """Called before the end of a turn is written down: what its tools have done by then comes first."""
-    hung: Callable[[int], Awaitable[None]] = nobody_looks
-    """Called with the turn that is over its time, before anything is ended."""
+    """Called before the end of a turn is recorded: the beacons of its tools come first."""
+    hung: Callable[[int], Awaitable[None]] = _no_diagnosis
+    """Called with a turn that is over its deadline, before it is ended."""
     sessions: list[Session] = field(default_factory=list)
-    """Those that are open, for whoever must find the agent's processes."""
+    """The open sessions."""
     beside: "TurnPlayer | None" = None
-    """Who plays the turn in whose middle this one is given."""
+    """The player of the turn during which this one is given."""
     cpu: CpuMeter | None = None
-    """Who knows how long the run waited for processors, where the system tells."""
+    """The waits for processors; None where the system does not tell them."""
     at_work: bool = False
     frozen_before_s: float = 0.0
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
-        """Hand over one message, wait until its turn is over, heal; `during` it others, when the nemesis says so.
+        """Give one message, wait until its turn is over, heal. The injector says when to give the messages in `during`.
 
         Raises:
             NetworkBrokeError: the harness's own network failed.
             AgentError: the agent cannot be run as its spec says.
         """
         self.positions.begin(message.number, message.marker)
-        await self.nemesis.before_turn(message.number)
+        await self.injector.before_turn(message.number)
         self.history.add(
             StimulusGiven(
                 turn=message.number,
@@ -115,25 +98,27 @@ class TurnPlayer:
                 text=message.text,
             )
         )
-        async with _Others(self, during or {}) as others:
-            outcome = await self._said(message, first, others)
+        async with _MessagesDuring(self, during or {}) as others:
+            outcome = await self._outcome_of(message, first, others)
             self.look()
-            self._tell_of_waits(message.number)
+            if self.cpu is not None:
+                self.history.add(self.cpu.seen(message.number))
             self.history.add(_ended(message.number, outcome))
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
             self.positions.end(message.number)
-            await self.nemesis.after_turn(message.number)
+            await self.injector.after_turn(message.number)
 
-    async def _said(self, message: UserMessage, first: bool, others: "_Others") -> Outcome:
+    async def _outcome_of(self, message: UserMessage, first: bool, others: "_MessagesDuring") -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
-        self.frozen_before_s = self.nemesis.frozen_s
+        self.frozen_before_s = self.injector.frozen_s
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
         given_s = self.clock.now()
         self.at_work = True
         try:
             while not saying.done():
-                if self._queues():
+                if self.beside is not None and self.beside.at_work:
+                    # The agent may work on the turn before this one first: its time has not begun.
                     given_s = self.clock.now()
                 await self._one_tick(saying, message.number, given_s, others)
             return await saying
@@ -144,16 +129,14 @@ class TurnPlayer:
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
 
-    def _queues(self) -> bool:
-        """Whether the agent may be at work on the turn before this one first: then its own time has not begun."""
-        return self.beside is not None and self.beside.at_work
-
-    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, others: "_Others") -> None:
-        if self.beside is not None:  # what people do is asked of whoever plays the first of the two
+    async def _one_tick(
+        self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, others: "_MessagesDuring"
+    ) -> None:
+        if self.beside is not None:  # the player of the first turn obeys all demands
             await asyncio.wait({saying}, timeout=TICK_S)
         else:
-            demand = asyncio.create_task(self.nemesis.demands.get())
-            message = asyncio.create_task(self.nemesis.messages.get())
+            demand = asyncio.create_task(self.injector.demands.get())
+            message = asyncio.create_task(self.injector.messages.get())
             try:
                 await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
                 if message.done():
@@ -165,7 +148,7 @@ class TurnPlayer:
                 message.cancel()
         if saying.done():
             return
-        if self.nemesis.broken.is_set():
+        if self.injector.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBrokeError
         if self._overdue(turn, given_s):
@@ -181,35 +164,31 @@ class TurnPlayer:
             await self.session.give_up()
 
     def _overdue(self, turn: int, given_s: float) -> bool:
-        now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s + self.nemesis.frozen_s - self.frozen_before_s
-        if now < self.nemesis.dying_until_s:
+        now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
+        if now < self.injector.dying_until_s:
             return False
         first = self._first_request(turn)
         waited_s = self._waited_s(first if first is not None else given_s)
         slack += min(waited_s, LONGEST_STRETCH_S)
-        in_vain_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
-        if first is None and not self.nemesis.keeps_requests_away:
+        excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
+        if first is None and not self.injector.keeps_requests_away:
             bound = self.bounds.start_s + slack
             if now - given_s > bound:
-                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=in_vain_s))
+                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
                 return True
             return False
         start = first if first is not None else given_s + self.bounds.start_up_s
         late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
-        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=in_vain_s))
+        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
         return True
 
     def _waited_s(self, since_s: float) -> float:
         return self.cpu.waited_s(since_s) if self.cpu is not None else 0.0
 
-    def _tell_of_waits(self, turn: int) -> None:
-        if self.cpu is not None:
-            self.history.add(self.cpu.seen(turn))
-
     def _answered(self, turn: int) -> bool:
-        """Whether the last of its calls brought the final words, so that all that is missing is its end."""
+        """Whether its last call brought the final reply, so that only the agent's end is missing."""
         mine = {event.call for event in self.history.of(RequestArrived) if event.turn == turn and not event.background}
         last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
         return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
@@ -222,13 +201,13 @@ class TurnPlayer:
         await asyncio.wait({saying}, timeout=END_WITHIN_S)
 
     async def _watch_after_stop(self, turn: int) -> None:
-        """Give a stopped agent the time in which it would show that it goes on spending."""
+        """Wait for requests of a stopped agent that goes on spending."""
         if not self.stays:
             return
         stopped_s = self.clock.now()
-        while not self.nemesis.broken.is_set():
+        while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + 1.0 + self.watchdog.worst_s + self._waited_s(stopped_s)
+            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s)
             spent = any(
                 event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
             )
@@ -237,21 +216,21 @@ class TurnPlayer:
             await self.clock.sleep(TICK_S)
 
     def _busy(self, turn: int) -> bool:
-        """Whether a call is open, or a tool of this turn still runs: what the agent does next will show."""
+        """Whether a call is open, or a tool of this turn still runs."""
         mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
-        return bool(self.nemesis.open_calls) or any(event.token not in done for event in mine)
+        return bool(self.injector.open_calls) or any(event.token not in done for event in mine)
 
 
-class _Others:
-    """Messages that are given while a turn is under way; on the way out they are waited for, or ended with it."""
+class _MessagesDuring:
+    """The messages that are given during a turn; leaving the context waits for them, or cancels them on an error."""
 
     def __init__(self, player: TurnPlayer, messages: Mapping[int, UserMessage]) -> None:
         self._player, self._messages = player, messages
         self._tasks: list[asyncio.Task[None]] = []
 
     def give(self, number: int) -> None:
-        """Hand over the message of this turn, now."""
+        """Give the message of this turn now."""
         if number in self._messages:
             self._tasks.append(asyncio.create_task(self._play(self._messages[number])))
 
@@ -266,7 +245,7 @@ class _Others:
         finally:
             self._player.sessions.remove(session)
 
-    async def __aenter__(self) -> "_Others":
+    async def __aenter__(self) -> "_MessagesDuring":
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:

@@ -43,15 +43,27 @@ class _Server(web.Server):
 class ChatService:
     """Listens on a free loopback port. An async context manager."""
 
-    def __init__(self, clock: Clock, time_scale: float) -> None:
-        """Polls wait for their timeout divided by `time_scale`."""
+    def __init__(
+        self,
+        clock: Clock,
+        time_scale: float,
+        *,
+        asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None,
+        gate: ChatGate | None = None,
+        left: Callable[[Address], None] = lambda conn: None,
+        closes: bool = False,
+    ) -> None:
+        """Polls wait for their timeout divided by `time_scale`.
+
+        `asked` is called for each message that the agent receives or sends, `left` for each closed connection.
+        With `closes` each response ends its connection, so that the next request uses a new one.
+        """
         self._clock, self._scale = clock, time_scale
+        self.asked, self.gate, self.left, self.closes = asked, gate, left, closes
         self._waiting: dict[int, str] = {}
         self._count = 0
         self._written: dict[object, tuple[Address, int]] = {}
         """The peer address of each open connection, and the bytes written on it."""
-        self.left: Callable[[Address], None] = lambda conn: None
-        """Called for each closed connection."""
         self._news = asyncio.Event()
         self.polled = asyncio.Event()
         """Set when the agent has polled."""
@@ -60,11 +72,6 @@ class ChatService:
         self.sent: list[str] = []
         """The messages that the agent sent since then."""
         self.sent_s = 0.0
-        self.gate: ChatGate | None = None
-        self.asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None
-        """Called for each message that the agent receives or sends."""
-        self.closes = False
-        """Whether each response ends its connection, so that the next request uses a new one."""
 
     async def __aenter__(self) -> Self:
         """Start to listen."""

@@ -26,17 +26,18 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.faults.base import WireFault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, choices
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.network.base import Address, Downstream, Link, Network, Target, WholeLink
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.recorder import Recorder, SentReply
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault, Trigger
 
 NetworkName = Literal["embedded", "toxiproxy"]
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
+REPLY = Reply((Text("The lighthouse keeper counted his otters."),))
 AT = 150
 """The byte of the reply's body at which faults fire."""
 HURRY_S = 0.3
@@ -167,17 +168,19 @@ class Trial:
     def __init__(self, plan: FaultPlan) -> None:
         """Nothing is open yet."""
         self.history, clock = History(WallClock()), WallClock()
-        self.injector = Injector(plan, {}, self.history, clock)
+        self.links: dict[str, Link] = {}
+        self.injector = Injector(plan, self.links, self.history, clock, delivered=self._delivered)
         self.recorder = Recorder(self.history, clock, self, self.injector, lambda body: "")
-        self.injector.delivered = self.recorder.delivered
-        self.link: Link
         self.peers: list[Address] = []
         self.clients: list[Client] = []
         self._calls: dict[int, CallPosition] = {}
 
+    def _delivered(self, call: int, cut: PartialDelivery | None) -> None:
+        self.recorder.delivered(call, cut)
+
     async def connect(self) -> Client:
         """An agent connects."""
-        client = Client(*await asyncio.open_connection(*self.link.address))
+        client = Client(*await asyncio.open_connection(*self.links["llm"].address))
         self.clients.append(client)
         return client
 
@@ -202,9 +205,7 @@ class Trial:
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """The same reply for each request."""
-        reply = Reply((Text("The lighthouse keeper counted his otters."),))
-        self.recorder.answering(call, reply, ())
-        return reply
+        return REPLY
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """Each request is one more attempt."""
@@ -216,6 +217,10 @@ class Trial:
     def token_of_result(self, call_id: str, text: str) -> str:
         """There are no tools."""
         return ""
+
+    def sent(self, call: int) -> SentReply:
+        """The same reply for each request."""
+        return SentReply(REPLY)
 
 
 @dataclass(frozen=True)
@@ -232,9 +237,8 @@ class Bench:
         trial = Trial(FaultPlan(() if trigger is None else (PlannedFault("llm", trigger, fault, times),)))
         async with AsyncExitStack() as stack:
             llm = await stack.enter_async_context(FakeLLM(trial, trial))
-            trial.link = await self.network.open_link("llm", (llm.host, llm.port), fault.ends == "rst")
-            stack.push_async_callback(trial.link.close)
-            trial.injector.use({"llm": trial.link})
+            trial.links["llm"] = await self.network.open_link("llm", (llm.host, llm.port), fault.ends == "rst")
+            stack.push_async_callback(trial.links["llm"].close)
             stack.push_async_callback(trial.injector.close)
             await trial.injector.before_turn(1)
             yield trial
@@ -317,7 +321,7 @@ async def _armed(bench: Bench) -> None:
         client, fault = await it.connect(), bench.fault
         carried = len((await client.ask()).data)
         target: Target = WholeLink(it.peers[0]) if fault.reach == "link" else Downstream(it.peers[0], carried + 10**6)
-        strike = await it.link.strike(fault, target)
+        strike = await it.links["llm"].strike(fault, target)
         assert await strike.fired(0.05) is None, "it was proved before any byte had come"
         if fault.slows:
             got = await client.ask(HURRY_S)

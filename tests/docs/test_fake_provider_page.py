@@ -59,7 +59,7 @@ def test_the_commands_answer_what_the_page_says(page: str, docs: Path):
 
 def test_every_field_of_the_ledger_is_explained(page: str):
     """None is missing in its table, and none stands there that is gone."""
-    fields = LoggedRequest(SEEN, datetime.now(UTC)).as_json(None)
+    fields = LoggedRequest(SEEN, arrived=datetime.now(UTC)).as_json(None)
     table = page.partition("## The ledger")[2].partition("\n## ")[0]
     told = {word for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)}
     assert told == set(fields)

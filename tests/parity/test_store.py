@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, StoreAsked
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.run_services import RunServices
+from wedgehog.harness.run.run_services import Links, RunServices
 from wedgehog.harness.scenario.model import Scenario
 
 SILENCE_S = 0.5
@@ -57,23 +58,17 @@ async def opened(network: Network, fault: dict[str, Any]) -> AsyncIterator[tuple
     scenario = Scenario.model_validate(told | {"faults": [{"link": "store:db", **fault}]})
     agent = AgentSpec(name="a", wire="anthropic", command=("x", "{message}"))
     history, positions = History(WallClock()), Positions("wbcdf")
-    nemesis = Injector(scenario.plan(1), {}, history, WallClock())
+    clock, links = WallClock(), Links(network, scenario.plan(1))
+    nemesis = Injector(scenario.plan(1), links, history, clock)
     positions.begin(1, "mk1q")
-    tools = RunServices(scenario, agent, nemesis, history, positions, WallClock(), 1.0)
-    async with tools:
-        resets = "rst" in str(fault)
-        links = {name: await network.open_link(name, to, resets) for name, to in tools.upstreams.items()}
-        nemesis.use(links)
-        tools.connect(links)
+    async with RunServices(scenario, agent, links, nemesis, history, positions, clock, 1.0, Path(), "", Path()):
         await nemesis.before_turn(1)
-        client = Client(tools.store_url or "")
+        client = Client(links.url("store:db", "tcp") or "")
         yield history, client
         client.lost("")
         await nemesis.after_turn(1)
         await nemesis.close()
         assert not nemesis.broken.is_set()
-        for link in links.values():
-            await link.close()
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ import pytest
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject import Injector, Targets
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import BeaconSeen, FaultFired, ToolAsked, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.run_services import RunServices
+from wedgehog.harness.run.run_services import Links, RunServices
 from wedgehog.harness.scenario.model import Scenario
 
 pytestmark = pytest.mark.filterwarnings("default")  # the clients' own
@@ -162,31 +162,32 @@ class Hosted:
         ]
         tools = {"weather": {"input": {"city": "string"}, "answer": "21 °C"}}
         told = {"name": "a", "why": "w", "turns": [{"user": "x"}], "tools": tools, "faults": words}
-        scenario = Scenario.model_validate(told)
+        self.scenario = Scenario.model_validate(told)
         command = ("x", SPECS[way][1], "{message}")
-        agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
+        self.agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
         self.history = History(WallClock())
-        self.nemesis = Injector(scenario.plan(1), {}, self.history, WallClock())
-        positions = Positions("wbcdf")
-        self.tools = RunServices(scenario, agent, self.nemesis, self.history, positions, WallClock(), 1.0)
-        self.tools.place(folder, f"test-of-tools-{os.getpid()}/1", folder / "tools.log")
-        for n, city in enumerate(faults, start=1):
-            self.tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))
+        self.folder, self.cities = folder, list(faults)
+        self.nemesis: Injector
 
     @contextlib.asynccontextmanager
     async def open(self, network: Network) -> AsyncIterator[str]:
         """As the client is told of it."""
-        async with self.tools:
-            links = {name: await network.open_link(name, to, False) for name, to in self.tools.upstreams.items()}
-            self.nemesis.use(links)
-            self.tools.connect(links)
+        clock, plan, mark = WallClock(), self.scenario.plan(1), f"test-of-tools-{os.getpid()}/1"
+        links, positions, log = Links(network, plan), Positions("wbcdf"), self.folder / "tools.log"
+        tools: RunServices
+        targets = Targets(server=lambda: tools)
+        self.nemesis = Injector(plan, links, self.history, clock, targets=targets)
+        tools = RunServices(
+            self.scenario, self.agent, links, self.nemesis, self.history, positions, clock, 1.0, self.folder, mark, log
+        )
+        for n, city in enumerate(self.cities, start=1):
+            tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))
+        async with tools:
             await self.nemesis.before_turn(1)
-            yield self.tools.tool_url or self.tools.tool_command or ""
+            yield links.url("tool:mcp", path="/mcp") or tools.tool_command or ""
             await self.nemesis.after_turn(1)
             assert not list(self.history.of(Trouble))
             await self.nemesis.close()
-            for link in links.values():
-                await link.close()
 
     @property
     def fired(self) -> list[str]:

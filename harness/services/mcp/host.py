@@ -14,7 +14,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -95,13 +95,16 @@ class ToolHost:
         source: ResultSource,
         records: ToolRecorder,
         pipe: Sequence[str] = (),
+        link: Callable[[], Link | None] = lambda: None,
     ) -> None:
-        """`folder` is the run's folder, `mark` marks its processes, `pipe` is a prefix of a stdio server's command."""
+        """`folder` is the run's folder, `mark` marks its processes, `pipe` is a prefix of a stdio server's command.
+
+        `link` returns the link to the front, once it is open; the port of a dead server is closed on it.
+        """
         self.tools, self.way, self._folder, self._mark, self._log = tools, way, folder, mark, log
         self._clock, self._scale, self._source, self._records, self._pipe = clock, time_scale, source, records, pipe
         self.offers = Offers()
-        self.link: Link | None = None
-        """The link to the front, once it is open; the port of a dead server is closed on it."""
+        self._link = link
         self._process: Owned | None = None
         self._refused: Strike | None = None
         self._results: dict[str, tuple[Result, Sequence[Any]]] = {}
@@ -202,8 +205,9 @@ class ToolHost:
                 self._refused = None
 
     async def _close_port(self) -> None:
-        if self.link is not None and self._refused is None and self.way == "http":
-            self._refused = await self.link.strike(PortFault(), WholeLink())
+        link = self._link()
+        if link is not None and self._refused is None and self.way == "http":
+            self._refused = await link.strike(PortFault(), WholeLink())
 
     async def _start(self) -> None:
         env = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
@@ -277,8 +281,9 @@ class ToolHost:
         try:
             if token:
                 await self._source.at(dotted(token), offset)
-            if offset is not None and self.link is not None:
-                await self.link.admit(*offset)
+            link = self._link()
+            if offset is not None and link is not None:
+                await link.admit(*offset)
         except NetworkError as wrong:
             self._records.failed(wrong)
             await asyncio.Event().wait()

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -12,7 +13,7 @@ import pytest
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.speak import Speak
-from wedgehog.harness.inject import Hit, Injector
+from wedgehog.harness.inject import Hit, Injector, Targets
 from wedgehog.harness.inject.killer import GONE_WITHIN_S
 from wedgehog.harness.record.event import (
     AgentKilled,
@@ -99,8 +100,10 @@ class Rig:
         self.clock, self.agent = clock, FakeAgent()
         self.history = History(clock)
         planned = (FaultConfig.model_validate({"link": "agent", **words}).planned() for words in faults)
-        self.nemesis = Injector(FaultPlan(tuple(planned)), {"llm": link}, self.history, clock, messages)
-        self.nemesis.aim(self.agent, self.agent, 5.0, self.agent)
+        self.server: Any = None
+        targets = Targets(self.agent, self.agent, lambda: self.agent, 5.0, lambda: self.server)
+        plan = FaultPlan(tuple(planned))
+        self.nemesis = Injector(plan, {"llm": link}, self.history, clock, messages, targets=targets)
         self.calls = 0
 
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "") -> int:
@@ -362,7 +365,7 @@ async def test_a_server_is_killed_by_whoever_runs_it(rig: Any, hit: Any):
         return hit
 
     it = rig({"link": "tool:mcp", "at": {"tool": 1}, "do": {"kill": {"whom": "server"}}})
-    it.nemesis.aim_at_server(kill)
+    it.server = SimpleNamespace(kill_server=kill)
     await it.nemesis.before_turn(1)
     it.nemesis.beacon("1.1.1", "started")
     await it.clock.advance(0.1)

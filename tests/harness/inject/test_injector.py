@@ -29,9 +29,11 @@ class Rig:
         self.clock, self.link = clock, link
         self.history = History(clock)
         plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
-        self.nemesis = Injector(plan, {"llm": link, "channel": link, "tool:web": link}, self.history, clock)
         self.delivered: list[tuple[int, PartialDelivery | None]] = []
-        self.nemesis.delivered = lambda call, cut: self.delivered.append((call, cut))
+        links = {"llm": link, "channel": link, "tool:web": link}
+        self.nemesis = Injector(
+            plan, links, self.history, clock, delivered=lambda call, cut: self.delivered.append((call, cut))
+        )
         self.calls = 0
 
     @property

@@ -1,11 +1,12 @@
 """Harm to our own tools: which call, which attempt, which byte, and what proves it."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wedgehog.harness.faults.result_fault import Result
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject import Injector, Targets
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultFired, FaultHealed
 from wedgehog.harness.record.history import History
@@ -23,7 +24,9 @@ class It:
         scenario = Scenario.model_validate({**told, "turns": [{"user": "x"}, {"user": "y"}]})
         self.history = History(clock)
         self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
-        self.nemesis = Injector(scenario.plan(1), self.links, self.history, clock)
+        self.server: Any = None
+        targets = Targets(server=lambda: self.server)
+        self.nemesis = Injector(scenario.plan(1), self.links, self.history, clock, targets=targets)
         self.tools = self.nemesis.tools
 
     @property
@@ -180,7 +183,7 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
         raise OSError("no memory")
 
     made = await it(on({"kill": {"whom": "server"}}, heal={"after_s": 3}), on({"kill": {"whom": "server"}}, tool=2))
-    made.tools.restart_server = restart
+    made.server = SimpleNamespace(restart_server=restart)
     first, second = made.nemesis._board.states
     made.tools.server_killed(first)
     made.tools.server_killed(second)
@@ -190,7 +193,7 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
     assert len(came) == 2 and not made.nemesis.broken.is_set()
 
     broken = await it(on({"kill": {"whom": "server"}}))
-    broken.tools.restart_server = fails
+    broken.server = SimpleNamespace(restart_server=fails)
     broken.tools.server_killed(broken.nemesis._board.states[0])
     await broken.nemesis.after_turn(1)
     assert broken.nemesis.broken.is_set()

@@ -11,7 +11,15 @@ from freezegun import freeze_time
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import Note
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore, read_run, run_folders, safe_name
+from wedgehog.harness.record.store import (
+    CampaignStore,
+    Judgement,
+    RunStore,
+    read_run,
+    run_folders,
+    safe_name,
+    write_judgement,
+)
 from wedgehog.harness.record.verdict import Verdict
 
 JUDGED = Judgement("a-story", "buggy", "embedded", "fail", ("x",), verdicts=(Verdict("fail", "ä", (1, 2), "x"),))
@@ -226,7 +234,9 @@ def test_verdicts_that_cannot_be_read_are_one_line_that_names_the_file(tmp_path:
 
 
 @pytest.mark.parametrize("status", ["pass", "fail", "inconclusive", "error", "nothing"])
-def test_a_judgement_survives_its_way_through_json(status: Any):
+def test_a_judgement_survives_its_way_through_json(status: Any, tmp_path: Path):
     """Tuples stay tuples."""
+    folder = finished(tmp_path / "run")
     judgement = Judgement("s", "a", "toxiproxy", status, as_expected=None, verdicts=(Verdict(status),), remarks=("r",))
-    assert Judgement.from_json(json.loads(json.dumps(judgement.as_json()))) == judgement
+    write_judgement(folder, judgement)
+    assert read_run(folder).judgement == judgement

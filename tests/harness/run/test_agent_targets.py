@@ -13,7 +13,7 @@ from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.event import SessionSaved
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.agent_targets import SessionWatch, torn_of
+from wedgehog.harness.run.agent_targets import SessionFiles, torn_of
 
 SALT = "wqbcd"
 
@@ -32,11 +32,11 @@ def place(tmp_path: Path, manual_clock: Any) -> AgentContext:
 def watch(place: AgentContext, tmp_path: Path, manual_clock: Any) -> Any:
     """Watches the files that a spec names, or all in its session folder."""
 
-    def make(*patterns: str) -> SessionWatch:
+    def make(*patterns: str) -> SessionFiles:
         spec = AgentSpec.model_validate(
             {"name": "a", "wire": "anthropic", "command": ["a"], "session_files": list(patterns)}
         )
-        return SessionWatch(spec, place, History(manual_clock), SALT, tmp_path / "kept")
+        return SessionFiles(spec, lambda: place, History(manual_clock), SALT, tmp_path / "kept")
 
     return make
 

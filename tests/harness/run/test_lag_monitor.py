@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.run.lag_monitor import BEAT_S, LagMonitor
+from wedgehog.harness.run.cpu_wait import BEAT_S, LagMonitor
 
 
 async def test_a_loop_that_is_in_time_has_no_lag(manual_clock: Any):

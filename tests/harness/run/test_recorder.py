@@ -25,7 +25,7 @@ from wedgehog.harness.record.event import (
     RequestRefused,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.recorder import Recorder, retry_after_s
+from wedgehog.harness.run.recorder import Recorder, SentReply, retry_after_s
 
 CONN = fact.Conn(7, ("127.0.0.1", 4000))
 REPLY = Reply((Text("The lighthouse keeper counted."), ToolCall("shell", {"command": "ls"}), ToolCall("shell", {})))
@@ -75,11 +75,17 @@ class FakeHarm:
 class FakePlacing:
     """Everything is turn 1, step 2; results whose id begins with t are known."""
 
+    def __init__(self) -> None:
+        self.replies: dict[int, SentReply] = {}
+
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         return CallPosition(1, 2, call, "", (1,))
 
     def token_of_result(self, call_id: str, text: str) -> str:
         return "1.1.1" if call_id.startswith("t") else ""
+
+    def sent(self, call: int) -> SentReply | None:
+        return self.replies.get(call)
 
 
 class Rig:
@@ -90,7 +96,8 @@ class Rig:
         self.harm = FakeHarm()
         self.history = History(clock)
         self.bodies: list[bytes] = []
-        self.recorder = Recorder(self.history, clock, FakePlacing(), self.harm, self._keep)
+        self.placing = FakePlacing()
+        self.recorder = Recorder(self.history, clock, self.placing, self.harm, self._keep)  # type: ignore[arg-type]
 
     def _keep(self, body: bytes) -> str:
         self.bodies.append(body)
@@ -104,7 +111,7 @@ class Rig:
     def accepted(self, call: int = 1, edited: tuple[str, ...] = (), **more: Any) -> None:
         """A request is answered with the reply."""
         self.asks(call, TALK, **more)
-        self.recorder.answering(call, REPLY, OFFERS)
+        self.placing.replies[call] = SentReply(REPLY, OFFERS)
         self.recorder.saw(fact.WriteStarted(call, 200, 1000, True, edited))
 
     def ends(self, call: int = 1, how: Any = "complete", body: int = 450, tokens: int = 15) -> None:
@@ -144,7 +151,6 @@ def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carri
     assert (arrived.model, arrived.stream, arrived.tools, arrived.key) == ("claude", True, ("bash",), "k1")
     assert [(r.token, r.chars, r.is_error) for r in arrived.results] == [("1.1.1", 2, False), ("", 0, True)]
     assert arrived.body_hash == sha256(rig.bodies[0]).hexdigest()[:16]
-    assert rig.recorder.requests == 1
 
 
 def test_a_body_that_cannot_be_read_is_still_a_request(rig: Rig):
@@ -162,7 +168,7 @@ def test_a_list_of_models_is_no_request_for_the_model(rig: Rig):
     rig.recorder.saw(fact.RefusalSent(1, 404, "not_found", "", False, False))
     rig.recorder.saw(fact.WriteStarted(1, 200, 0, False))
     rig.ends(1)
-    assert rig.history.events == [] and rig.recorder.requests == 0
+    assert rig.history.events == [] and rig.harm.told == []
 
 
 def test_a_request_beyond_the_script_is_told(rig: Rig):
@@ -382,7 +388,7 @@ def test_a_reply_whose_fault_is_healed_while_the_fake_still_writes_was_not_hung_
 def test_a_call_whose_tokens_the_script_sets_is_marked(rig: Rig, usage: Usage | None, scripted: bool):
     """What it costs is the script's number."""
     rig.asks(1, TALK)
-    rig.recorder.answering(1, replace(REPLY, usage=usage), OFFERS)
+    rig.placing.replies[1] = SentReply(replace(REPLY, usage=usage), OFFERS)
     rig.recorder.saw(fact.WriteStarted(1, 200, 8000, True))
     assert [event.scripted for event in rig.of(ReplyStarted)] == [scripted]
 
@@ -421,7 +427,7 @@ def test_an_edited_stream_ended_early_and_only_its_own_frames_count(rig: Rig, ed
 def test_a_tool_call_that_max_tokens_cut_is_not_whole_though_all_of_it_arrived(rig: Rig):
     """Its arguments are not as the model meant them."""
     rig.asks(1, TALK)
-    rig.recorder.answering(1, REPLY, (OFFERS[0], ("1.1.2", "bash", False)))
+    rig.placing.replies[1] = SentReply(REPLY, (OFFERS[0], ("1.1.2", "bash", False)))
     rig.recorder.saw(fact.WriteStarted(1, 200, 10, True))
     rig.ends()
     assert [call.whole for call in rig.ended.tool_calls] == [True, False]

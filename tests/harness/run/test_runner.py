@@ -28,10 +28,11 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario, why_skipped
+from wedgehog.harness.run.job import TURN_S, Job
 from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.runner import TURN_S, Job, faster, run
+from wedgehog.harness.run.messages import RunTokens, faster
+from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import stock_folder
-from wedgehog.harness.run.tokens import RunTokens
 from wedgehog.harness.scenario.model import Scenario, load_scenario
 
 AGENT = '''\

@@ -1,7 +1,6 @@
 """The script as it is played: the words by position, harmed as the plan says, and told to the recorder."""
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.recorder import SentReply
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import FaultPlan
@@ -33,16 +33,6 @@ def talk(text: str = "mk1q go", done: str = "", schema: Any = None, size: int = 
     return Conversation("anthropic", "m", True, tuple(told), (BASH,), schema=schema)
 
 
-@dataclass
-class Heard:
-    """A recorder that hears what is answered."""
-
-    answers: dict[int, tuple[Reply, Any]] = field(default_factory=dict)
-
-    def answering(self, call: int, reply: Reply, offers: Any, tokens_needed: int = 0) -> None:
-        self.answers[call] = (reply, tuple(offers))
-
-
 @pytest.fixture
 def play(manual_clock: Any) -> Any:
     """Makes a play of two steps under some faults; turn 1 is under way."""
@@ -52,9 +42,7 @@ def play(manual_clock: Any) -> Any:
         positions = Positions("wbcdf")
         positions.begin(1, "mk1q")
         script = TurnScript(positions, turns or {1: ScriptedTurn((LOOK, DONE), "NONCE")})
-        found = ScriptedReplies(script, Injector(plan, {}, History(manual_clock), manual_clock), manual_clock)
-        found.recorder = Heard()  # type: ignore[assignment]
-        return found
+        return ScriptedReplies(script, Injector(plan, {}, History(manual_clock), manual_clock), manual_clock)
 
     return make
 
@@ -63,7 +51,7 @@ def test_the_recorder_hears_what_is_offered_under_which_token(play: Any):
     """Turn, step and call, the agent's own name for the tool, and that its arguments are whole."""
     it = play()
     reply = it.answer(1, talk())
-    assert it.recorder.answers[1] == (reply, (("1.1.1", "bash", True),))
+    assert it.sent(1) == SentReply(reply, [("1.1.1", "bash", True)])
 
 
 def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
@@ -71,7 +59,7 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     it = play({"do": {"max_tokens": 5}})
     reply = it.answer(1, talk())
     assert reply.stop == "max_tokens" and reply.items[1].raw_args == '{"com'
-    assert it.recorder.answers[1][1] == (("1.1.1", "bash", False),)
+    assert it.sent(1).offers == [("1.1.1", "bash", False)]
 
 
 @pytest.mark.parametrize(
@@ -103,9 +91,9 @@ def test_a_result_is_known_by_its_token(play: Any):
 def test_a_failure_is_no_reply_and_the_next_attempt_gets_the_words(play: Any):
     """Nothing is offered by a 429."""
     it = play({"do": {"status": 429}})
-    assert isinstance(it.answer(1, talk()), Failure) and it.recorder.answers == {}
+    assert isinstance(it.answer(1, talk()), Failure) and it.replies == {}
     assert it.answer(2, talk()).items[0] == Text("Let me look.")
-    assert [fired.call for fired in it.nemesis._history.of(FaultFired)] == [1]
+    assert [fired.call for fired in it.injector._history.of(FaultFired)] == [1]
 
 
 def test_slowness_grows_with_what_the_request_carries_tool_results_too(play: Any):
@@ -152,7 +140,7 @@ def test_calls_of_no_turn_get_words_that_offer_nothing(play: Any):
     """And are nobody's business."""
     it = play()
     it.script.positions.end()
-    assert it.answer(1, talk("ping")) == Reply((Text("A short note"),)) and it.recorder.answers == {}
+    assert it.answer(1, talk("ping")) == Reply((Text("A short note"),)) and it.replies == {}
 
 
 def test_a_structured_call_of_the_control_run_gets_its_schema_filled(play: Any):
@@ -169,5 +157,5 @@ def test_each_call_is_placed_once_and_told_to_the_nemesis_once(play: Any):
     assert it.place(1, talk()) == it.place(1, talk())
     it.answer(1, talk())
     assert it.place(2, talk()).attempt == 2
-    assert it.nemesis.open_calls == {1, 2}
+    assert it.injector.open_calls == {1, 2}
     assert set(it.shapes) == set(it.tools_seen) == {1, 2}

@@ -22,7 +22,8 @@ from wedgehog.harness.record.event import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.lag_monitor import LagMonitor
+from wedgehog.harness.run.cpu_wait import LagMonitor
+from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.turn import (
     LONGEST_STRETCH_S,
     LONGEST_WATCH_S,
@@ -30,7 +31,6 @@ from wedgehog.harness.run.turn import (
     Bounds,
     NetworkBrokeError,
     TurnPlayer,
-    UserMessage,
 )
 from wedgehog.harness.scenario.plan import FaultPlan
 
@@ -285,7 +285,7 @@ async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_
 async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_usual_start(rig: Rig, manual_clock: Any):
     """Start-up as the control measured it: 2 s, then 10, then ours."""
     type(rig.nemesis).keeps_requests_away  # noqa: B018  it is a property of the class
-    rig.player.nemesis = away = type("Away", (), {"keeps_requests_away": True})()
+    rig.player.injector = away = type("Away", (), {"keeps_requests_away": True})()
     for name in (
         "before_turn",
         "after_turn",

@@ -1,0 +1,73 @@
+"""One run to be made, with the bounds of its turns."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.turn import Bounds
+from wedgehog.harness.scenario.model import Scenario
+
+TURN_S = 120.0
+"""The stock bound of a turn, where neither the spec nor the scenario names one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made."""
+
+    scenario: Scenario
+    agent: AgentSpec
+    control: ControlFacts | None
+    """None: this is the control run."""
+    seed: int
+    mark: str
+    """What all processes of the run carry: `campaign/run`."""
+    network_name: str
+    beside: Path | None = None
+    """The scenario file's folder, from which its planted files are taken."""
+    scratch: Path | None = None
+    """Where the run's own folder is made and removed; None: the system's place for such folders."""
+
+    @property
+    def time_scale(self) -> float:
+        """The scenario's, if the agent can be run faster; else 1."""
+        return self.scenario.time_scale if self.agent.scales_time else 1.0
+
+    @property
+    def turn_s(self) -> float:
+        """The smaller of the spec's and the scenario's turn bound, in real seconds; the control run has the stock one.
+
+        The control run shows how long the agent takes to exit, whatever its limit is.
+        """
+        asked = (self.scenario.invariants.get("turn_deadline") or {}).get("turn_s")
+        mine = float(asked) / self.time_scale if asked is not None else None
+        limit = self.agent.limits.turn_s if self.control else None
+        return min([bound for bound in (mine, limit) if bound is not None], default=TURN_S)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds of its turns."""
+        control = self.control or ControlFacts(False)
+        return Bounds(self.turn_s, self.agent.start_s, control.start_up_s, control.exit_s)
+
+    def started(self, clock: Clock) -> RunStarted:
+        """The first event of the run."""
+        control = self.control
+        return RunStarted(
+            scenario=self.scenario.name,
+            agent=self.agent.name,
+            network=self.network_name,
+            time_scale=self.time_scale,
+            started=clock.wall().isoformat(),
+            error_patterns=self.agent.errors,
+            error_at_path=self.agent.error_at_path,
+            usual=tuple(sorted(control.usual)) if control else (),
+            carries_nonces=control is None or control.passed,
+            start_up_s=control.start_up_s if control else 0.0,
+            exit_s=control.exit_s if control else 0.0,
+            turns=len(self.scenario.turns),
+            price_as=self.agent.price_as,
+        )

@@ -1,0 +1,84 @@
+"""The messages of a run, and the words by which messages, answers and results are recognized."""
+
+import random
+from dataclasses import dataclass, replace
+
+from wedgehog.fake_llm.reply import Reply, Text
+from wedgehog.fake_llm.script.turns import ScriptedTurn
+from wedgehog.harness.record.event import StimulusKind
+from wedgehog.harness.scenario.model import Scenario
+
+RECOVERY_TEXT = "Are you all right? Please answer."
+
+
+class RunTokens:
+    """Words drawn from a run's seed: the same for the same seed, scenario and agent."""
+
+    def __init__(self, seed: int | str) -> None:
+        """`seed` differs between runs, so that each run has words of its own."""
+        draw = random.Random(seed)  # noqa: S311  they must be repeatable, not secret
+        letters = "bcdfghjkmnpqrstvwz"
+        self.salt = "w" + "".join(draw.choices(letters, k=4))
+        self._root = "".join(draw.choices(letters, k=6))
+        self._seed = seed
+
+    def marker(self, turn: int) -> str:
+        """One alphanumeric word of at most 12 characters."""
+        return f"mk{self._root[:4]}{turn}q"
+
+    def nonce(self, turn: int) -> str:
+        """A word that cannot be derived from the marker."""
+        draw = random.Random(f"{self._seed} nonce {turn}")  # noqa: S311  likewise
+        return "".join(draw.choices("bcdfghjkmnpqrstvwz23456789", k=12))
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """One message, with its marker and the nonce of its answer."""
+
+    number: int
+    kind: StimulusKind
+    text: str
+    marker: str
+    nonce: str
+
+    @property
+    def words(self) -> str:
+        """The message as the agent gets it."""
+        return f"{self.marker} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunMessages:
+    """The messages of a scenario and of its recovery, and the replies to them."""
+
+    scenario: Scenario
+    tokens: RunTokens
+    time_scale: float
+
+    def replies(self) -> dict[int, ScriptedTurn]:
+        """The model's replies by turn, those of two recovery turns included."""
+        scripted = [tuple(faster(reply, self.time_scale) for reply in turn.replies) for turn in self.scenario.turns]
+        scripted += [(Reply((Text("All is well again. {nonce}"),)),)] * 2
+        return {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
+
+    def message(self, number: int) -> UserMessage:
+        """The message of a turn; after the scenario's last turn, a recovery message."""
+        turns = self.scenario.turns
+        kind: StimulusKind = turns[number - 1].stimulus if number <= len(turns) else "recovery"
+        text = turns[number - 1].text if number <= len(turns) else RECOVERY_TEXT
+        return UserMessage(number, kind, text, self.tokens.marker(number), self.tokens.nonce(number))
+
+    def during(self, number: int) -> dict[int, UserMessage]:
+        """The messages that are given during this turn, and those that are given during such a message."""
+        turns = enumerate(self.scenario.turns, start=1)
+        direct = [n for n, turn in turns if turn.during is not None and turn.during.turn == number]
+        return {n: self.message(n) for n in direct} | {m: it for n in direct for m, it in self.during(n).items()}
+
+
+def faster(reply: Reply, time_scale: float) -> Reply:
+    """The same reply with its delay and its pace divided by `time_scale`."""
+    items = tuple(
+        replace(item, pace_ms=item.pace_ms / time_scale) if isinstance(item, Text) else item for item in reply.items
+    )
+    return replace(reply, items=items, delay_s=reply.delay_s / time_scale)

@@ -1,0 +1,108 @@
+"""The turns of a run: each message in its order, then a recovery message that must be answered."""
+
+from dataclasses import dataclass, replace
+
+from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.fake_llm.script.roles import find_named, find_shell
+from wedgehog.fake_llm.script.turns import ScriptedTurn
+from wedgehog.harness.agents.base import Session
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import AgentStarted
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.run.agent_targets import SessionFiles
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control
+from wedgehog.harness.run.messages import RunMessages
+from wedgehog.harness.run.scripted_replies import ScriptedReplies
+from wedgehog.harness.run.turn import TurnPlayer
+
+
+@dataclass
+class Turns:
+    """Plays the turns of one run on an open agent."""
+
+    messages: RunMessages
+    player: TurnPlayer
+    session: Session
+    files: SessionFiles
+    spec: AgentSpec
+    history: History
+    clock: Clock
+    started_pid: int | None = None
+
+    async def play(self) -> None:
+        """Every turn of the scenario, then recovery."""
+        turns = self.messages.scenario.turns
+        for number in range(1, len(turns) + 1):
+            await self.give(number)
+        await self._recover(len(turns) + 1)
+
+    async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
+        """The control's message; the one with a tool only if that was answered. `script` fits it to the agent's tools.
+
+        An agent without a shell gets the tool host's tool; without either there is no tool round.
+        """
+        await self.give(1)
+        answered_by = _answered_by(self.history, replies)
+        if answered_by is None:
+            return
+        tools, turn = replies.tools_seen[answered_by].tools, script[2]
+        if find_shell(tools) is None:
+            call = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) else ()
+            script[2] = replace(turn, replies=(*call, *turn.replies[-1:]))
+        await self.give(2)
+
+    async def give(self, number: int) -> None:
+        """Play one turn of the scenario; one that is given during another turn is played there."""
+        scenario = self.messages.scenario
+        turn = scenario.turns[number - 1]
+        if turn.during is not None:
+            return
+        self.files.plant(number, turn.append)
+        first = number == 1 and scenario.session is None
+        await self.player.play(self.messages.message(number), first=first, during=self.messages.during(number))
+        if number == 1 or (self.spec.kind != "command" and self.session.started.pid != self.started_pid):
+            self._agent_started()
+
+    async def _recover(self, number: int) -> None:
+        """One more message must be answered; after an error that it surfaced, a second one once it cooled down."""
+        await self.player.play(self.messages.message(number), first=False)
+        so_far = History(events=self.history.events).seal()
+        turn = so_far.turns[-1]
+        refused = any(call.refused and call.refused.pairing for call in turn.calls)
+        if outcome_of(turn, so_far).kind == "surfaced" and not refused:
+            await self.clock.sleep(self.spec.recover_s)
+            await self.player.play(self.messages.message(number + 1), first=False)
+
+    def _agent_started(self) -> None:
+        started = self.session.started
+        self.started_pid = started.pid
+        self.history.add(
+            AgentStarted(
+                argv=tuple(started.argv),
+                executable=started.executable,
+                entry=started.entry or "",
+                entry_hash=started.entry_hash or "",
+                version=started.version or "",
+                pid=started.pid or 0,
+            )
+        )
+
+
+def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
+    """The facts of a control run; `wire` is what the spec says that the agent speaks."""
+    shells = {call: find_shell(talk.tools) is not None for call, talk in replies.tools_seen.items()}
+    return read_control(
+        History(events=history.events).seal(), replies.shapes, shells, _answered_by(history, replies), wire
+    )
+
+
+def _answered_by(history: History, replies: ScriptedReplies) -> int | None:
+    """The call whose nonce is in the answer of the first turn."""
+    turns = History(events=history.events).seal().turns
+    if not turns:
+        return None
+    answer = plain(turns[0].end.answer) if turns[0].end else ""
+    nonce_of = replies.script.nonce_of
+    return next((it.number for it in turns[0].calls if it.paid and plain(nonce_of(it.number)) in answer), None)
