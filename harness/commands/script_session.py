@@ -25,6 +25,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.plan import ALWAYS, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 _POSITIONS = ("turn", "step", "attempt")
 _PLACES = {*_POSITIONS, "event", "byte", "phase"}
@@ -138,12 +139,13 @@ class ScriptSession:
         answer, harm = line.answer(), self._faults.get(id(line))
         if harm is None or not harm.strikes(session, attempt):
             return answer
-        fault = harm.planned.fault
+        fault, at = harm.planned.fault, harm.planned.trigger
         if not isinstance(fault, ReplyFault):
             attempt.pending = harm.planned
             return answer
+        event = at.event if isinstance(at, AtReply) else None
         size = sum(len(message.text) for message in conversation.messages)
-        context = Context(event=harm.planned.trigger.event, request_bytes=size, now=self._harmed.clock.wall())
+        context = Context(event, request_bytes=size, now=self._harmed.clock.wall())
         harmed = fault.on_answer(answer, context)
         proof = "the model's answer is another one" if harmed != answer else ""
         attempt.struck = LoggedFault(fault.name, proof=lambda: proof)

@@ -14,6 +14,7 @@ from wedgehog.harness.inject.killer import Killer
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.record.event import ReplyEnded
+from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
 
 LINGER_S = 0.005
 """For the last bytes of a reply to cross the loopback, and for its reader to do next to nothing."""
@@ -46,9 +47,9 @@ class ActorFaults:
         found = []
         for state in self._board.hit(point.call, ProcessFault):
             at = state.planned.trigger
-            if at.session is not None:
+            if isinstance(at, SessionWritten):
                 self._board.spawn(self._once_written(state))
-            elif at.phase == "linger":
+            elif isinstance(at, AtReply) and at.phase == "linger":
                 self._lingering.setdefault(point.call, []).append(state)
             elif (where := resolve_offset(at, point)) is not None:
                 found.append((state, where))
@@ -110,7 +111,7 @@ class ActorFaults:
     def tool_of(self, state: FaultState) -> str:
         """The tool call that a trigger names; else the youngest that runs."""
         at = state.planned.trigger
-        if at.tool is not None:
+        if isinstance(at, AtTool):
             return f"{at.turn}.{at.step}.{at.tool}"
         return next(reversed(self._tools), "")
 

@@ -7,9 +7,11 @@ from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.network.base import Downstream, Link, Target, Upstream, WholeLink
 from wedgehog.harness.scenario.plan import ALWAYS
+from wedgehog.harness.scenario.trigger import AtChat, BeforeRequest, Phase, Trigger
 
 
 class WireFaults:
@@ -33,7 +35,7 @@ class WireFaults:
         fault, spot_at = state.wire, point.at if at is None else at
         if fault is None or state.healed.is_set():
             return
-        if state.planned.trigger.phase == "request":
+        if state.planned.trigger.in_request:
             await self.before_request(state)
             return
         if state.planned.trigger.after_s:
@@ -109,13 +111,14 @@ class WireFaults:
     def keeps_requests_away(self, state: FaultState) -> bool:
         """Whether it may be why no request arrives."""
         at = state.planned.trigger
-        away = at.before_request or at.chat == "poll" or (state.wire is not None and state.wire.closes_port)
+        polled = isinstance(at, AtChat) and at.chat == "poll"
+        away = at.before_request or polled or (state.wire is not None and state.wire.closes_port)
         return away and bool(state.strikes) and not state.healed.is_set()
 
-    def next_requests(self, call: int, phase: str) -> list[FaultState]:
+    def next_requests(self, call: int, phase: Phase) -> list[FaultState]:
         """Faults that strike the request after this reply, which are armed once."""
         after = self._board.at_main_call(call, steps_on=1)
-        return [state for state in after if state.planned.trigger.phase == phase and not state.strikes]
+        return [it for it in after if _before(it.planned.trigger, phase) and not it.strikes]
 
     def overtaken(self, call: int) -> list[FaultState]:
         """Refusals that a fast agent's request overtook on an open connection, which is about to close.
@@ -132,7 +135,7 @@ class WireFaults:
         turn, step = facts.place.turn, facts.place.step
         following = ((turn, step + 1), (turn + 1, 1))
         triggers = (state.planned.trigger for state in self._board.states)
-        return any(at.phase == "request" and (at.turn, at.step) in following for at in triggers)
+        return any(_before(at, "request") and (at.turn, at.step) in following for at in triggers)
 
     def reply_ended(self, call: int) -> None:
         """Make what must happen before the next request."""
@@ -151,8 +154,8 @@ class WireFaults:
         if fault is None:
             return
         where: Target = WholeLink()
-        if state.planned.trigger.phase == "request":
-            where = Upstream(state.planned.trigger.byte or 0)
+        if state.planned.trigger.in_request:
+            where = Upstream(resolve_offset(state.planned.trigger) or 0)
         armed = await self._arm(state, fault, where, at=where.at if isinstance(where, Upstream) else None)
         left = 10**6 if state.planned.times == ALWAYS else state.planned.times
         if armed is not None:
@@ -188,3 +191,7 @@ class WireFaults:
         armed = await self._arm(state, fault, where, call, at)
         if armed is not None:
             self._board.spawn(self._healing.prove(state, armed))
+
+
+def _before(at: Trigger, phase: Phase) -> bool:
+    return isinstance(at, BeforeRequest) and at.phase == phase

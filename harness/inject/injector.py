@@ -18,7 +18,7 @@ from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.replies import ReplyFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, InjectorState, timed
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.inject.stdio import StdioFaults
 from wedgehog.harness.inject.targets import KillServer, ProcessTargets, SessionFileTargets
 from wedgehog.harness.network.base import Link, NetworkError
@@ -26,6 +26,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AfterStart, AtTool, BeforeRequest
 
 
 class Injector:
@@ -120,11 +121,9 @@ class Injector:
             if self._board.is_fault(state):
                 self._history.add(FaultArmed(fault=state.index, name=name, link=link))
             trigger = state.planned.trigger
-            if trigger.tool is not None or trigger.chat is not None:
-                continue
-            if trigger.before_request and trigger.step == 1:
+            if isinstance(trigger, BeforeRequest) and trigger.step == 1:
                 await self._board.guarded(self._wire.before_request(state))
-            elif timed(state):
+            elif isinstance(trigger, AfterStart):
                 self._board.spawn(self._after(state))
         await self.pipes.before_turn(turn)
 
@@ -204,8 +203,8 @@ class Injector:
         turn, step, tool = map(int, token.split("."))
         for state in self._board.of_turn(turn):
             at = state.planned.trigger
-            mine = (at.tool, at.when, at.step) == (tool, phase, step) and not self.tools.at_its_place(state)
-            if mine and not state.matched:
+            mine = isinstance(at, AtTool) and (at.tool, at.when, at.step) == (tool, phase, step)
+            if mine and not self.tools.at_its_place(state) and not state.matched:
                 state.matched += 1
                 task = self._board.spawn(self._after(state, settle=self.tools.at_its_server(state)))
                 at_once += [] if at.after_s else [task]

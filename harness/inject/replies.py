@@ -6,6 +6,7 @@ from dataclasses import replace
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.state import InjectorState
+from wedgehog.harness.scenario.trigger import AtReply
 
 
 class ReplyFaults:
@@ -19,8 +20,9 @@ class ReplyFaults:
         """The answer as the plan's reply faults leave it (first those on the script's words, then on the reply)."""
         for state in self._board.hit(call, ReplyFault, count=on_script):
             fault = state.planned.fault
-            if isinstance(fault, ReplyFault) and fault.on_script is on_script:
-                harmed = fault.on_answer(answer, replace(context, event=state.planned.trigger.event))
+            at = state.planned.trigger
+            if isinstance(fault, ReplyFault) and fault.on_script is on_script and isinstance(at, AtReply):
+                harmed = fault.on_answer(answer, replace(context, event=at.event))
                 if harmed != answer and not _edits(answer, harmed):
                     self._board.fired(state, "the fake provider said it", call=call)
                 answer = harmed

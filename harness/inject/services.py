@@ -9,9 +9,10 @@ from wedgehog.harness.faults.result_fault import Result, ResultFault
 from wedgehog.harness.inject.arm import WireFaults
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.network.base import Address, Downstream, NetworkError, Proof
-from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE
+from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool
 
 ConnectionPoint = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
@@ -73,7 +74,7 @@ class ServiceFaults:
         """The database's reply to the turn's next query stands before its first byte."""
         for state in self._board.of_turn(turn):
             at = state.planned.trigger
-            if state.planned.link != STORE or at.query is None or state.healed.is_set():
+            if not isinstance(at, AtQuery) or state.healed.is_set():
                 continue
             if state.meets_one_more(at.query):
                 await self._strike(state, spot)
@@ -85,9 +86,9 @@ class ServiceFaults:
         """
         for state in self._board.of_turn(self.turn):
             at = state.planned.trigger
-            if state.planned.link != CHAT or at.chat is None or state.healed.is_set():
+            if not isinstance(at, AtChat) or state.healed.is_set():
                 continue
-            if at.phase == "request":
+            if at.in_request:
                 if what == "poll" and not state.strikes:
                     await self._wire.before_request(state)
             elif at.chat == what and state.meets_one_more():
@@ -113,7 +114,7 @@ class ServiceFaults:
             await self._wire.whole_link(state, fault)
         elif spot is not None:
             conn, written = spot
-            await self._wire.strike_at(state, fault, Downstream(conn, written + (trigger.byte or 0)))
+            await self._wire.strike_at(state, fault, Downstream(conn, written + (resolve_offset(trigger) or 0)))
 
     # ---- the server
 
@@ -138,7 +139,7 @@ def _names(state: FaultState, step: int, tool: int) -> bool:
     at = state.planned.trigger
     if state.healed.is_set():
         return False
-    return (at.step, at.tool) == (step, tool) or (state.sticky and at.tool is not None)
+    return isinstance(at, AtTool) and (state.sticky or (at.step, at.tool) == (step, tool))
 
 
 @dataclass

@@ -15,7 +15,8 @@ from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultFired, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtCall, Trigger
 
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
@@ -63,16 +64,16 @@ class InjectorState:
 
     def _meets(self, state: FaultState, facts: CallFacts, family: type[Fault], conn: int, count: bool) -> bool:
         planned = state.planned
-        if not isinstance(planned.fault, family) or planned.trigger.tool is not None or state.healed.is_set():
+        if not isinstance(planned.fault, family) or not isinstance(planned.trigger, AtCall) or state.healed.is_set():
             return False
         on_calls = planned.link == "llm" or isinstance(planned.fault, ProcessFault)
-        if not on_calls or timed(state) or planned.trigger.before_request:
+        if not on_calls:
             return False
         return state.sticky or conn in state.conns or self._matches(state, facts, count)
 
     def _matches(self, state: FaultState, facts: CallFacts, count: bool) -> bool:
         at, place = state.planned.trigger, facts.place
-        if place.turn != at.turn or (at.on == "main") is bool(place.background):
+        if not isinstance(at, AtCall) or place.turn != at.turn or (at.on == "main") is bool(place.background):
             return False
         if at.model_name not in (None, facts.model):
             return False
@@ -157,11 +158,3 @@ class InjectorState:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def timed(state: FaultState) -> bool:
-    """Whether the turn's start sets it off, and no call."""
-    at, fault = state.planned.trigger, state.planned.fault
-    on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1
-    alone = not on_call and at.session is None and at.after_s is not None
-    return fault.timed == "always" or (fault.timed == "alone" and alone)

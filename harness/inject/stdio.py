@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import InjectorState
 from wedgehog.harness.network.base import Downstream, NetworkError, Proof, Target, WholeLink
 from wedgehog.harness.record.event import FaultArmed, Note, PipeClosed, PipeOpened
 from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import AtPipe
 from wedgehog.harness.stdio_proxy.session import Direction, HoldPoint, StdioSession, StreamEnd
 
 BeaconMoment = Literal["started", "done"]
@@ -48,7 +50,7 @@ class StdioFaults:
         for state in self._of_turn():
             name, link = state.planned.fault.name, state.planned.link
             self._board.history.add(FaultArmed(fault=state.index, name=name, link=link))
-            if state.planned.trigger.tool is None:
+            if _beacon(state) is None:
                 for pipe in self._held_by_agent(state):
                     await self._board.guarded(self._meet(state, pipe))
 
@@ -65,8 +67,8 @@ class StdioFaults:
     def hears(self, token: str, phase: BeaconMoment) -> list[FaultState]:
         """The faults that this beacon sets off."""
         turn, step, tool = map(int, token.split("."))
-        triggers = ((state, state.planned.trigger) for state in self._states if not state.matched)
-        return [it for it, at in triggers if (at.turn, at.step, at.tool, at.when) == (turn, step, tool, phase)]
+        named = (turn, step, tool, phase)
+        return [state for state in self._states if not state.matched and _beacon(state) == named]
 
     async def at_tool(self, token: str, phase: BeaconMoment) -> None:
         """A tool has left its beacon: what it sets off is armed when this returns, on the youngest pipe of its name."""
@@ -92,7 +94,7 @@ class StdioFaults:
         for direction in pipe.ways.values():
             direction.ended.add_done_callback(lambda done, it=direction: self._link_ended(pipe, it, done.result()))  # type: ignore[misc]
         for state in self._of_turn():
-            if _on(state, pipe) and state.planned.trigger.tool is None:
+            if _on(state, pipe) and _beacon(state) is None:
                 await self._meet(state, pipe)
 
     async def closed(self, pipe: StdioSession) -> None:
@@ -132,14 +134,14 @@ class StdioFaults:
 
     async def _strike(self, state: FaultState, pipe: StdioSession) -> None:
         """While it stands, arm; what begins as soon as it is armed waits for its byte."""
-        direction = pipe.ways["in" if state.planned.trigger.phase == "request" else "out"]
+        direction = pipe.ways["in" if state.planned.trigger.in_request else "out"]
         async with direction.held() as base:
             if base is None or state.healed.is_set():
                 return
             if direction.ended.done():
                 self._nobody(state)
                 return
-            at = base + (state.planned.trigger.byte or 0)
+            at = base + (resolve_offset(state.planned.trigger) or 0)
             if _must_stand(state):
                 stop = direction.stop(at)
                 work = self._unless_over(state, pipe, direction, lambda: self._at_its_byte(state, direction, stop))
@@ -227,6 +229,12 @@ class StdioFaults:
 
 def _on(state: FaultState, pipe: StdioSession) -> bool:
     return state.planned.link == f"ipc:{pipe.name}"
+
+
+def _beacon(state: FaultState) -> tuple[int, int, int, str] | None:
+    """The tool's beacon from which on bytes count, None: they count from the turn's start."""
+    at = state.planned.trigger
+    return (at.turn, at.step, at.tool, at.when) if isinstance(at, AtPipe) and at.tool is not None else None
 
 
 def _must_stand(state: FaultState) -> bool:

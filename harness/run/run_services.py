@@ -18,8 +18,8 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import BeaconSeen, ChatAsked, StoreAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
-from wedgehog.harness.scenario.links import CHAT, HOST, STORE
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.chat import ChatService
 from wedgehog.harness.services.database import Database

@@ -62,4 +62,4 @@ async def open_world(
 
 def _what_may_strike(plan: FaultPlan, link: str) -> tuple[bool, bool]:
     """Whether an RST may be struck on this link, and whether a request may."""
-    return plan.resets(link), any(it.link == link and it.trigger.phase == "request" for it in plan.faults)
+    return plan.resets(link), plan.hits_requests(link)

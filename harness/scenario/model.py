@@ -30,8 +30,24 @@ from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
-from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE, misfit
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import (
+    CHAT,
+    HOST,
+    PIPE,
+    STORE,
+    AfterStart,
+    AtChat,
+    AtPipe,
+    AtQuery,
+    AtReply,
+    AtTool,
+    BeforeRequest,
+    Moment,
+    Phase,
+    SessionWritten,
+    Trigger,
+)
 
 NON_NEGATIVE = Field(ge=0)
 AGENT = "agent"
@@ -85,6 +101,8 @@ class TurnConfig(ScenarioModel):
             raise BadValueError("nobody appends to a session in the middle of a turn", "append")
         if self.during is not None and self.during.phase in ("connect", "request"):
             raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
+        if self.during is not None:
+            self.during.trigger(AGENT, Speak(1), "during")
         return self
 
     @property
@@ -115,7 +133,7 @@ class TriggerConfig(ScenarioModel):
     tool: PositiveInt | None = None
     query: PositiveInt | None = None
     chat: Literal["poll", "send"] | None = None
-    when: Literal["started", "done"] = "started"
+    when: Moment = "started"
     session: Literal["written"] | None = None
     model_name: str | None = None
     after_s: Annotated[float, NON_NEGATIVE] | None = None
@@ -125,14 +143,37 @@ class TriggerConfig(ScenarioModel):
     def _one_spot(self) -> "TriggerConfig":
         if self.event is not None and self.byte is not None:
             raise BadValueError("a trigger has either event or byte", "byte")
-        for spot in ("event", "byte", "phase", "tool"):
-            if self.session is not None and getattr(self, spot) is not None:
-                raise BadValueError(f"a trigger has either session or {spot}", spot)
         return self
 
-    def trigger(self) -> Trigger:
-        """The same as a value of the plan."""
-        return Trigger(**self.model_dump())
+    def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
+        """The same as a value of the plan.
+
+        Raises:
+            BadValueError: a key that this kind of trigger does not have.
+        """
+        kind = self._kind(link, fault)
+        for key, info in type(self).model_fields.items():
+            if key not in kind.names() and getattr(self, key) != info.default:
+                raise BadValueError(kind.refuses.format(key=key), place, key)
+        return kind(**{key: getattr(self, key) for key in kind.names()})
+
+    def _kind(self, link: str, fault: Fault) -> type[Trigger]:
+        if link.startswith("ipc:"):
+            return AtPipe
+        for key, kind in _KINDS.items():
+            if getattr(self, key) is not None:
+                return kind
+        if fault.timed == "always":
+            return AfterStart
+        if self.phase in ("connect", "request"):
+            return BeforeRequest
+        alone = self.after_s is not None and self.step == 1
+        somewhere = (self.byte, self.event, self.phase) != (None, None, None)
+        return AfterStart if alone and not somewhere and fault.timed == "alone" else AtReply
+
+
+_KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery, "chat": AtChat, "tool": AtTool}
+"""The key that makes a trigger what it is."""
 
 
 class HealConfig(ScenarioModel):
@@ -163,6 +204,8 @@ class FaultConfig(ScenarioModel):
         except ValueError as wrong:
             raise BadValueError(str(wrong), "do") from None
         _fits(fault, self)
+        if misfit := self.at.trigger(self.link, fault).misfit(fault, self.link):
+            raise BadValueError(misfit[0], *misfit[1])
         return self
 
     @property
@@ -180,7 +223,7 @@ class FaultConfig(ScenarioModel):
         """The same as a value of the plan."""
         return PlannedFault(
             self.link,
-            self.at.trigger(),
+            self.at.trigger(self.link, self.fault),
             self.fault,
             ALWAYS if self.times == "always" else self.times,
             self.sticks_to,
@@ -200,8 +243,6 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
         key = "session" if words.at.session is not None else "phase"
         if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
             raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
-    if wrong := misfit(fault, words.link, words.at.trigger()):
-        raise BadValueError(wrong[0], *wrong[1])
 
 
 class PageConfig(ScenarioModel):
@@ -344,7 +385,7 @@ class Scenario(ScenarioModel):
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
         found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
         return tuple(
-            PlannedFault(AGENT, at.trigger(), Speak(number)).scaled(time_scale)
+            PlannedFault(AGENT, at.trigger(AGENT, Speak(number)), Speak(number)).scaled(time_scale)
             for number, at in found
             if at is not None
         )

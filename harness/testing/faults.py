@@ -33,7 +33,8 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
 
 NetworkName = Literal["embedded", "toxiproxy"]
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
@@ -261,7 +262,7 @@ def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
 
 async def _who_waits(bench: Bench) -> None:
     """An agent that waits gets exactly what the history says, and does not hang up."""
-    async with bench.trial(Trigger(byte=AT), brisk=bench.fault.slows) as it:
+    async with bench.trial(AtReply(byte=AT), brisk=bench.fault.slows) as it:
         got = await (await it.connect()).ask(PATIENCE_S if bench.fault.slows else SILENT_S)
         (ended,) = await it.end()
         _equals(bench.fault, ended, got)
@@ -272,7 +273,7 @@ async def _who_waits(bench: Bench) -> None:
 
 async def _who_hangs_up(bench: Bench) -> None:
     """An agent that hangs up too soon has what the history says, and hung up, unless the reply was over before."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         got = await (await it.connect()).hurry(AT)
         (ended,) = await it.end()
         _equals(bench.fault, ended, got)
@@ -281,7 +282,7 @@ async def _who_hangs_up(bench: Bench) -> None:
 
 async def _who_asks_again(bench: Bench) -> None:
     """Each of three attempts is struck, proved and counted for itself."""
-    async with bench.trial(Trigger(byte=AT), ALWAYS) as it:
+    async with bench.trial(AtReply(byte=AT), ALWAYS) as it:
         later = 0 if bench.fault.slows else AT  # on a slow link perhaps nothing comes
         got = [await (await it.connect()).hurry(first) for first in (AT, later, later)]
         for ended, each in zip(await it.end(), got, strict=True):
@@ -291,7 +292,7 @@ async def _who_asks_again(bench: Bench) -> None:
 
 async def _who_asks_again_later(bench: Bench) -> None:
     """A second attempt, which is not struck itself, is counted right: late where the link is slow, else whole."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         first = await (await it.connect()).hurry(AT)
         again = await it.connect()
         second = await again.hurry() if bench.fault.slows else await again.ask()
@@ -305,7 +306,7 @@ async def _who_asks_again_later(bench: Bench) -> None:
 
 async def _never_reached(bench: Bench) -> None:
     """A fault whose byte never comes has not fired, and the reply is whole."""
-    async with bench.trial(Trigger(byte=10**6)) as it:
+    async with bench.trial(AtReply(byte=10**6)) as it:
         got = await (await it.connect()).ask()
         (ended,) = await it.end()
         assert got.how == "whole" and ended.bytes_delivered == ended.body_bytes == got.body
@@ -330,7 +331,7 @@ async def _armed(bench: Bench) -> None:
 
 async def _refused(bench: Bench) -> None:
     """Before the turn's first request it refuses every connection, with proof; healed twice the port answers again."""
-    async with bench.trial(Trigger(phase="connect")) as it:
+    async with bench.trial(BeforeRequest(phase="connect")) as it:
         for _ in range(2):
             try:
                 await it.connect()
@@ -346,7 +347,7 @@ async def _refused(bench: Bench) -> None:
 
 async def _closed_in_a_reply(bench: Bench) -> None:
     """A port that closes while a reply is under way ends its connection, and nobody hung up."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         got = await (await it.connect()).ask(SILENT_S)
         (ended,) = await it.end()
         assert (got.how, got.body, ended.bytes_delivered, ended.how) == ("fin", AT, AT, "cut")

@@ -27,7 +27,8 @@ from wedgehog.harness.record.event import (
 )
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 
@@ -481,7 +482,7 @@ async def test_a_disk_that_still_takes_bytes_is_not_full(rig: Any):
 
 async def test_a_message_is_asked_for_at_its_moment_and_is_no_fault(rig: Any):
     """Nothing is armed, fired or healed."""
-    message = PlannedFault("agent", Trigger(turn=1, step=2, event=1), Speak(2))
+    message = PlannedFault("agent", AtReply(turn=1, step=2, event=1), Speak(2))
     it = rig(messages=(message,))
     await it.nemesis.before_turn(1)
     await it.ask(it.arrives())
