@@ -53,7 +53,7 @@ class Provider:
         admin_port: int = 0,
     ) -> None:
         """Port 0 takes a free one."""
-        self._harmed = FaultyLink(WallClock())
+        self._faulty = FaultyLink(WallClock())
         self._balance = balance
         self._sessions = ProviderSessions(self._story(script), price=_price)
         self._strict, self._models = strict, models
@@ -114,14 +114,14 @@ class Provider:
         """Listen, on the running event loop."""
         self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            stack.callback(self._harmed.close)
+            stack.push_async_callback(self._faulty.close)
             llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models)
             await stack.enter_async_context(llm)
             network = await stack.enter_async_context(EmbeddedNetwork())
             opening = network.open_link("llm", (llm.host, llm.port), True, listen=self._listen)
             link = await _listening(opening, self._listen)
             await _listening(stack.enter_async_context(self._admin), (HOST, self._admin.port))
-            self._harmed.link = link
+            self._faulty.link = link
             self.url = f"http://{link.address[0]}:{link.address[1]}"
             self._stack = stack.pop_all()
         return self
@@ -171,7 +171,7 @@ class Provider:
 
     def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
         document, text = _document(script)
-        story = ScriptSession(document, text, self._harmed)
+        story = ScriptSession(document, text, self._faulty)
         story.balance = self._balance or story.balance
         try:
             if story.balance:

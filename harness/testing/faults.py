@@ -212,7 +212,7 @@ class Trial:
         """Each request is one more attempt."""
         if call not in self._calls:
             self._calls[call] = CallPosition(1, 1, call)
-            self.nemesis.arrived(call, self._calls[call], "m", 0)
+            self.nemesis.arrived(call, self._calls[call], "m")
         return self._calls[call]
 
     def token_of_result(self, call_id: str, text: str) -> str:

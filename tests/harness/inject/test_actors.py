@@ -13,7 +13,7 @@ from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.inject import Hit, Injector
-from wedgehog.harness.inject.killer import GONE_WITHIN_S
+from wedgehog.harness.inject.processes import GONE_WITHIN_S
 from wedgehog.harness.record.event import (
     AgentKilled,
     FaultArmed,
@@ -106,7 +106,7 @@ class Rig:
 
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "") -> int:
         self.calls += 1
-        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), "m", 1000)
+        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), "m")
         return self.calls
 
     async def ask(self, call: int, at: int = -1, stream: bool = True) -> Any:

@@ -181,7 +181,7 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
 
     made = await it(on({"kill": {"whom": "server"}}, heal={"after_s": 3}), on({"kill": {"whom": "server"}}, tool=2))
     made.tools.restart_server = restart
-    first, second = made.nemesis._board.states
+    first, second = made.nemesis.state.states
     made.tools.server_killed(first)
     made.tools.server_killed(second)
     await manual_clock.advance(3.1)
@@ -191,6 +191,6 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
 
     broken = await it(on({"kill": {"whom": "server"}}))
     broken.tools.restart_server = fails
-    broken.tools.server_killed(broken.nemesis._board.states[0])
+    broken.tools.server_killed(broken.nemesis.state.states[0])
     await broken.nemesis.after_turn(1)
     assert broken.nemesis.broken.is_set()
