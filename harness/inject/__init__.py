@@ -12,17 +12,6 @@ Injector ── InjectorState   what is planned, which call has which place, wha
 
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery
-from wedgehog.harness.inject.state import SETTLE_S
-from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
+from wedgehog.harness.inject.processes import Hit
 
-__all__ = [
-    "SETTLE_S",
-    "Hit",
-    "Injector",
-    "KillServer",
-    "LimitKind",
-    "NoTargets",
-    "PartialDelivery",
-    "ProcessTargets",
-    "SessionFileTargets",
-]
+__all__ = ["Hit", "Injector", "LimitKind", "PartialDelivery"]

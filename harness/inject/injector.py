@@ -1,7 +1,7 @@
 """The injector as others see it: turns begin and end, replies are held at the gate, tools leave beacons."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -13,14 +13,13 @@ from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.arm import Armer, Held
 from wedgehog.harness.inject.heal import Healer
-from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery
+from wedgehog.harness.inject.limited_reply import LimitKind
 from wedgehog.harness.inject.process_triggers import ProcessFaults
-from wedgehog.harness.inject.processes import Disk
+from wedgehog.harness.inject.processes import Disk, ProcessTargets, SessionFileTargets
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
 from wedgehog.harness.inject.state import SETTLE_S, FaultState, InjectorState
 from wedgehog.harness.inject.stdio import StdioFaults
-from wedgehog.harness.inject.targets import KillServer, ProcessTargets, SessionFileTargets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
@@ -72,28 +71,10 @@ class Injector:
         self.agent.processes, self.agent.sessions = victims, sessions
         self.agent.grace_s, self.agent.disk = grace_s, disk
 
-    def aim_at_server(self, kill: KillServer | None) -> None:
-        """The tool host says how its server is killed."""
-        self.agent.kill_server = kill
-
     @property
     def frozen_s(self) -> float:
         """How long the agent has stood still so far: no bound of its time runs meanwhile."""
         return self.agent.frozen_s(self.state.clock.now())
-
-    @property
-    def dying_until_s(self) -> float:
-        """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
-        return self.agent.dying_until_s
-
-    @property
-    def delivered(self) -> Callable[[int, PartialDelivery | None], None]:
-        """Called when it is known how much of a limited reply got through (None: all of it)."""
-        return self.state.delivered
-
-    @delivered.setter
-    def delivered(self, listener: Callable[[int, PartialDelivery | None], None]) -> None:
-        self.state.delivered = listener
 
     # ---- turns
 
@@ -299,10 +280,6 @@ class Injector:
             state.sticky = state.planned.sticks_to == "link"
 
     # ---- trouble
-
-    def failed(self, wrong: NetworkError) -> None:
-        """A link failed under its upstream."""
-        self.state.fail(wrong)
 
     def network_died(self) -> None:
         """The network is gone."""

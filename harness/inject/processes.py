@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,7 +12,6 @@ import psutil
 from wedgehog.harness.faults.process_fault import Demand, SignalName, Whom
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.state import FaultState, InjectorState
-from wedgehog.harness.inject.targets import Hit, KillServer, NoTargets, ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.event import AgentKilled, FaultUnproven, Frozen, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtTool
@@ -37,12 +36,53 @@ class Disk(Protocol):
         ...
 
 
+class ProcessTargets(Protocol):
+    """The processes of an agent."""
+
+    def find(self, whom: Whom, token: str) -> Iterable[psutil.Process]:
+        """Those that live now, each yielded before the next is looked for; `token` is the tool's turn.step.call."""
+        ...
+
+    def struck(self, number: signal.Signals, grace_s: float) -> None:
+        """A signal to end it was delivered to the agent's own process: it may take `grace_s` to end by it."""
+        ...
+
+    @property
+    def leaders(self) -> frozenset[int]:
+        """Pids of the agent's own processes, which the run reaps."""
+        ...
+
+
+class SessionFileTargets(Protocol):
+    """The agent's session files."""
+
+    def look(self) -> Hashable:
+        """A value that changes whenever one of them is written."""
+        ...
+
+    def save(self, turn: int, *, tear: bool) -> bool:
+        """Keep what they hold after a crash; `tear` first removes half of a last line. Whether that was possible."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The processes that were hit, and how that is known."""
+
+    pids: tuple[int, ...]
+    proof: str
+
+
+KillServer = Callable[[signal.Signals], Awaitable[Hit | None]]
+"""Ends the tool host's server by a signal, or as that signal would; None where there is no server."""
+
+
 @dataclass
 class Agent:
     """The agent that is hit: where its processes, sessions and disk are, and what the runner must do with it."""
 
-    processes: ProcessTargets = field(default_factory=NoTargets)
-    sessions: SessionFileTargets = field(default_factory=NoTargets)
+    processes: ProcessTargets = field(init=False)
+    sessions: SessionFileTargets = field(init=False)
     grace_s: float = 5.0
     """For a process to end by a signal that it handles."""
     disk: Disk | None = None

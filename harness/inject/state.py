@@ -131,7 +131,7 @@ class InjectorState:
         links: Mapping[str, Link],
         history: History,
         clock: Clock,
-        messages: Sequence[PlannedFault] = (),
+        messages: Sequence[PlannedFault],
     ) -> None:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
         self.states = [FaultState(index, planned) for index, planned in enumerate((*plan.faults, *messages))]
@@ -143,6 +143,7 @@ class InjectorState:
         self.written: defaultdict[int, Written] = defaultdict(Written)
         self.open_calls: set[int] = set()
         self.delivered: Callable[[int, PartialDelivery | None], None] = lambda call, cut: None
+        """Called when it is known how much of a limited reply got through (None: all of it)."""
         self.broken = asyncio.Event()
         self.turn = 0
         """The one that began last."""

@@ -12,7 +12,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Injector
-from wedgehog.harness.inject.targets import Hit
+from wedgehog.harness.inject.processes import Hit
 from wedgehog.harness.network.base import Address, Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import BeaconSeen, ChatAsked, StoreAsked, ToolAsked
@@ -70,7 +70,7 @@ class RunServices:
         try:
             if self.host is not None:
                 await self._stack.enter_async_context(self.host)
-                self._nemesis.aim_at_server(self._kill)
+                self._nemesis.agent.kill_server = self._kill
                 self._nemesis.tools.restart_server = self.host.restart_server
             if self._scenario.store is not None:
                 latency_s = self._scenario.store.latency_s / self._scale
@@ -157,7 +157,7 @@ class RunServices:
 
     def failed(self, wrong: NetworkError) -> None:
         """A link failed whoever writes to it: the run is an error."""
-        self._nemesis.failed(wrong)
+        self._nemesis.state.fail(wrong)
 
     def _store_asked(self, number: int, verb: str, rows: int, latency_s: float) -> None:
         if not self._history.sealed:
@@ -181,7 +181,7 @@ class RunServices:
             await self._nemesis.tools.at_chat(what, (conn, written))
             await self._links[CHAT].admit(conn, written)
         except NetworkError as wrong:
-            self._nemesis.failed(wrong)
+            self._nemesis.state.fail(wrong)
 
     async def _kill(self, number: signal.Signals) -> Hit | None:
         assert self.host is not None  # noqa: S101  nobody else hands this out

@@ -156,7 +156,7 @@ class _Run:
         self.recorder.look = self.trail.look
         self.play_script.recorder = self.recorder
         self.play_script.offered = self.tools.offered
-        self.nemesis.delivered = self.recorder.delivered
+        self.nemesis.state.delivered = self.recorder.delivered
 
     async def play(self) -> ControlFacts | None:
         """Frame, world, agent, turns, healing, recovery, seal."""

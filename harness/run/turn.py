@@ -182,7 +182,7 @@ class TurnPlayer:
 
     def _overdue(self, turn: int, given_s: float) -> bool:
         now, slack = self.clock.now(), 1.0 + self.watchdog.worst_s + self.nemesis.frozen_s - self.frozen_before_s
-        if now < self.nemesis.dying_until_s:
+        if now < self.nemesis.agent.dying_until_s:
             return False
         first = self._first_request(turn)
         waited_s = self._waited_s(first if first is not None else given_s)

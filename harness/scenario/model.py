@@ -6,7 +6,7 @@ Durations are the story's; a run divides them by `time_scale`. See docs/scenario
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -152,10 +152,11 @@ class TriggerConfig(ScenarioModel):
             BadValueError: a key that this kind of trigger does not have.
         """
         kind = self._kind(link, fault)
+        names = {field.name for field in fields(kind)}
         for key, info in type(self).model_fields.items():
-            if key not in kind.names() and getattr(self, key) != info.default:
+            if key not in names and getattr(self, key) != info.default:
                 raise BadValueError(kind.refuses.format(key=key), place, key)
-        return kind(**{key: getattr(self, key) for key in kind.names()})
+        return kind(**{key: getattr(self, key) for key in names})
 
     def _kind(self, link: str, fault: Fault) -> type[Trigger]:
         if link.startswith("ipc:"):
@@ -313,46 +314,31 @@ class Scenario(ScenarioModel):
     expect: dict[str, Expect] = {}
 
     @model_validator(mode="after")
-    def _turns_exist(self) -> "Scenario":
-        for index, words in enumerate(self.faults):
-            if words.at.turn > len(self.turns):
-                there = "is only 1 turn" if len(self.turns) == 1 else f"are only {len(self.turns)} turns"
-                raise BadValueError(f"there {there}", "faults", index, "at", "turn")
-        return self
-
-    @model_validator(mode="after")
-    def _something_is_there(self) -> "Scenario":
-        for index, words in enumerate(self.faults):
-            if words.link in (HOST, PIPE) and not self.tools:
-                raise BadValueError(
-                    "our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link"
-                )
-            if words.link == STORE and self.store is None:
-                raise BadValueError("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
-        return self
-
-    @model_validator(mode="after")
-    def _said_during_an_earlier_turn(self) -> "Scenario":
-        beside = {number for number, turn in enumerate(self.turns, 1) if turn.during is not None}
-        for number in beside:
-            of = self.turns[number - 1].during
-            if of is not None and of.turn >= number:
+    def _fits_together(self) -> "Scenario":
+        beside = [(number, turn.during) for number, turn in enumerate(self.turns, 1) if turn.during is not None]
+        for number, during in beside:
+            if during.turn >= number:
                 raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
         for index, words in enumerate(self.faults):
-            if words.at.turn in beside and {"abort", "front_end"} & set(words.fault.needs):
-                raise BadValueError(
-                    "stopping one of two turns at once is not told apart", "faults", index, "at", "turn"
-                )
+            for said, *keys in self._mistakes(words, {number for number, _ in beside}):
+                raise BadValueError(said, "faults", index, *keys)
         return self
 
-    @model_validator(mode="after")
-    def _one_way_to_close(self) -> "Scenario":
-        """Toxiproxy's link either resets or closes: it cannot do both in one run."""
-        cuts = [(index, ends) for index, words in enumerate(self.faults) if (ends := _closes(words.fault))]
-        for index, ends in cuts:
-            if ends != cuts[0][1]:
-                raise BadValueError("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
-        return self
+    def _mistakes(self, words: FaultConfig, beside: set[int]) -> Iterator[tuple[str, ...]]:
+        """What is wrong with a fault in this scenario, and the keys of it."""
+        turn, turns = words.at.turn, len(self.turns)
+        if turn > turns:
+            yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
+        if words.link in (HOST, PIPE) and not self.tools:
+            yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
+        if words.link == STORE and self.store is None:
+            yield "there is no database: write `store: {latency_s: 0.05}`", "link"
+        if turn in beside and {"abort", "front_end"} & set(words.fault.needs):
+            yield "stopping one of two turns at once is not told apart", "at", "turn"
+        # Toxiproxy's link either resets or closes: it cannot do both in one run.
+        closes, first = _closes(words.fault), next(filter(None, (_closes(it.fault) for it in self.faults)), None)
+        if closes not in (None, first):
+            yield "one scenario cuts with fin or with rst, not with both", "do"
 
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""

@@ -1,6 +1,6 @@
 """When a fault fires: one class for each kind of trigger. Each says with which faults and links it makes sense."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wedgehog.harness.faults.base import Fault, WireFault, registered
@@ -17,6 +17,7 @@ Misfit = tuple[str, tuple[str, ...]]
 """What is wrong, and the key of the fault at which it is wrong."""
 
 _NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+_IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +34,25 @@ class Trigger:
     @property
     def in_request(self) -> bool:
         """Whether the fault hits bytes of a request."""
-        return False
+        return getattr(self, "phase", None) == "request"
 
     @property
     def before_request(self) -> bool:
         """Whether the fault must be armed before the request comes."""
-        return self.in_request
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Its keys in a scenario."""
-        return tuple(field.name for field in fields(cls))
+        return self.in_request or isinstance(self, BeforeRequest)
 
     def misfit(self, fault: Fault, link: str) -> Misfit | None:
         """Why this fault can never fire here; None where it can."""
+        on_all = isinstance(fault, WireFault) and fault.reach == "link" and link in (HOST, STORE, CHAT)
+        if on_all and getattr(self, "byte", None):
+            said = f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out"
+            return said, ("at", "byte")
+        return self._misfit(fault, link)
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
             return f"{fault.name} strikes a tool call: write `at: {{tool: 1}}` with its turn and step", ("at",)
-        if link == CHAT:
-            return self._on_chat(fault)
-        return self._on_service(fault, link) if link in (HOST, STORE) and isinstance(fault, WireFault) else None
-
-    def _on_chat(self, fault: Fault) -> Misfit | None:
-        return _NEEDS_CHAT
-
-    def _on_service(self, fault: WireFault, link: str) -> Misfit | None:
-        return None
+        return _NEEDS_CHAT if link == CHAT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ class AfterStart(Trigger):
 
 @dataclass(frozen=True, slots=True)
 class AtCall(Trigger):
-    """A request for the model: `on` says of the conversation or beside it."""
+    """A request for the model: `on` says whether of the conversation or beside it."""
 
     model_name: str | None = None
     on: Literal["main", "background"] = "main"
@@ -83,13 +78,14 @@ class AtReply(AtCall):
     event: int | None = None
     phase: Phase | None = None
 
-    def _on_service(self, fault: WireFault, link: str) -> Misfit | None:
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link not in (HOST, STORE) or not isinstance(fault, WireFault):
+            return Trigger._misfit(self, fault, link)
         for key in ("event", "phase"):
             if getattr(self, key) is not None:
-                return f"`{key}` is a place in a model's reply, and {link} carries none", ("at", key)
+                return _IN_A_REPLY.format(key, link), ("at", key)
         place = "`query: 1`" if link == STORE else "`tool: 1`"
-        needs = f"on {link} a {fault.name} strikes at {place} or `phase: connect`", ("at",)
-        return _whole_link(fault, link, self.byte) or needs
+        return f"on {link} a {fault.name} strikes at {place} or `phase: connect`", ("at",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +104,12 @@ class BeforeRequest(Trigger):
     byte: int | None = None
     refuses: ClassVar[str] = "`{key}` means nothing beside `phase: connect` or `phase: request`"
 
-    @property
-    def in_request(self) -> bool:
-        """Else it hits the connection."""
-        return self.phase == "request"
-
-    @property
-    def before_request(self) -> bool:
-        """It is."""
-        return True
-
-    def _on_chat(self, fault: Fault) -> Misfit | None:
-        if self.phase != "connect":
-            return _NEEDS_CHAT
-        return _chat_carries(fault, self.step) or _whole_link(fault, CHAT, self.byte)
-
-    def _on_service(self, fault: WireFault, link: str) -> Misfit | None:
-        if self.phase != "connect":
-            return f"`phase` is a place in a model's reply, and {link} carries none", ("at", "phase")
-        return _whole_link(fault, link, self.byte)
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link == CHAT and not self.in_request:
+            return _chat_carries(fault, self.step)
+        if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
+            return _IN_A_REPLY.format("phase", link), ("at", "phase")
+        return Trigger._misfit(self, fault, link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +121,12 @@ class AtTool(Trigger):
     byte: int | None = None
     refuses: ClassVar[str] = "`{key}` means nothing beside `tool`"
 
-    def misfit(self, fault: Fault, link: str) -> Misfit | None:
-        """A result is faulty before its first byte."""
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
             late = f"{fault.name} strikes before the result is there: leave `when` out", ("at", "when")
-            return late if self.when != "started" else None
-        return super(AtTool, self).misfit(fault, link)
-
-    def _on_service(self, fault: WireFault, link: str) -> Misfit | None:
-        if wrong := _whole_link(fault, link, self.byte):
-            return wrong
-        if fault.reach == "link":
-            return None
+            return late if self.when == "done" else None
+        if link not in (HOST, STORE) or not isinstance(fault, WireFault) or fault.reach == "link":
+            return Trigger._misfit(self, fault, link)
         if link == STORE:
             return f"on {link} a {fault.name} strikes at `query: 1` or `phase: connect`", ("at",)
         late = f"a {fault.name} strikes a result before its first byte, or at `byte`: leave `when` out", ("at", "when")
@@ -164,11 +141,10 @@ class AtQuery(Trigger):
     byte: int | None = None
     refuses: ClassVar[str] = "`{key}` means nothing beside `query`"
 
-    def misfit(self, fault: Fault, link: str) -> Misfit | None:
-        """The database has queries, and nothing else."""
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if link != STORE:
             return f"`query` counts what our database is asked: write `link: {STORE}`", ("at", "query")
-        return super(AtQuery, self).misfit(fault, link) or _whole_link(fault, link, self.byte)
+        return Trigger._misfit(self, fault, link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,25 +158,25 @@ class AtChat(Trigger):
         "`{key}` is a place in a model's reply, a tool or the database: count bytes, or write `phase: request`"
     )
 
-    @property
-    def in_request(self) -> bool:
-        """Whether it hits the request that carries a message."""
-        return self.phase == "request"
-
-    def misfit(self, fault: Fault, link: str) -> Misfit | None:
-        """A chat service has polls and messages."""
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if link != CHAT or self.phase == "connect":
             return _NEEDS_CHAT
         if self.phase not in (None, "headers", "request"):
-            said = "`phase` is a place in a model's reply: count bytes, or write `phase: request`"
-            return said, ("at", "phase")
-        if wrong := _whole_link(fault, link, self.byte) or _chat_carries(fault, self.step):
+            return self.refuses.format(key="phase"), ("at", "phase")
+        if wrong := _chat_carries(fault, self.step):
             return wrong
-        if self.chat == "poll" and self.phase == "request":
+        if self.chat == "poll" and self.in_request:
             return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
         if isinstance(fault, WireFault) and fault.closes_port:
             return f"{fault.name} strikes connections: write `phase: connect` instead of `chat`", ("at", "chat")
         return None
+
+
+def _chat_carries(fault: Fault, step: int) -> Misfit | None:
+    if not isinstance(fault, WireFault):
+        return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
+    says = "a chat service knows no steps: write `chat: send`, and which `attempt`"
+    return (says, ("at", "step")) if step > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,32 +191,12 @@ class AtPipe(Trigger):
         "a pipe has only bytes, `byte: n` of its stdout, with `phase: request` of its stdin, and no `{key}`"
     )
 
-    @property
-    def in_request(self) -> bool:
-        """Whether it hits stdin."""
-        return self.phase == "request"
-
-    def misfit(self, fault: Fault, link: str) -> Misfit | None:
-        """Bytes of a pipe are late, slow or lost, and a pipe has no port."""
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if not isinstance(fault, WireFault) or fault.closes_port:
             wire = registered("wire").items()
             fit = (name for name, cls in wire if issubclass(cls, WireFault) and not cls.closes_port)
             return f"{fault.name} is nothing that happens to a pipe: on {link} there are {', '.join(fit)}", ("do",)
         if self.phase not in (None, "request"):
             return self.refuses.format(key="phase"), ("at", "phase")
-        if self.tool is None and self.step > 1:
-            return "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
-        return None
-
-
-def _chat_carries(fault: Fault, step: int) -> Misfit | None:
-    if not isinstance(fault, WireFault):
-        return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
-    says = "a chat service knows no steps, tools and queries: write `chat: send`, and which `attempt`"
-    return (says, ("at", "step")) if step > 1 else None
-
-
-def _whole_link(fault: Fault, link: str, byte: int | None) -> Misfit | None:
-    if not (byte and isinstance(fault, WireFault) and fault.reach == "link"):
-        return None
-    return f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out", ("at", "byte")
+        steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
+        return steps if self.tool is None and self.step > 1 else None

@@ -171,7 +171,7 @@ class Trial:
         self.history, clock = History(WallClock()), WallClock()
         self.nemesis = Injector(plan, {}, self.history, clock)
         self.recorder = Recorder(self.history, clock, self, self.nemesis, lambda body: "")
-        self.nemesis.delivered = self.recorder.delivered
+        self.nemesis.state.delivered = self.recorder.delivered
         self.link: Link
         self.peers: list[Address] = []
         self.clients: list[Client] = []

@@ -341,7 +341,7 @@ async def test_a_signal_that_can_be_handled_is_proved_by_its_delivery(rig: Any):
     assert fired.proof.startswith("SIGTERM was delivered to 900001, 900002")
     assert [process.got for process in it.agent.living] == [[signal.SIGTERM]] * 2
     assert it.agent.told[0] == (signal.SIGTERM, 5.0)
-    assert it.clock.now() < it.nemesis.dying_until_s <= 5.0
+    assert it.clock.now() < it.nemesis.agent.dying_until_s <= 5.0
 
 
 async def test_a_tools_death_ends_no_turn(rig: Any):
@@ -350,7 +350,7 @@ async def test_a_tools_death_ends_no_turn(rig: Any):
     await it.nemesis.before_turn(1)
     it.nemesis.beacon("1.1.1", "started")
     await it.clock.advance(0.1)
-    assert it.hit and it.agent.told == [] and it.nemesis.dying_until_s == 0
+    assert it.hit and it.agent.told == [] and it.nemesis.agent.dying_until_s == 0
 
 
 @pytest.mark.parametrize("hit", [Hit((7,), "SIGKILL ended it"), None])
@@ -363,7 +363,7 @@ async def test_a_server_is_killed_by_whoever_runs_it(rig: Any, hit: Any):
         return hit
 
     it = rig({"link": "tool:mcp", "at": {"tool": 1}, "do": {"kill": {"whom": "server"}}})
-    it.nemesis.aim_at_server(kill)
+    it.nemesis.agent.kill_server = kill
     await it.nemesis.before_turn(1)
     it.nemesis.beacon("1.1.1", "started")
     await it.clock.advance(0.1)

@@ -31,7 +31,7 @@ class Rig:
         plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
         self.nemesis = Injector(plan, {"llm": link, "channel": link, "tool:web": link}, self.history, clock)
         self.delivered: list[tuple[int, PartialDelivery | None]] = []
-        self.nemesis.delivered = lambda call, cut: self.delivered.append((call, cut))
+        self.nemesis.state.delivered = lambda call, cut: self.delivered.append((call, cut))
         self.calls = 0
 
     @property
