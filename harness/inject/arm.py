@@ -75,7 +75,7 @@ class Armer:
         if armed is not None:
             self._state.limit(held.call, state, at or 0)
             self._state.spawn(self._healer.prove(state, armed))
-        return armed  # type: ignore[no-any-return]
+        return armed
 
     async def whole_link(self, state: FaultState, link: Link, call: int | None = None, at: int | None = None) -> None:
         """Arm a fault on the whole link; where a reply is held at byte `at`, once those bytes have arrived."""

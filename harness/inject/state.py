@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import Fault, WireFault
@@ -18,6 +18,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AtCall, Trigger
 
+T = TypeVar("T")
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
 
@@ -229,7 +230,7 @@ class InjectorState:
     def no_target(self, state: FaultState) -> None:
         """The fault found nothing to hit."""
         if not self.history.sealed:
-            self.history.add(Note(what=f"{state.planned}: nobody was there to be hit"))
+            self.history.add(Note(what=f"{state.planned}: there was nothing to hit"))
 
     def fail(self, wrong: NetworkError) -> None:
         """The network failed: the run is an error."""
@@ -261,7 +262,7 @@ class InjectorState:
         task.add_done_callback(lambda _: work.close())  # where it was cancelled before it had begun
         return task
 
-    def keep(self, task: "asyncio.Task[Any]") -> "asyncio.Task[Any]":
+    def keep(self, task: "asyncio.Task[T]") -> "asyncio.Task[T]":
         """End this task with the run."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,6 +1,6 @@
-"""A story with a fault and what must hold: the scenario file, validated.
+"""The scenario file, validated: a script, its faults and what must hold.
 
-Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
+Durations are the script's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
 """
 
 import json
@@ -98,7 +98,7 @@ class TurnConfig(ScenarioModel):
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
             raise BadValueError("a turn has exactly one of user, wake_up and resume")
         if self.during is not None and self.append is not None:
-            raise BadValueError("nobody appends to a session in the middle of a turn", "append")
+            raise BadValueError("a session can't be appended to in the middle of a turn", "append")
         if self.during is not None and self.during.phase in ("connect", "request"):
             raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
         if self.during is not None:
@@ -140,7 +140,7 @@ class TriggerConfig(ScenarioModel):
     on: Literal["main", "background"] = "main"
 
     @model_validator(mode="after")
-    def _one_spot(self) -> "TriggerConfig":
+    def _one_place(self) -> "TriggerConfig":
         if self.event is not None and self.byte is not None:
             raise BadValueError("a trigger has either event or byte", "byte")
         return self
@@ -383,12 +383,12 @@ class Scenario(ScenarioModel):
 
     @property
     def harms_chat(self) -> bool:
-        """Whether a fault strikes the chat service's bytes."""
+        """Whether a fault is on the chat service's link."""
         return any(words.link == CHAT for words in self.faults)
 
     @property
     def needs_background(self) -> bool:
-        """Whether a fault strikes calls beside the conversation."""
+        """Whether a fault waits for calls beside the conversation."""
         return any(words.at.on == "background" for words in self.faults)
 
     @property
@@ -402,7 +402,7 @@ class Scenario(ScenarioModel):
 
 
 def _closes(fault: Fault) -> str | None:
-    """How it closes the connection that it strikes, if it does."""
+    """How it closes its connection, if it does."""
     return fault.ends if isinstance(fault, WireFault) and fault.proof == "count" and fault.ends != "stall" else None
 
 

@@ -25,11 +25,6 @@ class PlannedFault:
     """None: healed at the end of the turn."""
 
     @property
-    def on_pipe(self) -> bool:
-        """Whether it strikes a process's stdin or stdout (`ipc:NAME`)."""
-        return self.link.startswith("ipc:")
-
-    @property
     def heals_in_s(self) -> float | None:
         """When it is over: as the plan says, else by itself."""
         own = self.fault.heals_after_s if isinstance(self.fault, WireFault) else None
@@ -50,7 +45,7 @@ class PlannedFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """All lines, in the order written; a fault's place here is its name in the history."""
+    """All lines, in the order written; a fault's index here is its number in the history."""
 
     faults: tuple[PlannedFault, ...] = field(default=())
 
@@ -66,8 +61,3 @@ class FaultPlan:
         """Whether a connection of this link may end with RST."""
         faults = (it.fault for it in self.faults if it.link == link)
         return any(isinstance(fault, WireFault) and fault.ends == "rst" for fault in faults)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links with faults."""
-        return tuple(dict.fromkeys(planned.link for planned in self.faults))

@@ -59,9 +59,9 @@ class _Mistake:
 
 
 def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> tuple[DocumentPath, str]:
-    """The mistake to tell first: the topmost, but one inside a value before one of that value.
+    """The mistake to report first: the topmost, but one inside a value before one of that value.
 
-    So an unknown key comes before the key that is missing for it, and a union's branch that fits best is heard.
+    So an unknown key comes before the key that is missing for it, and the best branch of a union is reported.
     """
     mistakes = [_Mistake(_real(error["loc"], lines, at), error) for error in bad.errors(include_url=False)]
     deepest = [one for one in mistakes if not any(_is_below(other.place, one.place) for other in mistakes)]

@@ -309,7 +309,7 @@ async def test_a_kill_that_hits_nobody_leaves_no_proof(rig: Any):
     await it.ask(it.arrives())
     await it.nemesis.after_turn(1)
     assert (it.hit, it.of(FaultFired), it.of(FaultHealed)) == ([], [], [])
-    assert "nobody was there to be hit" in it.of(Note)[0].what
+    assert "there was nothing to hit" in it.of(Note)[0].what
 
 
 async def test_who_is_not_gone_makes_the_kill_unproven(rig: Any):

@@ -21,12 +21,6 @@ def test_what_has_no_duration_is_the_same_at_any_speed():
     assert line.scaled(50) == line
 
 
-def test_a_plan_names_its_links_once_in_order():
-    """The world opens one for each."""
-    lines = [PlannedFault(link, Trigger(), parse_fault("cut")) for link in ("tool:web", "llm", "tool:web")]
-    assert FaultPlan(tuple(lines)).links == ("tool:web", "llm")
-
-
 @pytest.mark.parametrize(
     ("trigger", "before", "inside"),
     [
