@@ -318,14 +318,14 @@ async def test_nothing_of_a_run_outlives_its_harness(networks: Any, tmp_path: An
     """A harness that is gone without a word takes pipes and tools with it."""
     code = """
 import asyncio, sys
-from wedgehog.harness.stdio_proxy.session import PipeServer
+from wedgehog.harness.stdio_proxy.session import StdioServer
 from wedgehog.harness.network.relay import EmbeddedNetwork
 class Watcher:
     async def opened(self, pipe): print(pipe.pid, pipe.child, flush=True)
     async def closed(self, pipe): pass
     def trouble(self, what): pass
 async def main():
-    async with EmbeddedNetwork() as network, PipeServer(network, lambda _: False, Watcher()) as server:
+    async with EmbeddedNetwork() as network, StdioServer(network, lambda _: False, Watcher()) as server:
         process = await asyncio.create_subprocess_exec(*sys.argv[1:], env={"WEDGEHOG_PIPE": server.address}, stdin=-1)
         await process.wait()
 asyncio.run(main())
