@@ -1,13 +1,11 @@
 """A script file as the fake provider's sessions play it: its lines, and the faults on them.
 
-A fault strikes every reply of its line; `at: {turn, step, attempt}` and `times`, where they are written, are read in
-each session for itself. Bytes are harmed in the connection's `Pipe`, or by the fake holding them.
+A fault hits every reply of its line; `at: {turn, step, attempt}` and `times`, where they are written, are counted in
+each session by itself. Each faulty reply has an injector of its own, the same as in a run.
 """
 
-import asyncio
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.admin.logged_request import LoggedFault, LoggedRequest
@@ -15,68 +13,108 @@ from wedgehog.fake_llm.admin.sessions import ProviderSession
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.inject import Injector
 from wedgehog.harness.inject.resolve_offset import resolve_offset
+from wedgehog.harness.network.base import Address, Downstream, Target, WholeLink
 from wedgehog.harness.network.direct_link import DirectLink, DirectStrike
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import ALWAYS, PlannedFault
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 _POSITIONS = ("turn", "step", "attempt")
 _PLACES = {*_POSITIONS, "event", "byte", "phase"}
 
 
 class FaultyLink:
-    """The link on which stories strike, and what heals itself there."""
+    """The link of `serve`, and the faulty replies that are under way on it."""
 
     def __init__(self, clock: Clock) -> None:
-        """There is no link yet; whoever opens one puts it here."""
+        """`link` is set when it is open."""
         self.clock = clock
         self.link: DirectLink | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._replies: list[FaultyReply] = []
 
-    async def strike(self, planned: PlannedFault, attempt: LoggedRequest, point: Point, at: int) -> None:
-        """Do the harm, and note it; who hangs up meanwhile does not stop it halfway."""
-        await asyncio.shield(self._spawn(self._strike(planned, attempt, point, at)))
+    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
+        """Hold a reply, and inject its fault; return where it is held next."""
+        if point.at == BEFORE_HEAD and isinstance(attempt.pending, PlannedFault) and self.link is not None:
+            await self._forget([reply for reply in self._replies if reply.over])
+            attempt.pending = FaultyReply(attempt.pending, self.link, self.clock, attempt, point)
+            self._replies.append(attempt.pending)
+        reply = attempt.pending
+        return await reply.injector.gate(point) if isinstance(reply, FaultyReply) else ()
 
-    def close(self) -> None:
-        """Heal nothing any more."""
-        for task in self._tasks:
-            task.cancel()
+    async def close(self) -> None:
+        """End what waits; nothing is healed any more."""
+        await self._forget(list(self._replies))
 
-    async def _strike(self, planned: PlannedFault, attempt: LoggedRequest, point: Point, at: int) -> None:
-        fault = planned.fault
-        if self.link is None or not isinstance(fault, WireFault):
-            return
-        before = point.carried + point.head
-        strike = await self.link.strike(fault, point.conn.peer, point.carried if at == BEFORE_HEAD else before + at)
-        attempt.struck = LoggedFault(fault.name, max(0, at), lambda: _passed(strike, before), lambda: strike.proof)
-        if planned.heals_in_s is not None:
-            self._spawn(self._heal(strike, planned.heals_in_s))
-
-    async def _heal(self, strike: DirectStrike, after_s: float) -> None:
-        await self.clock.sleep(after_s)
-        await strike.heal()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    async def _forget(self, replies: "list[FaultyReply]") -> None:
+        for reply in replies:
+            self._replies.remove(reply)
+            await reply.injector.state.end_tasks()
 
 
-def _passed(strike: DirectStrike, before: int) -> int | None:
-    if strike.passed is None:
-        return 0  # the whole link is down: what was held here has gone nowhere
-    return max(0, strike.passed - before)
+class FaultyReply:
+    """One reply with a fault; a `Link` for its injector, on which a fault reaches this reply's connection only."""
+
+    name = "llm"
+
+    def __init__(
+        self, planned: PlannedFault, link: DirectLink, clock: Clock, attempt: LoggedRequest, at: Point
+    ) -> None:
+        """The reply is held at its first byte."""
+        trigger = replace(planned.trigger, turn=1, step=1, attempt=1)
+        plan = FaultPlan((replace(planned, trigger=trigger, times=1),))
+        self.address, self._link, self._attempt = link.address, link, attempt
+        self._before = at.carried + at.head
+        self._strike: DirectStrike | None = None
+        self.injector = Injector(plan, {self.name: self}, History(clock), clock)
+        self.injector.arrived(at.call, CallPosition(1, 1, 1), "")
+        if (byte := resolve_offset(trigger, at)) is not None:
+            attempt.struck = LoggedFault(planned.fault.name, max(0, byte), self._passed, self._proof)
+
+    @property
+    def over(self) -> bool:
+        """Whether its fault is healed, or its connection gone without a fault that others meet."""
+        (state,) = self.injector.state.states
+        return state.healed.is_set() or (self._attempt.gone_at is not None and state.planned.heals_in_s is None)
+
+    def _passed(self) -> int | None:
+        if self._strike is None:
+            return None
+        # None: the whole link is down, and what was held here has gone nowhere.
+        return 0 if self._strike.passed is None else max(0, self._strike.passed - self._before)
+
+    def _proof(self) -> str:
+        fired = self.injector.state.history.first(FaultFired)
+        return self._strike.proof if self._strike is not None else fired.proof if fired is not None else ""
+
+    # ---- a Link
+
+    async def admit(self, conn: Address, carried: int) -> None:
+        """Each connection of the relay has a pipe of its own."""
+
+    async def strike(self, fault: WireFault, spot: Target) -> DirectStrike:
+        """Arm it; other sessions go on undisturbed."""
+        if isinstance(spot, WholeLink) and spot.conn is not None:
+            spot = Downstream(spot.conn, spot.at)
+        self._strike = await self._link.strike(fault, spot)
+        return self._strike
+
+    async def close(self) -> None:
+        """The link is not its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineFault:
-    """The fault of one line, and which of its replies are struck: those at this position, so often in a session."""
+    """The fault of one line, and its faulty replies: those at this position, so often in a session."""
 
     line: int
     planned: PlannedFault
@@ -88,7 +126,7 @@ class LineFault:
         """Read what stands under a line's `fault`.
 
         Raises:
-            BadFile: it is no fault, or none that could strike here.
+            BadFileError: it is no fault, or none that can hit a reply.
         """
         place = ("replies", line, "fault")
         words = document.into(FaultConfig, at=place)
@@ -106,8 +144,8 @@ class LineFault:
         position = tuple((name, getattr(words.at, name)) for name in _POSITIONS if name in written)
         return cls(line, planned, position, planned.times if "times" in words.model_fields_set else ALWAYS)
 
-    def strikes(self, session: ProviderSession, attempt: LoggedRequest) -> bool:
-        """Tell if this reply is struck; each asking counts."""
+    def applies(self, session: ProviderSession, attempt: LoggedRequest) -> bool:
+        """Whether this reply is faulty; each asking counts."""
         if any(getattr(attempt, name) != wanted for name, wanted in self.position):
             return False
         session.times[self.line] += 1
@@ -117,52 +155,37 @@ class LineFault:
 class ScriptSession:
     """A script whose lines may carry a fault."""
 
-    def __init__(self, document: Document, text: str, harmed: FaultyLink) -> None:
+    def __init__(self, document: Document, text: str, link: FaultyLink) -> None:
         """Read the script and every fault in it.
 
         Raises:
-            BadFile: one line with file, line and what was expected.
+            BadFileError: one line with file, line and what was expected.
         """
         file = document.into(ScriptFile)
         self.text = text
         self.balance: BalanceConfig | None = file.balance
-        self._script, self._harmed = WhenScript(file), harmed
+        self._script, self._link = WhenScript(file), link
         lines = enumerate(self._script.lines)
         self._faults = {id(line): LineFault.read(document, index) for index, line in lines if line.fault is not None}
 
     def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """What the first fitting line says, after its reply fault."""
         line = self._script.line(conversation)
-        answer, harm = line.answer(), self._faults.get(id(line))
-        if harm is None or not harm.strikes(session, attempt):
+        answer, faulty = line.answer(), self._faults.get(id(line))
+        if faulty is None or not faulty.applies(session, attempt):
             return answer
-        fault = harm.planned.fault
+        fault, at = faulty.planned.fault, faulty.planned.trigger
         if not isinstance(fault, ReplyFault):
-            attempt.pending = harm.planned
+            attempt.pending = faulty.planned
             return answer
+        event = at.event if isinstance(at, AtReply) else None
         size = sum(len(message.text) for message in conversation.messages)
-        context = Context(event=harm.planned.trigger.event, request_bytes=size, now=self._harmed.clock.wall())
-        harmed = fault.on_answer(answer, context)
-        proof = "the model's answer is another one" if harmed != answer else ""
+        context = Context(event, request_bytes=size, now=self._link.clock.wall())
+        altered = fault.on_answer(answer, context)
+        proof = "the model's answer is another one" if altered != answer else ""
         attempt.struck = LoggedFault(fault.name, proof=lambda: proof)
-        return harmed
+        return altered
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Strike the reply at its fault's spot."""
-        planned: PlannedFault | None = attempt.pending
-        if planned is None or point.at < BEFORE_HEAD or not isinstance(planned.fault, WireFault):
-            return ()
-        at, fault = resolve_offset(planned.trigger, point), planned.fault
-        if at is None:
-            return ()
-        if point.at != at and (fault.begins == "at_spot" or point.at != BEFORE_HEAD):
-            return (at,) if point.at < at else ()
-        attempt.pending = None
-        if (seconds := fault.holds_s) is not None:
-            attempt.struck = LoggedFault(
-                fault.name, max(0, at), proof=lambda: f"the fake provider held it for {seconds:g} s"
-            )
-            await self._harmed.clock.sleep(seconds)
-        else:
-            await self._harmed.strike(planned, attempt, point, at)
-        return ()
+        """Hold the reply for its fault, if it has one."""
+        return await self._link.gate(attempt, point)

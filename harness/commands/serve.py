@@ -54,7 +54,7 @@ class Provider:
         admin_port: int = 0,
     ) -> None:
         """Port 0 takes a free one."""
-        self._harmed = FaultyLink(WallClock())
+        self._faulty = FaultyLink(WallClock())
         self._balance = balance
         self._sessions = ProviderSessions(self._story(script), price=_price)
         self._strict, self._models = strict, models
@@ -117,10 +117,10 @@ class Provider:
         async with AsyncExitStack() as stack:
             llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models, listens=False)
             await stack.enter_async_context(llm)
-            link = self._harmed.link = DirectLink("llm", llm, self._listen)
+            link = self._faulty.link = DirectLink("llm", llm, self._listen)
             await _listening(link.listen(), self._listen)
             stack.callback(link.close)
-            stack.callback(self._harmed.close)
+            stack.push_async_callback(self._faulty.close)
             await _listening(stack.enter_async_context(self._admin), (HOST, self._admin.port))
             self.url = f"http://{link.address[0]}:{link.address[1]}"
             self._stack = stack.pop_all()
@@ -171,7 +171,7 @@ class Provider:
 
     def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
         document, text = _document(script)
-        story = ScriptSession(document, text, self._harmed)
+        story = ScriptSession(document, text, self._faulty)
         story.balance = self._balance or story.balance
         try:
             if story.balance:

@@ -1,34 +1,38 @@
-"""The nemesis as others see it: turns begin and end, replies stand at the gate, tools leave traces."""
+"""The injector as others see it: turns begin and end, replies are held at the gate, tools leave beacons."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
-from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.process_fault import Demand, ProcessFault
-from wedgehog.harness.faults.reply_fault import Context
-from wedgehog.harness.inject.actors import ActorFaults
-from wedgehog.harness.inject.arm import WireFaults
-from wedgehog.harness.inject.fault_state import CallFacts, FaultState, LimitKind
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.inject.arm import Armer, Held
 from wedgehog.harness.inject.heal import Healer
-from wedgehog.harness.inject.replies import ReplyFaults
+from wedgehog.harness.inject.limited_reply import LimitKind
+from wedgehog.harness.inject.process_triggers import ProcessFaults
+from wedgehog.harness.inject.processes import Targets
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, InjectorState, timed
+from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, FaultState, InjectorState
 from wedgehog.harness.inject.stdio import StdioFaults
-from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AfterStart, AtChat, AtPipe, AtReply, AtTool, BeforeRequest
 
 
 class Injector:
-    """One run's faults. The turn player obeys `demands`."""
+    """The faults of one run.
+
+    `tools` is asked by our services, `pipes` by `wedgehog-pipe`; the turn player obeys `demands` and gives `messages`.
+    """
 
     def __init__(
         self,
@@ -45,16 +49,18 @@ class Injector:
 
         `links` may still be empty: each is looked up when a fault is armed on it.
         """
-        targets = targets or Targets()
-        self._board = InjectorState(plan, history, clock, messages, delivered)
-        self._healing = Healer(self._board)
-        self._wire = WireFaults(self._board, self._healing, links)
-        self._replies = ReplyFaults(self._board)
-        self.tools = ServiceFaults(self._board, self._healing, self._wire, targets.server)
-        self._actors = ActorFaults(self._board, self._healing, targets, self.tools.server_killed)
-        self.pipes = StdioFaults(plan, self._board, self._healing)
-        self._history = history
-        self._pending: dict[tuple[int, int], list[FaultState]] = {}
+        self.state = InjectorState(plan, links, history, clock, messages, delivered)
+        self._healer = Healer(self.state)
+        self._armer = Armer(self.state, self._healer)
+        self._processes = ProcessFaults(self.state, self._healer, targets or Targets())
+        self.agent = self._processes.agent
+        self.tools = ServiceFaults(self.state, self._healer, self._armer)
+        self.pipes = StdioFaults(self.state, self._healer, self._armer)
+        self.demands, self.messages = self.agent.demands, self.agent.messages
+        self.broken, self.open_calls = self.state.broken, self.state.open_calls
+        self.closes_after = self._armer.closes_after
+        self._held_at: dict[tuple[int, int], list[FaultState]] = {}
+        """Faults by the call and the body byte at which its reply is held for them."""
         self._refused: set[int] = set()
         self._arrived: set[int] = set()
         self._turns: set[int] = set()
@@ -62,153 +68,129 @@ class Injector:
     @property
     def frozen_s(self) -> float:
         """How long the agent has stood still so far: no bound of its time runs meanwhile."""
-        return self._actors.freezing.frozen_s
-
-    @property
-    def dying_until_s(self) -> float:
-        """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
-        return self._actors.killing.dying_until_s
-
-    @property
-    def demands(self) -> "asyncio.Queue[tuple[Demand, float | None]]":
-        """What whoever plays the turn must do now, with the time after which it was written to come."""
-        return self._actors.demands
-
-    @property
-    def messages(self) -> "asyncio.Queue[int]":
-        """Turns whose message whoever plays must give now, beside the one under way."""
-        return self._actors.messages
-
-    @property
-    def broken(self) -> asyncio.Event:
-        """Set when the network failed us: the run is an error and may stop."""
-        return self._board.broken
-
-    @property
-    def open_calls(self) -> set[int]:
-        """Requests that have not got the end of their reply yet."""
-        return self._board.open_calls
+        return self.agent.frozen_s(self.state.clock.now())
 
     # ---- turns
 
     async def before_turn(self, turn: int) -> None:
         """Arm what must be there before the turn's first request, and start its timers."""
         self._turns.add(turn)
-        self.tools.turn = turn
-        for state in self._board.of_turn(turn):
+        self.state.turn = turn
+        for state in self.state.of_turn(turn):
             name, link = state.planned.fault.name, state.planned.link
-            if self._board.is_fault(state):
-                self._history.add(FaultArmed(fault=state.index, name=name, link=link))
-            trigger = state.planned.trigger
-            if trigger.tool is not None or trigger.chat is not None:
-                continue
-            if trigger.before_request and trigger.step == 1:
-                await self._board.guarded(self._wire.before_request(state))
-            elif timed(state):
-                self._board.spawn(self._after(state))
-        await self.pipes.before_turn(turn)
+            if state.index < len(self.state.plan.faults):
+                self.state.history.add(FaultArmed(fault=state.index, name=name, link=link))
+            if isinstance(state.at, BeforeRequest) and state.at.step == 1:
+                await self.state.guarded(self._armer.before_request(state))
+            elif isinstance(state.at, AfterStart):
+                self.state.spawn(self._after(state))
+        await self.pipes.before_turn()
 
     async def after_turn(self, turn: int) -> None:
-        """Heal all that this turn's faults left, and settle how much of struck replies arrived."""
-        for state in self._board.of_turn(turn):
-            await self._healing.heal(state)
+        """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
+        for state in self.state.of_turn(turn):
+            await self._healer.heal(state)
         self._turns.discard(turn)
         if not self._turns:
-            await self.pipes.after_turn()
-            self._actors.forget()
+            self._processes.forget()
 
     async def close(self) -> None:
-        """Heal everything and end every watcher."""
-        for state in self._board.states:
-            await self._healing.heal(state)
-        await self.pipes.close()
-        await self._board.end_tasks()
+        """Heal everything and end every task."""
+        for state in self.state.states:
+            await self._healer.heal(state)
+        await self.state.end_tasks()
 
     @property
     def keeps_requests_away(self) -> bool:
         """Whether an armed fault may be why no request arrives."""
-        return any(self._wire.keeps_requests_away(state) for turn in self._turns for state in self._board.of_turn(turn))
+        return any(_keeps_away(state) for turn in self._turns for state in self.state.of_turn(turn))
 
     async def _after(self, state: FaultState, *, settle: bool = False) -> None:
-        """What a timer or a beacon set off; `settle`: what has just been written must arrive first."""
+        """A time or a beacon sets it off; `settle`: what has just been written must arrive first."""
         if settle:
-            await self._board.clock.sleep(SETTLE_S)
-        if state.planned.trigger.after_s:
-            await self._board.unless_healed(state, state.planned.trigger.after_s)
-        if state.healed.is_set():
+            await self.state.clock.sleep(SETTLE_S)
+        if not await self.state.delay(state):
             return
         if state.wire is not None:
-            await self._wire.whole_link(state, state.wire)
+            await self._armer.whole_link(state, self.state.links[state.planned.link])
         else:
-            await self._actors.act(state)
+            await self._processes.act(state)
 
     # ---- what the fake provider and the tools tell
 
-    def arrived(self, call: int, place: CallPosition, model: str, body_bytes: int) -> None:
+    def arrived(self, call: int, place: CallPosition, model: str) -> None:
         """A request for the model has found its place."""
-        self._board.open_calls.add(call)
-        self._board.calls[call] = CallFacts(place, model, body_bytes)
+        self.state.open_calls.add(call)
+        self.state.calls[call] = (place, model)
 
     def alter(self, call: int, answer: Answer, context: Context, *, on_script: bool) -> Answer:
         """The answer as the plan's reply faults leave it (first those on the script's words, then on the reply)."""
-        return self._replies.alter(call, answer, context, on_script=on_script)
+        for state in self.state.of_call(call, ReplyFault, count=on_script):
+            fault, at = state.planned.fault, state.at
+            if isinstance(fault, ReplyFault) and isinstance(at, AtReply) and fault.on_script is on_script:
+                altered = fault.on_answer(answer, replace(context, event=at.event))
+                if altered != answer and not _edits(answer, altered):
+                    self.state.fired(state, "the fake provider said it", call=call)
+                answer = altered
+        return answer
 
     def edited(self, call: int, names: Sequence[str]) -> None:
         """These edits apply to the reply that starts now."""
-        self._replies.edited(call, names)
+        for state in self.state.of_call(call, ReplyFault, count=False):
+            if state.planned.fault.name in names:
+                self.state.fired(state, "the fake provider changed the stream", call=call)
 
     def refused(self, call: int) -> None:
-        """The provider's own validator refused this request: no wire fault strikes its answer."""
+        """The provider's own validator refused this request: no fault hits its answer."""
         self._refused.add(call)
 
     def ended(self, call: int, paid: bool) -> None:
         """A reply has been written: make what must happen before the next request."""
-        self._board.open_calls.discard(call)
-        struck = self._board.struck.get(call)
-        if struck is not None and struck.fault.slows:
-            self._board.spawn(self._healing.once_arrived(call))
-        elif struck is not None and (struck.proved or struck.fault.closes_port):
-            self._board.delivered(call, self._board.cut(struck))
+        self.state.open_calls.discard(call)
+        reply = self.state.limited.get(call)
+        if reply is not None and reply.fault.slows:
+            self.state.spawn(self._healer.once_arrived(call))
+        elif reply is not None and (reply.proved or reply.fault.closes_port):
+            self.state.delivered(call, self.state.cut(reply))
         if paid:
-            self._wire.reply_ended(call)
-        self._actors.reply_ended(call)
-
-    def closes_after(self, call: int) -> bool:
-        """Whether the reply to `call` must end its connection, so that the next request comes on a fresh one."""
-        return self._wire.closes_after(call)
+            self._armer.reply_ended(call)
+        self._processes.reply_ended(call)
 
     def beacon(self, token: str, phase: Literal["started", "done"]) -> "list[asyncio.Task[None]]":
         """A scripted command left its trace, or our tool host was called; what that sets off at once."""
         at_once = []
-        self._actors.beacon(token, phase)
+        self._processes.beacon(token, phase)
         turn, step, tool = map(int, token.split("."))
-        for state in self._board.of_turn(turn):
-            at = state.planned.trigger
-            mine = (at.tool, at.when, at.step) == (tool, phase, step) and not self.tools.at_its_place(state)
-            if mine and not state.matched:
+        for state in self.state.of_turn(turn):
+            at = state.at
+            if not isinstance(at, AtTool) or (at.tool, at.when, at.step) != (tool, phase, step):
+                continue
+            if not state.matched and not self.tools.at_its_place(state):
                 state.matched += 1
-                task = self._board.spawn(self._after(state, settle=self.tools.at_its_server(state)))
+                task = self.state.spawn(self._after(state, settle=self.tools.at_its_server(state)))
                 at_once += [] if at.after_s else [task]
-        if self.pipes.hears(token, phase):
-            at_once.append(self._board.spawn(self.pipes.at_tool(token, phase)))
+        if found := self.pipes.set_off_by(token, phase):
+            at_once.append(self.state.spawn(self.pipes.at_tool(found)))
         return at_once
 
-    # ---- Harm, as the recorder sees it
+    # ---- what the recorder asks
 
     def limits(self, call: int) -> LimitKind | None:
         """How a fault limits this reply."""
-        struck = self._board.struck.get(call)
-        return struck.how if struck and not struck.settled else None
+        reply = self.state.limited.get(call)
+        return reply.how if reply and not reply.settled else None
 
     def dropped(self, call: int) -> bool:
-        """Whether a fault closed the connection of this reply, or the healing of its stall did: nobody hung up."""
-        struck = self._board.struck.get(call)
-        healed = struck is not None and struck.how == "stalled" and struck.settled and not struck.hung_up
-        return healed or (struck is not None and struck.how == "cut") or self._wire.dropped(call)
+        """Whether a fault closed the connection of this reply, or the healing of its stall did: the agent did not."""
+        reply = self.state.limited.get(call)
+        healed = reply is not None and reply.how == "stalled" and reply.settled and not reply.hung_up
+        return healed or (reply is not None and reply.how == "cut") or self._armer.dropped(call)
 
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
-        self._healing.hung_up(call)
+        self._healer.hung_up(call)
+
+    # ---- the gate
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
@@ -219,14 +201,17 @@ class Injector:
             if point.at == BEFORE_HEAD:
                 stops = await self._before_reply(point)
             else:
-                for state in self._pending.pop((point.call, point.at), ()):
-                    await self._at_stop(state, point, point.at)
+                for state in self._held_at.pop((point.call, point.at), ()):
+                    if isinstance(state.planned.fault, ProcessFault):
+                        await self._processes.at_byte(state, point.at)
+                    else:
+                        await self._inject(state, point, point.at)
             # Last, because while this reply was held another one's limit may have been armed.
             carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
-            await self._wire.links["llm"].admit(point.conn.peer, carried)
-            self._board.written[point.call].goes_on(self._board.clock.now(), point)
+            await self.state.links["llm"].admit(point.conn.peer, carried)
+            self.state.written[point.call].goes_on(self.state.clock.now(), point)
         except NetworkError as wrong:
-            self._board.break_(wrong)
+            self.state.fail(wrong)
             await asyncio.Event().wait()
         return stops
 
@@ -234,56 +219,74 @@ class Injector:
         stops: list[int] = []
         if point.call in self._refused:
             return stops
-        for state in self._wire.overtaken(point.call):
-            self._board.limit(point.call, state, 0)
-            await state.healed.wait()
-        for state in self._wire.next_requests(point.call, "request") if point.body > 0 else ():
+        for state in self.state.at_main_call(point.call):
+            if state.due and not state.healed.is_set():
+                # A request that is faster than the refusal came on a connection that is about to close.
+                self.state.limit(point.call, state, 0)
+                await state.healed.wait()
+        for state in self._armer.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
-        for state in self._board.hit(point.call, WireFault, conn=point.conn.id):
-            struck = self._board.struck.get(point.call)
-            if struck is not None and struck.meant:
+        for state in self.state.of_call(point.call, WireFault, conn=point.conn.id):
+            reply, byte = self.state.limited.get(point.call), resolve_offset(state.at, point)
+            if reply is not None and reply.meant:
                 break
-            at = resolve_offset(state.planned.trigger, point)
-            if at is None:
+            if byte is None:
                 continue
-            if at > BEFORE_HEAD and self._wire.must_hold(state):
-                stops.append(self._hold(state, point, at))
+            if byte > BEFORE_HEAD and (state.at_byte or state.at.after_s is not None):
+                stops.append(self._hold(state, point, byte))
             else:
-                await self._wire.at_stop(state, point, at)
-        self._wire.slow(point.call)
+                await self._inject(state, point, byte)
+        self._armer.slow(point.call)
         return [*stops, *await self._on_arrival(point)]
 
     async def _on_arrival(self, point: Point) -> Sequence[int]:
-        """Harm to processes begins when the request is there, however late the reply is; once for each."""
+        """Faults on processes begin when the request is there, however late the reply is; once for each."""
         stops: list[int] = []
         if point.call in self._refused | self._arrived:
             return stops
         self._arrived.add(point.call)
-        for state, at in self._actors.at_reply(point):
-            if at > BEFORE_HEAD:
-                stops.append(self._hold(state, point, at))
+        for state, byte in self._processes.at_reply(point):
+            if byte > BEFORE_HEAD:
+                stops.append(self._hold(state, point, byte))
             else:
-                await self._actors.at_stop(state, at)
+                await self._processes.at_byte(state, byte)
         return stops
 
-    def _hold(self, state: FaultState, point: Point, at: int) -> int:
-        """Something happens when this reply has come to byte `at`; the same number."""
-        self._pending.setdefault((point.call, at), []).append(state)
-        return at
+    def _hold(self, state: FaultState, point: Point, byte: int) -> int:
+        """Hold this reply at a byte for this fault; return the byte."""
+        self._held_at.setdefault((point.call, byte), []).append(state)
+        return byte
 
-    async def _at_stop(self, state: FaultState, point: Point, at: int) -> None:
-        if isinstance(state.planned.fault, ProcessFault):
-            await self._actors.at_stop(state, at)
-        else:
-            await self._wire.at_stop(state, point)
+    async def _inject(self, state: FaultState, point: Point, byte: int) -> None:
+        """The reply is held at the fault's byte, or before it, where that will do."""
+        if state.healed.is_set():
+            return
+        if state.at.in_request:
+            await self._armer.before_request(state)
+            return
+        head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
+        link = self.state.links[state.planned.link]
+        held = Held(link, point.conn.peer, point.carried, "the fake provider held the reply", point.call, head)
+        if await self._armer.inject(state, held, at) is not None:
+            if state.planned.sticks_to == "connection":
+                state.conns.add(point.conn.id)
+            state.sticky = state.planned.sticks_to == "link"
 
     # ---- trouble
 
-    def failed(self, wrong: NetworkError) -> None:
-        """A link failed whoever writes to it."""
-        self._board.break_(wrong)
-
     def network_died(self) -> None:
-        """Somebody saw that the network is gone."""
-        self._board.break_(NetworkError("it does not answer any more"))
+        """The network is gone."""
+        self.state.fail(NetworkError("it does not answer any more"))
+
+
+def _keeps_away(state: FaultState) -> bool:
+    at = state.at
+    away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
+    away = away or (state.wire is not None and state.wire.closes_port)
+    return away and not isinstance(at, AtPipe) and bool(state.armed) and not state.healed.is_set()
+
+
+def _edits(answer: Answer, altered: Answer) -> bool:
+    """Whether a fault asks for an edit of the stream: if there is a stream, and if it is long enough, the fake says."""
+    return isinstance(answer, Reply) and isinstance(altered, Reply) and answer.edits != altered.edits

@@ -1,113 +1,220 @@
-"""The board on which the nemesis plays: what is planned, which call stands where, what has fired, who is at work."""
+"""What the injector keeps in mind: planned faults, the calls and their places, what is armed, and tasks that run."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.base import Fault
+from wedgehog.harness.faults.base import Fault, WireFault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.inject.fault_state import CallFacts, FaultState, PartialDelivery, StruckReply
-from wedgehog.harness.inject.written import Written
-from wedgehog.harness.network.base import NetworkError
+from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery, Written
+from wedgehog.harness.network.base import Link, NetworkError, Strike
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import FaultFired, Trouble
+from wedgehog.harness.record.event import FaultFired, Note, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtCall, Trigger
 
-DeliveryListener = Callable[[int, PartialDelivery | None], None]
-"""Called with a call and how much of its faulty reply got through (None: all of it), once that is known."""
+T = TypeVar("T")
 SETTLE_S = 0.02
 """For a reply's last bytes to cross the loopback before its link is closed."""
 
 
+@dataclass
+class ArmedFault:
+    """A fault on a link; the call whose reply it limits, and at which byte."""
+
+    strike: Strike
+    link: Link | None = None
+    call: int | None = None
+    at: int | None = None
+    proved: bool = False
+
+
+@dataclass
+class FaultState:
+    """One planned fault while the run goes on."""
+
+    index: int
+    planned: PlannedFault
+    matched: int = 0
+    fired: int = 0
+    sticky: bool = False
+    due: bool = False
+    """A refusal that is being armed, or was."""
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while it is in an action that healing must wait for: a port that closes, processes that are hit."""
+    conns: set[int] = field(default_factory=set)
+    armed: list[ArmedFault] = field(default_factory=list)
+    healed: asyncio.Event = field(default_factory=asyncio.Event)
+    healing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held until all is healed, so that a second caller waits for it too."""
+    released: set["asyncio.Task[None]"] = field(default_factory=set)
+    """Armed faults that are being healed before the planned fault itself is."""
+
+    @property
+    def at(self) -> Trigger:
+        """When it fires."""
+        return self.planned.trigger
+
+    @property
+    def wire(self) -> WireFault | None:
+        """The fault, where it is one of bytes."""
+        fault = self.planned.fault
+        return fault if isinstance(fault, WireFault) else None
+
+    @property
+    def slows(self) -> bool:
+        """Whether every byte arrives in the end."""
+        return self.wire is not None and self.wire.slows
+
+    @property
+    def at_byte(self) -> bool:
+        """Whether the sender must hold at the byte itself, because the fault begins as soon as it is armed."""
+        return self.wire is not None and self.wire.begins == "at_spot"
+
+    def fires_at(self, nth: int, first: int | None = None) -> bool:
+        """Whether it fires on the nth occasion of its kind: from its attempt (or `first`) on, `times` in all."""
+        begin, times = self.at.attempt if first is None else first, self.planned.times
+        return begin <= nth and (times == ALWAYS or nth < begin + times)
+
+    def meets_one_more(self, first: int | None = None) -> bool:
+        """Count one more occasion; whether it fires. A fault that sticks to its link fires on every later one too."""
+        self.matched += 1
+        met = self.sticky or self.fires_at(self.matched, first)
+        self.sticky = met and self.planned.sticks_to == "link"
+        return met
+
+
+@dataclass
+class LimitedReply:
+    """A reply that a fault limits: what is behind byte `at` is lost, or is late."""
+
+    fault: WireFault
+    state: FaultState
+    at: int
+    written: Written
+    meant: bool = True
+    """Whether the plan names this reply; else it passes while its link is slow."""
+    proved: bool = False
+    settled: bool = False
+    hung_up: bool = False
+
+    def __post_init__(self) -> None:
+        """What was written before is not late."""
+        self._first = len(self.written.parts)
+
+    @property
+    def how(self) -> LimitKind:
+        """What becomes of the rest."""
+        return "slowed" if self.fault.slows else "stalled" if self.fault.ends == "stall" else "cut"
+
+    def cut(self, now: float) -> PartialDelivery:
+        """As much as can have arrived by now."""
+        at = self.written.played(self.fault, self._first, now)[0] if self.fault.slows else self.at
+        return PartialDelivery(at, self.how)
+
+    @property
+    def whole_s(self) -> float:
+        """When all that was written can have arrived."""
+        return self.written.played(self.fault, self._first)[1]
+
+
+DeliveryListener = Callable[[int, PartialDelivery | None], None]
+"""Called with a call and how much of its limited reply got through (None: all of it), once that is known."""
+
+
 class InjectorState:
-    """Shared by those who strike and who heal."""
+    """Shared by all that arms and heals. Tasks that are spawned here end with the run."""
 
     def __init__(
         self,
         plan: FaultPlan,
+        links: Mapping[str, Link],
         history: History,
         clock: Clock,
         messages: Sequence[PlannedFault],
         delivered: DeliveryListener,
     ) -> None:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
-        everything = enumerate((*plan.faults, *messages))
-        self.states = [FaultState(index, planned) for index, planned in everything if not planned.on_pipe]
-        self._faults = len(plan.faults)
+        self.states = [FaultState(index, planned) for index, planned in enumerate((*plan.faults, *messages))]
+        self.plan, self.links = plan, links
         self.history, self.clock = history, clock
-        self.calls: dict[int, CallFacts] = {}
-        self.struck: dict[int, StruckReply] = {}
+        self.calls: dict[int, tuple[CallPosition, str]] = {}
+        """The place and the model of each request."""
+        self.limited: dict[int, LimitedReply] = {}
         self.written: defaultdict[int, Written] = defaultdict(Written)
         self.open_calls: set[int] = set()
         self.delivered = delivered
         self.broken = asyncio.Event()
+        self.turn = 0
+        """The one that began last."""
         self._tasks: set[asyncio.Task[Any]] = set()
-
-    def is_fault(self, state: FaultState) -> bool:
-        """Whether the plan has it; else it is a message."""
-        return state.index < self._faults
 
     # ---- places
 
     def of_turn(self, turn: int) -> list[FaultState]:
         """Faults whose trigger lies in this turn."""
-        return [state for state in self.states if state.planned.trigger.turn == turn]
+        return [state for state in self.states if state.at.turn == turn]
 
     def at_main_call(self, call: int, steps_on: int = 0) -> list[FaultState]:
         """Faults whose trigger names the step of this call of the conversation, or the one so many `steps_on`."""
-        facts = self.calls.get(call)
-        if facts is None or facts.place.background:
+        place, _ = self.calls.get(call, (None, ""))
+        if place is None or place.background:
             return []
-        step = facts.place.step + steps_on
-        return [state for state in self.of_turn(facts.place.turn) if state.planned.trigger.step == step]
+        return [state for state in self.of_turn(place.turn) if state.at.step == place.step + steps_on]
 
-    def hit(self, call: int, family: type[Fault], *, conn: int = 0, count: bool = True) -> list[FaultState]:
+    def of_call(self, call: int, family: type[Fault], *, conn: int = 0, count: bool = True) -> list[FaultState]:
         """The faults of one family that this call meets; `count` on its first asking only."""
-        facts = self.calls.get(call)
-        return [] if facts is None else [s for s in self.states if self._meets(s, facts, family, conn, count)]
+        if call not in self.calls:
+            return []
+        place, model = self.calls[call]
+        return [state for state in self.states if self._meets(state, place, model, family, conn, count)]
 
-    def _meets(self, state: FaultState, facts: CallFacts, family: type[Fault], conn: int, count: bool) -> bool:
-        planned = state.planned
-        if not isinstance(planned.fault, family) or planned.trigger.tool is not None or state.healed.is_set():
-            return False
+    def _meets(
+        self, state: FaultState, place: CallPosition, model: str, family: type[Fault], conn: int, count: bool
+    ) -> bool:
+        planned, at = state.planned, state.at
         on_calls = planned.link == "llm" or isinstance(planned.fault, ProcessFault)
-        if not on_calls or timed(state) or planned.trigger.before_request:
+        if not isinstance(at, AtCall) or not isinstance(planned.fault, family) or not on_calls:
             return False
-        return state.sticky or conn in state.conns or self._matches(state, facts, count)
+        if state.healed.is_set():
+            return False
+        return state.sticky or conn in state.conns or self._matches(state, at, place, model, count)
 
-    def _matches(self, state: FaultState, facts: CallFacts, count: bool) -> bool:
-        at, place = state.planned.trigger, facts.place
-        if place.turn != at.turn or (at.on == "main") is bool(place.background):
-            return False
-        if at.model_name not in (None, facts.model):
+    def _matches(self, state: FaultState, at: AtCall, place: CallPosition, model: str, count: bool) -> bool:
+        if place.turn != at.turn or (at.on == "main") is bool(place.background) or at.model_name not in (None, model):
             return False
         if at.on == "main" and place.step != at.step:
             fault = state.planned.fault
             return isinstance(fault, ReplyFault) and fault.repeats_on_later_steps and place.step >= at.step
         state.matched += count
-        return state.means(state.matched)
+        return state.fires_at(state.matched)
 
     # ---- what happened
 
-    def limit(self, call: int, state: FaultState, at: int, *, meant: bool = True) -> None:
-        """From here on a fault of bytes limits this reply; one that was not meant stands back."""
-        if state.wire is not None and (meant or call not in self.struck):
-            self.struck[call] = StruckReply(state.wire, state, at, self.written[call], meant)
+    def limit(self, call: int | None, state: FaultState, at: int, *, meant: bool = True) -> None:
+        """From here on a fault of bytes limits this reply; `meant` limits replace others."""
+        if call is not None and state.wire is not None and (meant or call not in self.limited):
+            self.limited[call] = LimitedReply(state.wire, state, at, self.written[call], meant)
 
-    def cut(self, struck: StruckReply) -> PartialDelivery:
+    def slow(self, state: FaultState) -> bool:
+        """Whether the link to the model is slow because of this fault."""
+        return state.slows and state.planned.link == "llm" and bool(state.armed) and not state.healed.is_set()
+
+    def cut(self, reply: LimitedReply) -> PartialDelivery:
         """As much of a limited reply as can have arrived by now."""
-        return struck.cut(self.clock.now())
+        return reply.cut(self.clock.now())
 
     def fired(self, state: FaultState, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
-        """A fault struck, and this is the proof."""
-        at = state.planned.trigger
-        # What strikes the next request strikes whichever that is, a title's perhaps.
+        """A fault fired, and this is the proof."""
+        at = state.at
+        # What fires at the next request fires at any next request, a title's perhaps.
         named = None if at.before_request else at
-        place: CallPosition | Trigger | None = named if call is None else self.calls[call].place
+        place: CallPosition | Trigger | None = named if call is None else self.calls[call][0]
         state.fired += 1
         self.history.add(
             FaultFired(
@@ -120,18 +227,23 @@ class InjectorState:
                 call=call,
                 proof=proof,
                 bytes=let_through,
-                slows=state.wire is not None and state.wire.slows,
+                slows=state.slows,
             )
         )
 
-    def break_(self, wrong: NetworkError) -> None:
-        """The network failed us: the run is an error."""
+    def no_target(self, state: FaultState) -> None:
+        """The fault found nothing to hit."""
+        if not self.history.sealed:
+            self.history.add(Note(what=f"{state.planned}: there was nothing to hit"))
+
+    def fail(self, wrong: NetworkError) -> None:
+        """The network failed: the run is an error."""
         if not self.broken.is_set():
             self.broken.set()
             if not self.history.sealed:
                 self.history.add(Trouble(what=f"the network failed: {wrong}"))
 
-    # ---- work
+    # ---- tasks
 
     async def unless_healed(self, state: FaultState, seconds: float) -> None:
         """Let `seconds` pass, or less if the fault is healed before."""
@@ -142,35 +254,33 @@ class InjectorState:
             for wait in waits:
                 wait.cancel()
 
+    async def delay(self, state: FaultState) -> bool:
+        """Let the trigger's own delay pass; whether the fault is to fire then."""
+        if state.at.after_s:
+            await self.unless_healed(state, state.at.after_s)
+        return not state.healed.is_set()
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Let it be done beside us; a network that fails in it breaks the run."""
-        task = asyncio.create_task(self.guarded(work))
-        self.keep(task)
+        """Run it as a task; a network that fails in it breaks the run."""
+        task = self.keep(asyncio.create_task(self.guarded(work)))
         task.add_done_callback(lambda _: work.close())  # where it was cancelled before it had begun
         return task
 
-    def keep(self, task: "asyncio.Task[Any]") -> None:
-        """Whoever ends the run ends this task too."""
+    def keep(self, task: "asyncio.Task[T]") -> "asyncio.Task[T]":
+        """End this task with the run."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def guarded(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it; a network that fails in it breaks the run."""
         try:
             await work
         except NetworkError as wrong:
-            self.break_(wrong)
+            self.fail(wrong)
 
     async def end_tasks(self) -> None:
-        """End whoever is still at work."""
+        """Cancel the tasks that still run."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def timed(state: FaultState) -> bool:
-    """Whether the turn's start sets it off, and no call."""
-    at, fault = state.planned.trigger, state.planned.fault
-    on_call = at.byte is not None or at.event is not None or at.phase is not None or at.step > 1
-    alone = not on_call and at.session is None and at.after_s is not None
-    return fault.timed == "always" or (fault.timed == "alone" and alone)

@@ -15,12 +15,12 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, LinkBusyError
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 from wedgehog.harness.network.port import Port
 
@@ -65,8 +65,17 @@ class DirectStrike:
     fault: WireFault
     at: int = 0
     piped: "PipedTransport | None" = None
-    proof: str = ""
-    """How we know that it has hit; empty as long as it has not."""
+    hit: "asyncio.Future[Proof]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    async def fired(self, timeout_s: float) -> Proof | None:
+        """Wait for the proof that it has hit; None if there is none by then."""
+        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
+        return self.hit.result() if done else None
+
+    @property
+    def proof(self) -> str:
+        """How we know that it has hit; empty as long as it has not."""
+        return self.hit.result().how if self.hit.done() else ""
 
     @property
     def passed(self) -> int | None:
@@ -82,12 +91,12 @@ class DirectStrike:
 
     def look(self, pipe: Pipe) -> None:
         """See whether what has just passed proves it."""
-        if self.proof:
+        if self.hit.done():
             return
         if pipe.stopped:
-            self.proof = f"{pipe.carried} bytes passed, then {pipe.stopped}"
+            self.hit.set_result(Proof(pipe.carried, f"{pipe.carried} bytes passed, then {pipe.stopped}"))
         elif self.fault.slows and pipe.carried > self.at:
-            self.proof = f"{self.fault.name} is on while bytes pass"
+            self.hit.set_result(Proof(pipe.carried, f"{self.fault.name} is on while bytes pass"))
 
 
 class DirectLink:
@@ -112,12 +121,12 @@ class DirectLink:
         """Close the port; connections are the server's to close."""
         self._port.close()
 
-    async def strike(self, fault: WireFault, conn: Address, at: int) -> DirectStrike:
-        """Arm a fault at absolute byte `at` of the connection from `conn`, whose reply the fake is holding."""
-        if fault.closes_port:
+    async def strike(self, fault: WireFault, target: Target) -> DirectStrike:
+        """Arm a fault on the connection of a reply that the fake provider holds, or on the port."""
+        if fault.closes_port or not isinstance(target, Downstream):
             return await self._refuse(fault)
-        piped = self._piped(conn)
-        strike = DirectStrike(self, fault, at, piped)
+        piped = self._piped(target.conn)
+        strike = DirectStrike(self, fault, target.at, piped)
         piped.arm(strike)
         return strike
 
@@ -135,7 +144,7 @@ class DirectLink:
         self._port.refuse()
         for connection in list(self._server.connections):
             connection.transport.abort()
-        strike.proof = await self._port.prove_refusal()
+        strike.hit.set_result(Proof(None, await self._port.prove_refusal()))
         return strike
 
     def _piped(self, conn: Address) -> "PipedTransport":

@@ -17,8 +17,8 @@ from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, ou
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.host_tools import HostTool
-from wedgehog.harness.scenario.links import HOST, PIPE
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.trigger import HOST, PIPE
 
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."

@@ -24,6 +24,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
 from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtCall, AtReply
 
 LIMITS = {
     "turn_s": "turn_deadline",
@@ -174,7 +175,7 @@ def _fails_by_script(call: Call) -> bool:
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
     for fired in history.of(FaultFired):
-        if plan.faults[fired.fault].trigger.phase != "request":
+        if not plan.faults[fired.fault].trigger.in_request:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
         if calls and all(call.main for call in calls):
@@ -187,7 +188,7 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 def _why_not(history: History, planned: PlannedFault) -> str:
     """Why a fault on a reply never fired, if the record shows it."""
     at = planned.trigger
-    if planned.link != "llm" or at.on != "main":
+    if planned.link != "llm" or (isinstance(at, AtCall) and at.on != "main"):
         return ""
     calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
     step = [call for call in calls if call.arrived.step == at.step]
@@ -198,7 +199,7 @@ def _why_not(history: History, planned: PlannedFault) -> str:
         times = "once" if len(step) == 1 else f"{len(step)} times"
         return f"; that step was asked {times}, and the fault waits for attempt {at.attempt}"
     sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
-    if at.byte is not None and sizes and max(sizes) <= at.byte:
+    if isinstance(at, AtReply) and at.byte is not None and sizes and max(sizes) <= at.byte:
         return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
     return ""
 

@@ -17,9 +17,9 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
-from wedgehog.harness.scenario.links import CHAT, HOST, STORE
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.chat import ChatService
 from wedgehog.harness.services.database import Database
@@ -41,8 +41,8 @@ class Links(dict[str, Link]):
     @contextlib.asynccontextmanager
     async def open(self, name: str, upstream: Address) -> AsyncIterator[None]:
         """A link to `upstream`, closed on the way out. Errors: NetworkError."""
-        requests = any(it.link == name and it.trigger.phase == "request" for it in self.plan.faults)
-        link = self[name] = await self._network.open_link(name, upstream, self.plan.resets(name), requests)
+        resets, requests = self.plan.resets(name), self.plan.hits_requests(name)
+        link = self[name] = await self._network.open_link(name, upstream, resets, requests)
         try:
             yield
         finally:
@@ -175,7 +175,7 @@ class RunServices:
 
     def failed(self, wrong: NetworkError) -> None:
         """A link failed: the run is an error."""
-        self._injector.failed(wrong)
+        self._injector.state.fail(wrong)
 
     async def kill_server(self, number: signal.Signals) -> Hit | None:
         """Send a signal to the tool host's servers; None if there are none."""

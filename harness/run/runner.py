@@ -32,7 +32,7 @@ from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
-from wedgehog.harness.scenario.links import CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
 from wedgehog.harness.stdio_proxy.session import StdioServer
 

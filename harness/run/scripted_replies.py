@@ -38,8 +38,7 @@ class ScriptedReplies:
         if not known:
             self.shapes[call] = MainShape.of(conversation)
             self.tools_seen[call] = conversation
-            size = sum(len(message.text) for message in conversation.messages)
-            self.injector.arrived(call, place, conversation.model, size)
+            self.injector.arrived(call, place, conversation.model)
         return place
 
     def token_of_result(self, call_id: str, text: str) -> str:

@@ -165,7 +165,7 @@ class TurnPlayer:
 
     def _overdue(self, turn: int, given_s: float) -> bool:
         now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
-        if now < self.injector.dying_until_s:
+        if now < self.injector.agent.dying_until_s:
             return False
         first = self._first_request(turn)
         waited_s = self._waited_s(first if first is not None else given_s)

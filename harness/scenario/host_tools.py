@@ -1,4 +1,4 @@
-"""The words in which a scenario describes the tools of our host, and its database."""
+"""How a scenario describes the tools of our host, and its database."""
 
 import re
 from typing import Annotated, Any
@@ -70,7 +70,7 @@ class HostStore(_HostModel):
 
 
 def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
-    """The tools, if their names can be told from a shell's and from each other.
+    """The tools, if their names differ from a shell's and from each other.
 
     Raises:
         BadValueError: a name that no provider takes, that means the agent's own shell, or that ends like another one.

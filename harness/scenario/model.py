@@ -1,12 +1,12 @@
-"""A story with a fault and what must hold: the scenario file, validated.
+"""The scenario file, validated: a script, its faults and what must hold.
 
-Durations are the story's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
+Durations are the script's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -30,8 +30,24 @@ from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
-from wedgehog.harness.scenario.links import CHAT, HOST, PIPE, STORE, misfit
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, Phase, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import (
+    CHAT,
+    HOST,
+    PIPE,
+    STORE,
+    AfterStart,
+    AtChat,
+    AtPipe,
+    AtQuery,
+    AtReply,
+    AtTool,
+    BeforeRequest,
+    Moment,
+    Phase,
+    SessionWritten,
+    Trigger,
+)
 
 NON_NEGATIVE = Field(ge=0)
 AGENT = "agent"
@@ -82,9 +98,11 @@ class TurnConfig(ScenarioModel):
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
             raise BadValueError("a turn has exactly one of user, wake_up and resume")
         if self.during is not None and self.append is not None:
-            raise BadValueError("nobody appends to a session in the middle of a turn", "append")
+            raise BadValueError("a session can't be appended to in the middle of a turn", "append")
         if self.during is not None and self.during.phase in ("connect", "request"):
             raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
+        if self.during is not None:
+            self.during.trigger(AGENT, Speak(1), "during")
         return self
 
     @property
@@ -115,24 +133,48 @@ class TriggerConfig(ScenarioModel):
     tool: PositiveInt | None = None
     query: PositiveInt | None = None
     chat: Literal["poll", "send"] | None = None
-    when: Literal["started", "done"] = "started"
+    when: Moment = "started"
     session: Literal["written"] | None = None
     model_name: str | None = None
     after_s: Annotated[float, NON_NEGATIVE] | None = None
     on: Literal["main", "background"] = "main"
 
     @model_validator(mode="after")
-    def _one_spot(self) -> "TriggerConfig":
+    def _one_place(self) -> "TriggerConfig":
         if self.event is not None and self.byte is not None:
             raise BadValueError("a trigger has either event or byte", "byte")
-        for spot in ("event", "byte", "phase", "tool"):
-            if self.session is not None and getattr(self, spot) is not None:
-                raise BadValueError(f"a trigger has either session or {spot}", spot)
         return self
 
-    def trigger(self) -> Trigger:
-        """The same as a value of the plan."""
-        return Trigger(**self.model_dump())
+    def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
+        """The same as a value of the plan.
+
+        Raises:
+            BadValueError: a key that this kind of trigger does not have.
+        """
+        kind = self._kind(link, fault)
+        names = {field.name for field in fields(kind)}
+        for key, info in type(self).model_fields.items():
+            if key not in names and getattr(self, key) != info.default:
+                raise BadValueError(kind.refuses.format(key=key), place, key)
+        return kind(**{key: getattr(self, key) for key in names})
+
+    def _kind(self, link: str, fault: Fault) -> type[Trigger]:
+        if link.startswith("ipc:"):
+            return AtPipe
+        for key, kind in _KINDS.items():
+            if getattr(self, key) is not None:
+                return kind
+        if fault.timed == "always":
+            return AfterStart
+        if self.phase in ("connect", "request"):
+            return BeforeRequest
+        alone = self.after_s is not None and self.step == 1
+        somewhere = (self.byte, self.event, self.phase) != (None, None, None)
+        return AfterStart if alone and not somewhere and fault.timed == "alone" else AtReply
+
+
+_KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery, "chat": AtChat, "tool": AtTool}
+"""The key that makes a trigger what it is."""
 
 
 class HealConfig(ScenarioModel):
@@ -163,6 +205,8 @@ class FaultConfig(ScenarioModel):
         except ValueError as wrong:
             raise BadValueError(str(wrong), "do") from None
         _fits(fault, self)
+        if misfit := self.at.trigger(self.link, fault).misfit(fault, self.link):
+            raise BadValueError(misfit[0], *misfit[1])
         return self
 
     @property
@@ -180,7 +224,7 @@ class FaultConfig(ScenarioModel):
         """The same as a value of the plan."""
         return PlannedFault(
             self.link,
-            self.at.trigger(),
+            self.at.trigger(self.link, self.fault),
             self.fault,
             ALWAYS if self.times == "always" else self.times,
             self.sticks_to,
@@ -200,8 +244,6 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
         key = "session" if words.at.session is not None else "phase"
         if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
             raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
-    if wrong := misfit(fault, words.link, words.at.trigger()):
-        raise BadValueError(wrong[0], *wrong[1])
 
 
 class PageConfig(ScenarioModel):
@@ -272,46 +314,31 @@ class Scenario(ScenarioModel):
     expect: dict[str, Expect] = {}
 
     @model_validator(mode="after")
-    def _turns_exist(self) -> "Scenario":
-        for index, words in enumerate(self.faults):
-            if words.at.turn > len(self.turns):
-                there = "is only 1 turn" if len(self.turns) == 1 else f"are only {len(self.turns)} turns"
-                raise BadValueError(f"there {there}", "faults", index, "at", "turn")
-        return self
-
-    @model_validator(mode="after")
-    def _something_is_there(self) -> "Scenario":
-        for index, words in enumerate(self.faults):
-            if words.link in (HOST, PIPE) and not self.tools:
-                raise BadValueError(
-                    "our tool host has no tools: write `tools: {…: {answer: …}}`", "faults", index, "link"
-                )
-            if words.link == STORE and self.store is None:
-                raise BadValueError("there is no database: write `store: {latency_s: 0.05}`", "faults", index, "link")
-        return self
-
-    @model_validator(mode="after")
-    def _said_during_an_earlier_turn(self) -> "Scenario":
-        beside = {number for number, turn in enumerate(self.turns, 1) if turn.during is not None}
-        for number in beside:
-            of = self.turns[number - 1].during
-            if of is not None and of.turn >= number:
+    def _fits_together(self) -> "Scenario":
+        beside = [(number, turn.during) for number, turn in enumerate(self.turns, 1) if turn.during is not None]
+        for number, during in beside:
+            if during.turn >= number:
                 raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
         for index, words in enumerate(self.faults):
-            if words.at.turn in beside and {"abort", "front_end"} & set(words.fault.needs):
-                raise BadValueError(
-                    "stopping one of two turns at once is not told apart", "faults", index, "at", "turn"
-                )
+            for said, *keys in self._mistakes(words, {number for number, _ in beside}):
+                raise BadValueError(said, "faults", index, *keys)
         return self
 
-    @model_validator(mode="after")
-    def _one_way_to_close(self) -> "Scenario":
-        """Toxiproxy's link either resets or closes: it cannot do both in one run."""
-        cuts = [(index, ends) for index, words in enumerate(self.faults) if (ends := _closes(words.fault))]
-        for index, ends in cuts:
-            if ends != cuts[0][1]:
-                raise BadValueError("one scenario cuts with fin or with rst, not with both", "faults", index, "do")
-        return self
+    def _mistakes(self, words: FaultConfig, beside: set[int]) -> Iterator[tuple[str, ...]]:
+        """What is wrong with a fault in this scenario, and the keys of it."""
+        turn, turns = words.at.turn, len(self.turns)
+        if turn > turns:
+            yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
+        if words.link in (HOST, PIPE) and not self.tools:
+            yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
+        if words.link == STORE and self.store is None:
+            yield "there is no database: write `store: {latency_s: 0.05}`", "link"
+        if turn in beside and {"abort", "front_end"} & set(words.fault.needs):
+            yield "stopping one of two turns at once is not told apart", "at", "turn"
+        # Toxiproxy's link either resets or closes: it cannot do both in one run.
+        closes, first = _closes(words.fault), next(filter(None, (_closes(it.fault) for it in self.faults)), None)
+        if closes not in (None, first):
+            yield "one scenario cuts with fin or with rst, not with both", "do"
 
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""
@@ -344,7 +371,7 @@ class Scenario(ScenarioModel):
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
         found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
         return tuple(
-            PlannedFault(AGENT, at.trigger(), Speak(number)).scaled(time_scale)
+            PlannedFault(AGENT, at.trigger(AGENT, Speak(number)), Speak(number)).scaled(time_scale)
             for number, at in found
             if at is not None
         )
@@ -356,12 +383,12 @@ class Scenario(ScenarioModel):
 
     @property
     def harms_chat(self) -> bool:
-        """Whether a fault strikes the chat service's bytes."""
+        """Whether a fault is on the chat service's link."""
         return any(words.link == CHAT for words in self.faults)
 
     @property
     def needs_background(self) -> bool:
-        """Whether a fault strikes calls beside the conversation."""
+        """Whether a fault waits for calls beside the conversation."""
         return any(words.at.on == "background" for words in self.faults)
 
     @property
@@ -375,7 +402,7 @@ class Scenario(ScenarioModel):
 
 
 def _closes(fault: Fault) -> str | None:
-    """How it closes the connection that it strikes, if it does."""
+    """How it closes its connection, if it does."""
     return fault.ends if isinstance(fault, WireFault) and fault.proof == "count" and fault.ends != "stall" else None
 
 

@@ -33,7 +33,8 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
 
 NetworkName = Literal["embedded", "toxiproxy"]
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
@@ -211,7 +212,7 @@ class Trial:
         """Each request is one more attempt."""
         if call not in self._calls:
             self._calls[call] = CallPosition(1, 1, call)
-            self.injector.arrived(call, self._calls[call], "m", 0)
+            self.injector.arrived(call, self._calls[call], "m")
         return self._calls[call]
 
     def token_of_result(self, call_id: str, text: str) -> str:
@@ -264,7 +265,7 @@ def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
 
 async def _agent_waits(bench: Bench) -> None:
     """An agent that waits receives exactly what the history says, and does not hang up."""
-    async with bench.trial(Trigger(byte=AT), brisk=bench.fault.slows) as it:
+    async with bench.trial(AtReply(byte=AT), brisk=bench.fault.slows) as it:
         got = await (await it.connect()).ask(PATIENCE_S if bench.fault.slows else SILENT_S)
         (ended,) = await it.end()
         _equals(bench.fault, ended, got)
@@ -275,7 +276,7 @@ async def _agent_waits(bench: Bench) -> None:
 
 async def _agent_hangs_up(bench: Bench) -> None:
     """An agent that hangs up early received what the history says; HungUp is recorded unless the reply had ended."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         got = await (await it.connect()).hurry(AT)
         (ended,) = await it.end()
         _equals(bench.fault, ended, got)
@@ -284,7 +285,7 @@ async def _agent_hangs_up(bench: Bench) -> None:
 
 async def _agent_retries(bench: Bench) -> None:
     """The fault fires on each of three attempts, with its own proof and count."""
-    async with bench.trial(Trigger(byte=AT), ALWAYS) as it:
+    async with bench.trial(AtReply(byte=AT), ALWAYS) as it:
         later = 0 if bench.fault.slows else AT  # on a slow link maybe no byte arrives
         got = [await (await it.connect()).hurry(first) for first in (AT, later, later)]
         for ended, each in zip(await it.end(), got, strict=True):
@@ -294,7 +295,7 @@ async def _agent_retries(bench: Bench) -> None:
 
 async def _agent_retries_after_fault(bench: Bench) -> None:
     """A second attempt without a fault of its own is counted right: late on a slow link, else whole."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         first = await (await it.connect()).hurry(AT)
         again = await it.connect()
         second = await again.hurry() if bench.fault.slows else await again.ask()
@@ -308,7 +309,7 @@ async def _agent_retries_after_fault(bench: Bench) -> None:
 
 async def _never_reached(bench: Bench) -> None:
     """A fault at a byte that does not come does not fire, and the reply is whole."""
-    async with bench.trial(Trigger(byte=10**6)) as it:
+    async with bench.trial(AtReply(byte=10**6)) as it:
         got = await (await it.connect()).ask()
         (ended,) = await it.end()
         assert got.how == "whole" and ended.bytes_delivered == ended.body_bytes == got.body
@@ -333,7 +334,7 @@ async def _armed(bench: Bench) -> None:
 
 async def _refused(bench: Bench) -> None:
     """Before the first request it refuses every connection, with proof; after healing twice the port answers."""
-    async with bench.trial(Trigger(phase="connect")) as it:
+    async with bench.trial(BeforeRequest(phase="connect")) as it:
         for _ in range(2):
             try:
                 await it.connect()
@@ -349,7 +350,7 @@ async def _refused(bench: Bench) -> None:
 
 async def _closed_in_a_reply(bench: Bench) -> None:
     """A port that closes during a reply ends the connection; no HungUp is recorded."""
-    async with bench.trial(Trigger(byte=AT)) as it:
+    async with bench.trial(AtReply(byte=AT)) as it:
         got = await (await it.connect()).ask(SILENT_S)
         (ended,) = await it.end()
         assert (got.how, got.body, ended.bytes_delivered, ended.how) == ("fin", AT, AT, "cut")

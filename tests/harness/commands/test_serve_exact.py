@@ -157,6 +157,29 @@ async def test_a_drip_loses_nothing_and_is_told(llm: Provider):
     assert "drip" in entry["fault"]["proof"]
 
 
+async def test_a_slow_reply_slows_no_other_session(llm: Provider):
+    """In a run the whole link is slow; `serve` has many sessions on one link."""
+    llm.put(story({"drip": {"every_s": 60}}, byte=1), "slow")
+    async with Client(llm, "anthropic", "slow") as client, Client(llm, "anthropic", "neighbour") as neighbour:
+        asking = asyncio.create_task(client.ask())
+        while not (entries := llm.ledger("slow")) or not entries[0]["fault"]:
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await neighbour.ask())[1] == "whole"
+        asking.cancel()
+
+
+async def test_a_faulty_reply_is_forgotten_when_its_client_has_gone(llm: Provider):
+    """A server that runs for weeks keeps no task for a fault that can't fire any more."""
+    llm.put(story("stall", byte=10**6), "never")  # no such byte
+    llm.put(story("stall", byte=20), "cut short")
+    for session in ("never", "cut short") * 5:
+        async with Client(llm, "anthropic", session) as client:
+            await client.ask(0)
+        await asyncio.sleep(0.02)
+    assert len(llm._faulty._replies) <= 2
+
+
 @pytest.mark.parametrize("fault", [{"do": {"down": 0.2}}, {"do": "refuse", "heal": {"after_s": 0.2}}])
 async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, Any]):
     """Nobody can connect meanwhile, the admin API's address is another one; then everything is as before."""

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.inject import Hit, Injector, Targets
-from wedgehog.harness.inject.killer import GONE_WITHIN_S
+from wedgehog.harness.inject.processes import GONE_WITHIN_S
 from wedgehog.harness.record.event import (
     AgentKilled,
     FaultArmed,
@@ -28,7 +28,8 @@ from wedgehog.harness.record.event import (
 )
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 
@@ -108,7 +109,7 @@ class Rig:
 
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "") -> int:
         self.calls += 1
-        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), "m", 1000)
+        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), "m")
         return self.calls
 
     async def ask(self, call: int, at: int = -1, stream: bool = True) -> Any:
@@ -311,7 +312,7 @@ async def test_a_kill_that_hits_nobody_leaves_no_proof(rig: Any):
     await it.ask(it.arrives())
     await it.nemesis.after_turn(1)
     assert (it.hit, it.of(FaultFired), it.of(FaultHealed)) == ([], [], [])
-    assert "nobody was there to be hit" in it.of(Note)[0].what
+    assert "there was nothing to hit" in it.of(Note)[0].what
 
 
 async def test_who_is_not_gone_makes_the_kill_unproven(rig: Any):
@@ -343,7 +344,7 @@ async def test_a_signal_that_can_be_handled_is_proved_by_its_delivery(rig: Any):
     assert fired.proof.startswith("SIGTERM was delivered to 900001, 900002")
     assert [process.got for process in it.agent.living] == [[signal.SIGTERM]] * 2
     assert it.agent.told[0] == (signal.SIGTERM, 5.0)
-    assert it.clock.now() < it.nemesis.dying_until_s <= 5.0
+    assert it.clock.now() < it.nemesis.agent.dying_until_s <= 5.0
 
 
 async def test_a_tools_death_ends_no_turn(rig: Any):
@@ -352,7 +353,7 @@ async def test_a_tools_death_ends_no_turn(rig: Any):
     await it.nemesis.before_turn(1)
     it.nemesis.beacon("1.1.1", "started")
     await it.clock.advance(0.1)
-    assert it.hit and it.agent.told == [] and it.nemesis.dying_until_s == 0
+    assert it.hit and it.agent.told == [] and it.nemesis.agent.dying_until_s == 0
 
 
 @pytest.mark.parametrize("hit", [Hit((7,), "SIGKILL ended it"), None])
@@ -484,7 +485,7 @@ async def test_a_disk_that_still_takes_bytes_is_not_full(rig: Any):
 
 async def test_a_message_is_asked_for_at_its_moment_and_is_no_fault(rig: Any):
     """Nothing is armed, fired or healed."""
-    message = PlannedFault("agent", Trigger(turn=1, step=2, event=1), Speak(2))
+    message = PlannedFault("agent", AtReply(turn=1, step=2, event=1), Speak(2))
     it = rig(messages=(message,))
     await it.nemesis.before_turn(1)
     await it.ask(it.arrives())

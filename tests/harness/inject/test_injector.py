@@ -47,7 +47,7 @@ class Rig:
     def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "", model: str = "m") -> int:
         """A request for the model; its number."""
         self.calls += 1
-        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), model, 1000)
+        self.nemesis.arrived(self.calls, CallPosition(turn, step, attempt, background), model)
         return self.calls
 
     async def ask(self, call: int, at: int = -1, conn: int = 1, carried: int = 0, stream: bool = True) -> Any:

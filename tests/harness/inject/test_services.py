@@ -1,12 +1,13 @@
 """Harm to our own tools: which call, which attempt, which byte, and what proves it."""
 
+import signal
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wedgehog.harness.faults.result_fault import Result
-from wedgehog.harness.inject import Injector, Targets
+from wedgehog.harness.inject import Hit, Injector, Targets
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultFired, FaultHealed
 from wedgehog.harness.record.history import History
@@ -176,6 +177,9 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
     """At the end of the turn, or after its own time; a server that cannot come back breaks the run."""
     came: list[float] = []
 
+    async def kill(number: signal.Signals) -> Hit:
+        return Hit((9,), f"{number.name} was delivered")
+
     async def restart() -> None:
         came.append(manual_clock.now())
 
@@ -183,17 +187,19 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
         raise OSError("no memory")
 
     made = await it(on({"kill": {"whom": "server"}}, heal={"after_s": 3}), on({"kill": {"whom": "server"}}, tool=2))
-    made.server = SimpleNamespace(restart_server=restart)
-    first, second = made.nemesis._board.states
-    made.tools.server_killed(first)
-    made.tools.server_killed(second)
+    made.server = SimpleNamespace(kill_server=kill, restart_server=restart)
+    made.nemesis.beacon("1.1.1", "started")
+    made.nemesis.beacon("1.1.2", "started")
+    await manual_clock.advance(1)
+    assert made.fired == ["kill", "kill"]
     await manual_clock.advance(3.1)
-    assert came == [3.0]
+    assert len(came) == 1
     await made.nemesis.after_turn(1)
     assert len(came) == 2 and not made.nemesis.broken.is_set()
 
     broken = await it(on({"kill": {"whom": "server"}}))
-    broken.server = SimpleNamespace(restart_server=fails)
-    broken.tools.server_killed(broken.nemesis._board.states[0])
+    broken.server = SimpleNamespace(kill_server=kill, restart_server=fails)
+    broken.nemesis.beacon("1.1.1", "started")
+    await manual_clock.advance(0.1)
     await broken.nemesis.after_turn(1)
     assert broken.nemesis.broken.is_set()

@@ -357,7 +357,7 @@ async def test_a_pipe_does_not_touch_the_models_calls(rig: Any):
 
     it = rig({"link": "ipc:db", "at": {"phase": "request", "byte": 1}, "do": "cut"})
     await it.nemesis.before_turn(1)
-    it.nemesis.arrived(1, CallPosition(1, 1, 1, ""), "m", 10)
+    it.nemesis.arrived(1, CallPosition(1, 1, 1, ""), "m")
     assert not it.nemesis.closes_after(1)
     assert not it.nemesis.keeps_requests_away
 

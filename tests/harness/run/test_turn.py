@@ -292,7 +292,7 @@ async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_us
         "demands",
         "broken",
         "open_calls",
-        "dying_until_s",
+        "agent",
         "frozen_s",
         "messages",
     ):

@@ -3,12 +3,13 @@
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtChat, AtPipe, AtReply, BeforeRequest, Trigger
 
 
 def test_a_faster_plan_divides_every_duration_and_nothing_else():
     """The trigger's delay, the fault's own seconds and the healing; bytes and counts stay."""
-    line = PlannedFault("llm", Trigger(byte=30, after_s=60), parse_fault({"stall": 90}), ALWAYS, "link", 120)
+    line = PlannedFault("llm", AtReply(byte=30, after_s=60), parse_fault({"stall": 90}), ALWAYS, "link", 120)
     (fast,) = FaultPlan((line,)).scaled(30).faults
     assert (fast.trigger.after_s, fast.fault, fast.heal_after_s) == (2, parse_fault({"stall": 3}), 4)
     assert (fast.trigger.byte, fast.times, fast.sticks_to) == (30, ALWAYS, "link")
@@ -16,22 +17,24 @@ def test_a_faster_plan_divides_every_duration_and_nothing_else():
 
 def test_what_has_no_duration_is_the_same_at_any_speed():
     """For ever is for ever."""
-    line = PlannedFault("llm", Trigger(event=3), parse_fault({"stall": "forever"}))
+    line = PlannedFault("llm", AtReply(event=3), parse_fault({"stall": "forever"}))
     assert line.scaled(50) == line
 
 
-def test_a_plan_names_its_links_once_in_order():
-    """The world opens one for each."""
-    lines = [PlannedFault(link, Trigger(), parse_fault("cut")) for link in ("tool:web", "llm", "tool:web")]
-    assert FaultPlan(tuple(lines)).links == ("tool:web", "llm")
-
-
 @pytest.mark.parametrize(
-    ("phase", "before"), [("connect", True), ("request", True), ("headers", False), ("body", False), (None, False)]
+    ("trigger", "before", "inside"),
+    [
+        (BeforeRequest(phase="connect"), True, False),
+        (BeforeRequest(phase="request"), True, True),
+        (AtChat(chat="send", phase="request"), True, True),
+        (AtPipe(phase="request"), True, True),
+        (AtChat(chat="send"), False, False),
+        (AtReply(phase="body"), False, False),
+    ],
 )
-def test_only_faults_of_connect_and_request_come_before_the_request(phase, before):
+def test_only_faults_of_connect_and_request_come_before_the_request(trigger, before, inside):
     """Everything else waits for the reply."""
-    assert Trigger(phase=phase).before_request is before
+    assert (trigger.before_request, trigger.in_request) == (before, inside)
 
 
 def test_a_line_reads_as_what_where_when():

@@ -1,0 +1,202 @@
+"""When a fault fires: one class for each kind of trigger. Each says with which faults and links it makes sense."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from wedgehog.harness.faults.base import Fault, WireFault, registered
+from wedgehog.harness.faults.result_fault import ResultFault
+
+HOST = "tool:mcp"
+PIPE = "ipc:mcp"
+STORE = "store:db"
+CHAT = "chat"
+
+Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
+Moment = Literal["started", "done"]
+Misfit = tuple[str, tuple[str, ...]]
+"""What is wrong, and the key of the fault at which it is wrong."""
+
+_NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+_IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A moment of a turn. Turn, step and attempt count from 1; `after_s` delays it."""
+
+    turn: int = 1
+    step: int = 1
+    attempt: int = 1
+    after_s: float | None = None
+    refuses: ClassVar[str] = "`{key}` belongs to another kind of trigger: see docs/scenarios.md"
+    """What a user reads at a key that this kind of trigger does not have."""
+
+    @property
+    def in_request(self) -> bool:
+        """Whether the fault hits bytes of a request."""
+        return getattr(self, "phase", None) == "request"
+
+    @property
+    def before_request(self) -> bool:
+        """Whether the fault must be armed before the request comes."""
+        return self.in_request or isinstance(self, BeforeRequest)
+
+    def misfit(self, fault: Fault, link: str) -> Misfit | None:
+        """Why this fault can never fire here; None where it can."""
+        on_all = isinstance(fault, WireFault) and fault.reach == "link" and link in (HOST, STORE, CHAT)
+        if on_all and getattr(self, "byte", None):
+            said = f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out"
+            return said, ("at", "byte")
+        return self._misfit(fault, link)
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if isinstance(fault, ResultFault):
+            return f"{fault.name} strikes a tool call: write `at: {{tool: 1}}` with its turn and step", ("at",)
+        return _NEEDS_CHAT if link == CHAT else None
+
+
+@dataclass(frozen=True, slots=True)
+class AfterStart(Trigger):
+    """`after_s` after the turn's start."""
+
+    refuses: ClassVar[str] = "time sets this fault off: write `after_s` instead of `{key}`"
+
+
+@dataclass(frozen=True, slots=True)
+class AtCall(Trigger):
+    """A request for the model: `on` says whether of the conversation or beside it."""
+
+    model_name: str | None = None
+    on: Literal["main", "background"] = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class AtReply(AtCall):
+    """A place in the model's reply: a byte, the end of an event, or a phase; none of them: before the head."""
+
+    byte: int | None = None
+    event: int | None = None
+    phase: Phase | None = None
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link not in (HOST, STORE) or not isinstance(fault, WireFault):
+            return Trigger._misfit(self, fault, link)
+        for key in ("event", "phase"):
+            if getattr(self, key) is not None:
+                return _IN_A_REPLY.format(key, link), ("at", key)
+        place = "`query: 1`" if link == STORE else "`tool: 1`"
+        return f"on {link} a {fault.name} strikes at {place} or `phase: connect`", ("at",)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWritten(AtCall):
+    """The first change of a session file after a request for the model."""
+
+    session: Literal["written"] | None = None
+    refuses: ClassVar[str] = "a trigger has either session or {key}"
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeRequest(Trigger):
+    """Before the request comes: its connection, or its byte."""
+
+    phase: Phase | None = None
+    byte: int | None = None
+    refuses: ClassVar[str] = "`{key}` means nothing beside `phase: connect` or `phase: request`"
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link == CHAT and not self.in_request:
+            return _chat_carries(fault, self.step)
+        if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
+            return _IN_A_REPLY.format("phase", link), ("at", "phase")
+        return Trigger._misfit(self, fault, link)
+
+
+@dataclass(frozen=True, slots=True)
+class AtTool(Trigger):
+    """A tool call: its beginning or its end, or a byte of its result."""
+
+    tool: int = 1
+    when: Moment = "started"
+    byte: int | None = None
+    refuses: ClassVar[str] = "`{key}` means nothing beside `tool`"
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if isinstance(fault, ResultFault):
+            late = f"{fault.name} strikes before the result is there: leave `when` out", ("at", "when")
+            return late if self.when == "done" else None
+        if link not in (HOST, STORE) or not isinstance(fault, WireFault) or fault.reach == "link":
+            return Trigger._misfit(self, fault, link)
+        if link == STORE:
+            return f"on {link} a {fault.name} strikes at `query: 1` or `phase: connect`", ("at",)
+        late = f"a {fault.name} strikes a result before its first byte, or at `byte`: leave `when` out", ("at", "when")
+        return late if self.when == "done" else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtQuery(Trigger):
+    """A byte of the database's reply to the turn's query of this number."""
+
+    query: int = 1
+    byte: int | None = None
+    refuses: ClassVar[str] = "`{key}` means nothing beside `query`"
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link != STORE:
+            return f"`query` counts what our database is asked: write `link: {STORE}`", ("at", "query")
+        return Trigger._misfit(self, fault, link)
+
+
+@dataclass(frozen=True, slots=True)
+class AtChat(Trigger):
+    """A byte of the poll that brings the turn's message, or of the agent's message; of its request if `phase` says."""
+
+    chat: Literal["poll", "send"] | None = None
+    phase: Phase | None = None
+    byte: int | None = None
+    refuses: ClassVar[str] = (
+        "`{key}` is a place in a model's reply, a tool or the database: count bytes, or write `phase: request`"
+    )
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link != CHAT or self.phase == "connect":
+            return _NEEDS_CHAT
+        if self.phase not in (None, "headers", "request"):
+            return self.refuses.format(key="phase"), ("at", "phase")
+        if wrong := _chat_carries(fault, self.step):
+            return wrong
+        if self.chat == "poll" and self.in_request:
+            return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
+        if isinstance(fault, WireFault) and fault.closes_port:
+            return f"{fault.name} strikes connections: write `phase: connect` instead of `chat`", ("at", "chat")
+        return None
+
+
+def _chat_carries(fault: Fault, step: int) -> Misfit | None:
+    if not isinstance(fault, WireFault):
+        return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
+    says = "a chat service knows no steps: write `chat: send`, and which `attempt`"
+    return (says, ("at", "step")) if step > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtPipe(Trigger):
+    """A byte of stdout (stdin: `phase: request`) of a process, counted from the turn's start or a tool's beacon."""
+
+    tool: int | None = None
+    when: Moment = "started"
+    phase: Phase | None = None
+    byte: int | None = None
+    refuses: ClassVar[str] = (
+        "a pipe has only bytes, `byte: n` of its stdout, with `phase: request` of its stdin, and no `{key}`"
+    )
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if not isinstance(fault, WireFault) or fault.closes_port:
+            wire = registered("wire").items()
+            fit = (name for name, cls in wire if issubclass(cls, WireFault) and not cls.closes_port)
+            return f"{fault.name} is nothing that happens to a pipe: on {link} there are {', '.join(fit)}", ("do",)
+        if self.phase not in (None, "request"):
+            return self.refuses.format(key="phase"), ("at", "phase")
+        steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
+        return steps if self.tool is None and self.step > 1 else None
