@@ -35,7 +35,7 @@ class Delivery:
         """Output tokens generated so far: all of an unpaced reply, of a paced one those that were written."""
         if not self._image.paced:
             return self._image.tokens
-        marks = self._image.marks
+        marks = self._image.told.marks
         arrived = bisect_right(marks, self.body, key=lambda mark: mark.end)
         return marks[arrived - 1].tokens if arrived else 0
 
@@ -53,7 +53,7 @@ class Delivery:
             await self._advance(start)
             await self._pause(pause_s)
         await self._advance(self._image.size)
-        endless = self._image.endless
+        endless = self._image.told.endless
         while endless:
             await self._pause(endless.delay_s)
             await self._advance(self._at + len(endless.data))
@@ -87,7 +87,7 @@ class Delivery:
         self._write(data)
 
     def _between(self, start: int, end: int) -> bytes:
-        size, endless = self._image.size, self._image.endless
+        size, endless = self._image.size, self._image.told.endless
         told = self._image.body[start:end] if start < size else b""
         if endless is None or end <= size:
             return told

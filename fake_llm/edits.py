@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.reply import Duplicated, EarlyEnd, Edit, ErrorEvent, Malformed, NoUsage, PingsOnly, Reordered
-from wedgehog.fake_llm.sse import encode
 
 _NAMES: Final = {
     EarlyEnd: "early_end",

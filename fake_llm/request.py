@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, Final
 
+from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.memory import Memory
 from wedgehog.fake_llm.value import value
 
@@ -82,3 +83,24 @@ def text_of(content: object) -> str:
 def counted(value: object) -> int | None:
     """Return a whole number as it is and anything else as None; true and false are no numbers."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def model_asked(request: Request, root: str) -> str | None:
+    """Return the model that a GET below `root` asks for: "" is all of them, None that it asks for something else.
+
+    >>> model_asked(Request(1, "GET", "/v1/models/gpt-5", {}), "/v1/models")
+    'gpt-5'
+    """
+    if request.method not in {"GET", "HEAD"} or not f"{request.path}/".startswith(f"{root}/"):
+        return None
+    return request.path.removeprefix(root).strip("/")
+
+
+def is_known(name: str, models: Collection[str] | None) -> bool:
+    """Tell if a model exists; any does where none are listed."""
+    return models is None or name in models
+
+
+def tool_spec(tool: dict[str, Any], schema: str = "parameters") -> ToolSpec:
+    """Read an advertised tool; the JSON Schema of its arguments is in the field `schema`."""
+    return ToolSpec(str(tool.get("name", "")), str(tool.get("description", "")), mapped(tool.get(schema)))

@@ -10,13 +10,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from functools import lru_cache
+from html import escape
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.gateway_page import page
 from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, WriteStarted
 from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
@@ -26,7 +26,7 @@ from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.script.protocol import Script, UnscriptedError
 from wedgehog.fake_llm.usage import billed
 from wedgehog.fake_llm.value import value
-from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, whole
+from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole
 
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
@@ -165,7 +165,7 @@ def _date(now: datetime) -> str:
 def _told(failure: Failure, request: Request, dialect: Dialect) -> Response:
     """Write a scripted failure: in the provider's shape, or as a page of what stands before it."""
     if failure.html:
-        return page(failure.status, failure.message)
+        return _page(failure.status, failure.message)
     if failure.kind == BALANCE:
         return dialect.error(replace(dialect.BROKE, message=failure.message or dialect.BROKE.message), request)
     return dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), request)
@@ -177,3 +177,14 @@ def _retry_after(value: float | str | None, now: datetime) -> str:
     if isinstance(value, str) and value.startswith("date:"):
         return format_datetime(now + timedelta(seconds=float(value.removeprefix("date:"))), usegmt=True)
     return value if isinstance(value, str) else f"{value:g}"
+
+
+def _page(status: int, message: str | None = None) -> Response:
+    """Write a page; with status 200 it is one that lets nobody through unasked."""
+    title = message or ("Just a moment..." if status == 200 else f"{status} {phrase(status)}")
+    text = escape(title)
+    body = (
+        f"<!DOCTYPE html>\n<html>\n<head><title>{text}</title></head>\n"
+        f"<body>\n<center><h1>{text}</h1></center>\n<hr><center>nginx</center>\n</body>\n</html>\n"
+    )
+    return Response(status, body.encode(), "html", title, "text/html")

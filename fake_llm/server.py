@@ -217,12 +217,12 @@ class FakeLLM:
 
 
 def _asked(gate: Gate, call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Awaitable[Sequence[int]]:
-    size = -1 if image.endless else image.size
-    ends = image.ends if image.stream else ()
-    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.stream))
+    size = -1 if image.told.endless else image.size
+    ends = image.told.ends if image.told.stream else ()
+    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.told.stream))
 
 
 def _ended(
     call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
-    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.marks, how, stop)
+    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)

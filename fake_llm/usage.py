@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, Message
-from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking
+from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.request import json_object
 from wedgehog.fake_llm.value import value
 
 CHARS_PER_TOKEN = 4
@@ -62,6 +64,11 @@ def arguments(args: object, raw_args: str | None) -> str:
     if raw_args is not None:
         return raw_args
     return json.dumps(args, ensure_ascii=False, separators=(",", ":"), default=dict)
+
+
+def args_of(call: ToolCall) -> dict[str, Any] | None:
+    """Return a call's arguments as an object, None if `raw_args` is not the text of an object."""
+    return dict(call.args) if call.raw_args is None else json_object(call.raw_args.encode(errors="replace"))
 
 
 class Meter:

@@ -94,26 +94,6 @@ class WireReply:
         return len(self.told.data)
 
     @property
-    def ends(self) -> tuple[int, ...]:
-        """Where the frames end."""
-        return self.told.ends
-
-    @property
-    def marks(self) -> tuple[FrameMark, ...]:
-        """Where each frame ends, and what it delivers."""
-        return self.told.marks
-
-    @property
-    def endless(self) -> Frame | None:
-        """What repeats for ever after the body."""
-        return self.told.endless
-
-    @property
-    def stream(self) -> bool:
-        """Tell if it consists of events."""
-        return self.told.stream
-
-    @property
     def paced(self) -> bool:
         """Tell if it takes time to write."""
         return self.told.endless is not None or bool(self.told.pauses)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame
@@ -13,6 +13,9 @@ from wedgehog.fake_llm.reply import Reply, Stop, ToolCall
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import Billed
 from wedgehog.fake_llm.value import value
+
+Models: TypeAlias = Sequence[str] | None
+"""The models that exist; None: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,6 @@ class Framing:
     closing: bytes = b""
 
 
-SSE: Final = "text/event-stream; charset=utf-8"
-
-
 class Dialect(Protocol):
     """A provider's wire format. Each is a module.
 
@@ -100,7 +100,7 @@ class Dialect(Protocol):
     def parse(self, request: Request) -> Conversation:
         """Read a request for a reply, whose document is there; what makes no sense is left out."""
 
-    def refuse(self, request: Request, models: Collection[str] | None) -> Refusal | None:
+    def refuse(self, request: Request, models: Models) -> Refusal | None:
         """Say why the provider would not answer, or None. `models` that exist, None for any."""
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
@@ -118,7 +118,7 @@ class Dialect(Protocol):
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         """Write an error as the event of a stream, after `number` other events."""
 
-    def aside(self, request: Request, models: Sequence[str] | None) -> Response | None:
+    def aside(self, request: Request, models: Models) -> Response | None:
         """Answer what is none for a reply and costs nothing: models, token counts. None where there is no such path."""
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
@@ -138,3 +138,18 @@ def stop_of(reply: Reply) -> Stop:
 def is_whole(reply: Reply, index: int) -> bool:
     """Tell if item `index` is complete: the last one of a reply that stopped at max_tokens is not."""
     return reply.stop != "max_tokens" or index < len(reply.items) - 1
+
+
+def first(refusals: Callable[[Request, Models], Iterator[Refusal]]) -> Callable[[Request, Models], Refusal | None]:
+    """Turn a generator of refusals into a dialect's `refuse`: the first refusal counts."""
+    return lambda request, models: next(refusals(request, models), None)
+
+
+def bad(message: str) -> Refusal:
+    """Refuse with status 400."""
+    return Refusal(400, message)
+
+
+def unpaired(message: str) -> Refusal:
+    """Refuse with status 400 because tool calls and results do not match."""
+    return Refusal(400, message, pairing=True)

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Refusal, Response
+from wedgehog.fake_llm.frame import encode
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.request import Request, counted
-from wedgehog.fake_llm.sse import encode
 
 QUOTA: Final = "insufficient_quota"
 BROKE: Final = Refusal(429, kind=QUOTA)

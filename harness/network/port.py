@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable
 
 from wedgehog.harness.network.base import Address, NetworkError
-from wedgehog.harness.network.probe import refused
 
 BACKLOG = 1024
 
@@ -62,3 +61,14 @@ def _bound(address: Address) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def refused(address: Address, timeout_s: float = 2.0) -> bool:
+    """Whether a TCP connect is refused (blocking; call it through `asyncio.to_thread`)."""
+    try:
+        socket.create_connection(address, timeout=timeout_s).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -54,7 +54,7 @@ async def test_every_stop_is_met_with_exactly_the_bytes_before_it(frames: list[F
     delivery = await deliver(image, sink)
     assert b"".join(sink.writes) == image.head + image.body
     assert (delivery.head, delivery.body) == (len(image.head), image.size)
-    starts = [0, *image.ends][: len(frames)]
+    starts = [0, *image.told.ends][: len(frames)]
     paced = [start for start, frame in zip(starts, frames, strict=True) if frame.delay_s]
     reachable = sorted([*{stop for stop in stops if stop <= image.size}, *paced])
     assert [at for at, _ in sink.asked] == [-1, *reachable]

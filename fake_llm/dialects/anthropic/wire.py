@@ -7,39 +7,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.anthropic.validate import TOO_LARGE, refuse
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.anthropic.validate import TOO_LARGE, refuse  # noqa: F401  a verb
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, blocks, counted, listed, mapped, text_of
-from wedgehog.fake_llm.sse import encode, event
+from wedgehog.fake_llm.request import (
+    Request,
+    blocks,
+    counted,
+    is_known,
+    listed,
+    mapped,
+    model_asked,
+    text_of,
+    tool_spec,
+)
 from wedgehog.fake_llm.usage import Meter, arguments, input_tokens, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
 
 WIRE: Final = "anthropic"
 asks_for_reply: Final = posts_to(re.compile("/v1/messages"))
@@ -85,7 +75,7 @@ def parse(request: Request) -> Conversation:
         model=str(document.get("model", "")),
         stream=document.get("stream") is True,
         messages=(*([Message("system", system)] if system else []), *messages),
-        tools=tuple(_tool(mapped(tool)) for tool in listed(document.get("tools"))),
+        tools=tuple(tool_spec(mapped(tool), "input_schema") for tool in listed(document.get("tools"))),
         max_tokens=counted(document.get("max_tokens")),
         schema=mapped(wanted.get("schema")) if "schema" in wanted else None,
     )
@@ -137,7 +127,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return event(error(refusal, exchange.request).body, "error")
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/messages/count_tokens`."""
     if request.path == _COUNT and request.method == "POST":
         return _counted(request, models)
@@ -164,7 +154,7 @@ def _request_id(request: Request) -> str:
     return f"req_01{made_up('request', request.call, length=22)}"
 
 
-def _counted(request: Request, models: Sequence[str] | None) -> Response:
+def _counted(request: Request, models: Models) -> Response:
     """Count what a message would cost; there need be no `max_tokens`."""
     document = None if request.document is None else {"max_tokens": 1} | request.document
     asked = replace(request, document=document)
@@ -199,11 +189,6 @@ def _result(block: dict[str, Any]) -> ToolResultSeen:
     return ToolResultSeen(
         str(block.get("tool_use_id", "")), text_of(block.get("content")), block.get("is_error") is True
     )
-
-
-def _tool(tool: dict[str, Any]) -> ToolSpec:
-    schema = mapped(tool.get("input_schema"))
-    return ToolSpec(str(tool.get("name", "")), str(tool.get("description", "")), schema)
 
 
 def _message(exchange: Exchange) -> dict[str, Any]:

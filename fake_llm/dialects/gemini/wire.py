@@ -7,40 +7,20 @@ MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse  # noqa: F401  a verb
 from wedgehog.fake_llm.dialects.gemini.validate import no_key, no_model, refuse
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.sse import encode
-from wedgehog.fake_llm.usage import Meter, arguments, input_tokens, tokens_in, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
+from wedgehog.fake_llm.request import Request, is_known, model_asked
+from wedgehog.fake_llm.usage import Meter, args_of, arguments, input_tokens, tokens_in, words
 
 asks_for_reply: Final = posts_to(
     re.compile(r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)")
@@ -126,7 +106,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return _framed(told, exchange) if _as_events(exchange.request) else told[1:-1]
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer `GET …/models`, `GET …/models/NAME` and `POST …/models/NAME:countTokens`."""
     address = ADDRESS.fullmatch(request.path)
     if address and address[3] == "countTokens" and request.method == "POST":
@@ -161,7 +141,7 @@ def _parts(reply: Reply, index: int, exchange: Exchange, *, whole: bool) -> Iter
     """Yield an item's parts: one, the pieces of a text that is streamed, or none where the client gets nothing."""
     item = reply.items[index]
     if isinstance(item, ToolCall):
-        args = _args(item)
+        args = args_of(item)
         if args is not None:
             yield _called(item, args, index, exchange) | _signature(reply, index, exchange)
     elif isinstance(item, Text) or _shows_thoughts(exchange):
@@ -181,18 +161,13 @@ def _signature(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
     return {"thoughtSignature": made_up("signature", exchange.request.call, length=64)}
 
 
-def _args(item: ToolCall) -> dict[str, Any] | None:
-    """Return a call's arguments as an object, None where its text is none."""
-    return dict(item.args) if item.raw_args is None else json_object(item.raw_args.encode(errors="replace"))
-
-
 def _shows_thoughts(exchange: Exchange) -> bool:
     config = field(exchange.request.document, "generationConfig")
     return field(field(config, "thinkingConfig"), "includeThoughts") is True
 
 
 def _ending(reply: Reply) -> dict[str, Any]:
-    broken = [item for item in reply.items if isinstance(item, ToolCall) and _args(item) is None]
+    broken = [item for item in reply.items if isinstance(item, ToolCall) and args_of(item) is None]
     if broken and reply.stop != "max_tokens":
         said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
         return {"finishReason": _MALFORMED, "finishMessage": said}
@@ -227,7 +202,7 @@ def _usage(reply: Reply, exchange: Exchange, output_tokens: int) -> dict[str, An
     }
 
 
-def _counted(request: Request, models: Sequence[str] | None) -> Response:
+def _counted(request: Request, models: Models) -> Response:
     """Count what a request would cost; it may stand inside `generateContentRequest`."""
     inner = field(request.document, "generateContentRequest")
     document = inner if isinstance(inner, dict) else request.document

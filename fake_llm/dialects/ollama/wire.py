@@ -9,39 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.ollama.parse import CHAT, WIRE, only_loads, parse
-from wedgehog.fake_llm.dialects.ollama.validate import no_model, refuse
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.ollama.validate import CHAT, WIRE, no_model, only_loads, parse, refuse  # noqa: F401  verbs
+from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.sse import encode
-from wedgehog.fake_llm.usage import Meter, arguments, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
+from wedgehog.fake_llm.request import Request, is_known
+from wedgehog.fake_llm.usage import Meter, args_of, arguments, words
 
 PATHS: Final = re.compile("/api/.*")
 MARKS: Final = ()
@@ -119,7 +98,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return error(refusal, exchange.request).body + b"\n"
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer what is loaded and listed: tags, ps, version, show, and a request that only loads a model."""
     asked = (request.method.replace("HEAD", "GET"), request.path)
     if asked == ("GET", "/api/version"):
@@ -145,18 +124,13 @@ def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
         return {"content": item.text}
     if isinstance(item, Thinking):
         return {"thinking": item.text}
-    args = _args(item)
+    args = args_of(item)
     if args is None or exchange.request.path != CHAT:
         return {"content": _words_of(item)}
     place = sum(1 for one in reply.items[:index] if isinstance(one, ToolCall))
     id_ = item.id or made_up("tool", exchange.request.call, index, length=8)
     function = {"index": place, "name": item.name, "arguments": args}
     return {"tool_calls": [{"id": f"call_{id_}", "function": function}]}
-
-
-def _args(item: ToolCall) -> dict[str, Any] | None:
-    """Return a call's arguments as an object, None where its text is none."""
-    return dict(item.args) if item.raw_args is None else json_object(item.raw_args.encode(errors="replace"))
 
 
 def _words_of(item: ToolCall) -> str:
@@ -194,7 +168,7 @@ def _ending(reply: Reply, exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def _loaded(request: Request, models: Sequence[str] | None) -> Response:
+def _loaded(request: Request, models: Models) -> Response:
     refusal = refuse(request, models)
     if refusal:
         return error(refusal, request)
@@ -205,7 +179,7 @@ def _loaded(request: Request, models: Sequence[str] | None) -> Response:
     return Response(200, encode(line), content_type="application/json; charset=utf-8")
 
 
-def _shown(request: Request, models: Sequence[str] | None) -> Response:
+def _shown(request: Request, models: Models) -> Response:
     document = request.document or {}
     name = document.get("model") or document.get("name")
     if not name:

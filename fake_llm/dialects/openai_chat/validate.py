@@ -5,10 +5,10 @@ Tool messages may come in any order right after the assistant's message; nothing
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, first
 from wedgehog.fake_llm.dialects.openai_common import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -17,18 +17,15 @@ MOST_COPIES: Final = 128
 _ROLES: Final = ("system", "assistant", "user", "function", "tool", "developer")
 
 
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
 def no_model(name: str) -> Refusal:
     """Say that there is no such model."""
     unknown = f"The model `{name}` does not exist or you do not have access to it."
     return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
 
 
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
     yield from _fields(document)

@@ -5,11 +5,11 @@ Results may come in any order and anywhere behind their call; a call may be in a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, first
 from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -89,11 +89,6 @@ def type_of(item: dict[str, Any]) -> str:
     return str(item.get("type") or ("message" if "role" in item else ""))
 
 
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
 def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> dict[str, Any]:
     """Replace a reference by its item."""
     id_ = str(item.get("id") or "")
@@ -107,7 +102,9 @@ def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> d
     return item
 
 
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
     yield from _fields(document)

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to
-from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, described, error, headers
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to
+from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, described, error, headers  # noqa: F401  verbs
 from wedgehog.fake_llm.dialects.openai_responses.response_object import finished, opening, started
-from wedgehog.fake_llm.dialects.openai_responses.validate import (
-    CALLS,
-    RESULTS,
-    Stored,
-    history,
-    refuse,
-    type_of,
-)
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.dialects.openai_responses.validate import CALLS, RESULTS, Stored, history, refuse, type_of
+from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of
-from wedgehog.fake_llm.sse import encode, event
 from wedgehog.fake_llm.usage import Meter, input_tokens, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
 
 WIRE: Final = "openai-responses"
 asks_for_reply: Final = posts_to(re.compile("/v1/responses"))
@@ -92,7 +66,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return event(encode({"type": "error", "error": described(refusal), "sequence_number": number}), "error")
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer for responses that are kept, their input items, and `POST /v1/responses/input_tokens`."""
     if request.path == _COUNT and request.method == "POST":
         refusal = refuse(request, models)

@@ -27,7 +27,7 @@ from wedgehog.harness.network.base import (
     Upstream,
 )
 from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
-from wedgehog.harness.network.probe import refused
+from wedgehog.harness.network.port import refused
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch
