@@ -13,10 +13,10 @@ SSE: Final = "text/event-stream; charset=utf-8"
 
 @value
 class Frame:
-    """Bytes that belong together, without the HTTP chunk around them.
+    """The bytes of one event, without the HTTP chunk around them.
 
-    `delay_s` passes before it is written; `tokens` output tokens have been delivered once it has arrived
-    (cumulative); with it a text block or a tool call is `completes`; `terminal` ends the reply's content.
+    `delay_s` passes before it is written; `tokens` counts the output tokens delivered with it and before it;
+    `completes`: it completes a text or a tool call; `terminal`: it ends the reply's content.
     """
 
     data: bytes
@@ -27,7 +27,7 @@ class Frame:
 
 
 def encode(value: object) -> bytes:
-    """Write compact JSON; characters beyond ASCII stay as they are, so that a cut can fall inside one."""
+    """Write compact JSON; non-ASCII characters are not escaped, so that a cut can split one."""
     return _JSON.encode(value).encode("utf-8", errors="replace")
 
 

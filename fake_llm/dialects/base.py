@@ -1,4 +1,4 @@
-"""What is common to all dialects: the verbs, and the values that they pass."""
+"""The functions of a dialect, the values that they pass, and helpers for all dialects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Models: TypeAlias = Sequence[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request gets no reply. "" as kind or message: what the provider says at that status.
+    """Why a request gets no reply. A kind or message of "" is the provider's own at that status.
 
     `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place.
     """
@@ -35,7 +35,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A body that is sent in one piece. `kind` and `message` are an error's, as the body tells them."""
+    """A body that is not streamed; `kind` and `message` are those of an error."""
 
     status: int
     body: bytes
@@ -46,7 +46,7 @@ class Response:
 
 @value
 class Exchange:
-    """The request that a reply answers, and what the dialect has to tell beside the reply's items."""
+    """The request that a reply answers, and what the dialect writes beside the reply's items."""
 
     request: Request
     conversation: Conversation
@@ -56,10 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How a stream's events stand in its body: one by one, or (`opening`, `between`, `closing`) as parts of a whole.
-
-    `ping` keeps the stream alive and says nothing.
-    """
+    """The framing of a stream's events, with bytes before, between and after them; `ping` keeps the stream alive."""
 
     content_type: str
     ping: bytes
@@ -69,9 +66,9 @@ class Framing:
 
 
 class Dialect(Protocol):
-    """A provider's wire format. Each is a module.
+    """A provider's wire format, as a module.
 
-    request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` wherever it goes wrong
+    request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` for failures
     """
 
     @property
@@ -80,7 +77,7 @@ class Dialect(Protocol):
 
     @property
     def PATHS(self) -> re.Pattern[str]:  # noqa: N802
-        """All paths of its API; where two dialects share one, the headers decide."""
+        """All paths of its API; if two dialects share a path, the headers decide."""
 
     @property
     def MARKS(self) -> tuple[str, ...]:  # noqa: N802
@@ -88,20 +85,20 @@ class Dialect(Protocol):
 
     @property
     def BROKE(self) -> Refusal:  # noqa: N802
-        """What it says when a prepaid balance is used up."""
+        """The answer when a prepaid balance is used up."""
 
     @property
     def TOO_LARGE(self) -> Refusal:  # noqa: N802
-        """What it says to a body that is too large for it."""
+        """The answer to a body that is too large."""
 
     def asks_for_reply(self, request: Request) -> bool:
-        """Tell if a request is one for a model's reply; all others are answered by `aside`."""
+        """Return True for a request for a model's reply; `aside` answers all others."""
 
     def parse(self, request: Request) -> Conversation:
-        """Read a request for a reply, whose document is there; what makes no sense is left out."""
+        """Read a request for a reply that has a document; skip invalid parts."""
 
     def refuse(self, request: Request, models: Models) -> Refusal | None:
-        """Say why the provider would not answer, or None. `models` that exist, None for any."""
+        """Return why the provider refuses a request, or None."""
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
@@ -110,23 +107,23 @@ class Dialect(Protocol):
         """Write a streamed reply, one frame per event."""
 
     def framing(self, exchange: Exchange) -> Framing:
-        """Say how the events of `stream` stand in the body."""
+        """Return the framing of the events of `stream`."""
 
     def error(self, refusal: Refusal, request: Request) -> Response:
         """Write an error in the provider's shape."""
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-        """Write an error as the event of a stream, after `number` other events."""
+        """Write an error as an event of a stream, after `number` other events."""
 
     def aside(self, request: Request, models: Models) -> Response | None:
-        """Answer what is none for a reply and costs nothing: models, token counts. None where there is no such path."""
+        """Answer a request for models or token counts, which costs nothing; None if there is no such path."""
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
-        """Name the reply and who made it, in headers."""
+        """Return the headers that identify a reply."""
 
 
 def posts_to(paths: re.Pattern[str]) -> Callable[[Request], bool]:
-    """Return what tells if a request is a POST to one of the paths."""
+    """Return a test if a request is a POST to one of the paths."""
     return lambda request: request.method == "POST" and paths.fullmatch(request.path) is not None
 
 
@@ -136,7 +133,7 @@ def stop_of(reply: Reply) -> Stop:
 
 
 def is_whole(reply: Reply, index: int) -> bool:
-    """Tell if item `index` is complete: the last one of a reply that stopped at max_tokens is not."""
+    """Return True if item `index` is complete: the last item before a stop at max_tokens is not."""
     return reply.stop != "max_tokens" or index < len(reply.items) - 1
 
 

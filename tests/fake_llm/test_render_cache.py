@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.ids import made_up, overheard
+from wedgehog.fake_llm.ids import made_up, recorded_ids
 from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script.when import WhenScript
@@ -80,9 +80,9 @@ def test_a_line_of_a_script_says_one_value() -> None:
     assert line.answer() is line.answer()
 
 
-def test_ids_are_overheard_with_what_they_are_made_of() -> None:
+def test_generated_ids_are_recorded_with_their_parts() -> None:
     """Only meanwhile, and in their order."""
-    with overheard() as ids:
+    with recorded_ids() as ids:
         one = made_up("tool", 7, 0, length=12)
     made_up("tool", 8)
     assert ids == [(("tool", 7, 0), 12, False, one)]

@@ -131,7 +131,7 @@ class Line:
         """The server is left with nothing."""
         self._pipe.close()
         await asyncio.sleep(0)
-        assert not self._connection.is_there
+        assert not self._connection.is_active
 
 
 def replies(raw: bytes) -> list[tuple[int, str, bytes]]:

@@ -1,7 +1,7 @@
-"""Which requests Anthropic's Messages API refuses, and its words for it.
+"""Which requests Anthropic's Messages API refuses, in its words.
 
-Consecutive messages of one role are taken as one, results may come in any order, text may follow them, and the
-first message may be the assistant's: none of that is refused.
+Not refused: consecutive messages of one role (they count as one), results in any order, text after results, and a
+first message of the assistant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST_BODY: Final = 32 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A content block and its place."""
+    """A content block and its position."""
 
     message: int
     index: int
@@ -39,7 +39,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _AnthropicTurn:
-    """All that one role says before the other one speaks."""
+    """Consecutive messages of one role."""
 
     role: str
     blocks: list[_Block]
@@ -173,7 +173,7 @@ def _pairs(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
 
 
 def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
-    """Compare calls with the next turn: results come first in it, and only those at its front count."""
+    """Compare calls with the results at the start of the next turn; later results do not count."""
     front = next((n for n, block in enumerate(turn.blocks) if block.type != "tool_result"), len(turn.blocks))
     answered = {block.data.get("tool_use_id") for block in turn.blocks[:front]}
     missing = [block for block in calls if block.data["id"] not in answered]

@@ -89,7 +89,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write a message as events, from `message_start` to `message_stop`, with a ping where the provider has one."""
+    """Write a message as events, from `message_start` to `message_stop`, with the provider's ping."""
     meter = Meter(exchange.billed.output_tokens, sum(len(words(item)) for item in reply.items))
     started = _message(exchange) | {"usage": _usage(exchange, min(1, exchange.billed.output_tokens))}
     yield _frame("message_start", {"message": started})
@@ -110,7 +110,7 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are events too."""
+    """Return SSE framing; pings are events."""
     return _FRAMING
 
 
@@ -123,7 +123,7 @@ def error(refusal: Refusal, request: Request) -> Response:
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as an event called `error`."""
+    """Write an event called `error`."""
     return event(error(refusal, exchange.request).body, "error")
 
 
@@ -146,7 +146,7 @@ def aside(request: Request, models: Models) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name the reply."""
+    """Return the reply's id."""
     return [("request-id", _request_id(request))]
 
 
@@ -155,7 +155,7 @@ def _request_id(request: Request) -> str:
 
 
 def _counted(request: Request, models: Models) -> Response:
-    """Count what a message would cost; there need be no `max_tokens`."""
+    """Count a request's tokens; `max_tokens` is optional."""
     document = None if request.document is None else {"max_tokens": 1} | request.document
     asked = replace(request, document=document)
     refusal = refuse(asked, models)
@@ -220,7 +220,7 @@ def _block(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
     if isinstance(item, Thinking):
         return {"type": "thinking", "thinking": item.text, "signature": _signature(item)}
     opening = _opening(item, index, exchange)
-    # The input is an object: of arguments that max_tokens cut, none is left.
+    # The input is an object: nothing is left of arguments that max_tokens cut.
     cut = item.raw_args is not None and not is_whole(reply, index)
     return opening if cut else opening | {"input": _input(item)}
 
@@ -268,7 +268,7 @@ def _signature(item: Thinking) -> str:
 
 
 def _input(item: ToolCall) -> object:
-    """Return the arguments as JSON where they are; text that is not arrives verbatim, as a string."""
+    """Return the arguments as JSON; text that is no JSON is sent verbatim, as a string."""
     if item.raw_args is None:
         return dict(item.args)
     try:

@@ -1,7 +1,7 @@
-"""Which requests Gemini refuses, and its words for it.
+"""Which requests Gemini refuses, in its words.
 
-Consecutive contents of one role are taken as one turn. A turn of the model with calls needs as many responses in the
-user's next turn, in any order, text beside them allowed; ids are not compared, only counts.
+Consecutive contents of one role are one turn. A model's turn with calls needs as many responses in the user's next
+turn, in any order, with or without text; only the numbers are compared, not the ids.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _NAME: Final = re.compile(r"[a-zA-Z_][\w.:-]{0,63}", re.ASCII)
 _SIGNS_CALLS: Final = re.compile(r"gemini-([3-9]|\d\d)")
 _CONTENT: Final = "type.googleapis.com/google.ai.generativelanguage.v1beta.Content"
 _STRUCT: Final = "type.googleapis.com/google.protobuf.Struct"
-_NO_KEY: Final = (
+NO_KEY: Final = Refusal(
+    403,
     "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other "
-    "form of API consumer identity to call this API."
+    "form of API consumer identity to call this API.",
 )
 _BAD_NAME: Final = (
     "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
@@ -41,7 +42,7 @@ _COUNT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _GeminiTurn:
-    """All that one side says before the other one does."""
+    """Consecutive contents of one role."""
 
     by_model: bool
     parts: list[dict[str, Any]]
@@ -52,21 +53,16 @@ class _GeminiTurn:
 
 
 def no_model(name: str, version: str, method: str = "generateContent") -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     text = f"models/{name} is not found for API version {version}, or is not supported for {method}."
     return Refusal(404, f"{text} Call ListModels to see the list of available models and their supported methods.")
-
-
-def no_key() -> Refusal:
-    """Say that a key is needed."""
-    return Refusal(403, _NO_KEY)
 
 
 @first
 def refuse(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     if not request.key:
-        yield no_key()
+        yield NO_KEY
     if request.document is None:
         yield bad(_unreadable(request.body))
         return
@@ -152,7 +148,7 @@ def _turns(contents: list[Any]) -> list[_GeminiTurn]:
 
 
 def _pairs(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
-    """Compare each turn with the one before it: calls need a user's turn before, responses as many calls."""
+    """Compare each turn with the turn before it: calls need a user's turn, responses need as many calls."""
     called = 0
     for index, turn in enumerate(turns):
         answered = turn.having("functionResponse")
@@ -168,7 +164,7 @@ def _pairs(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
 
 
 def _signatures(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
-    """Look for the signature of the first call in each of the model's turns since the user last said something."""
+    """Require a signature on the first call in each of the model's turns since the user's last text."""
     users = [(n, turn) for n, turn in enumerate(turns) if not turn.by_model]
     said = [n for n, turn in users if turn.having("functionResponse") < len(turn.parts)]
     for index in range(max(said, default=0), len(turns)):

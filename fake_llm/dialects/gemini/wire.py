@@ -1,7 +1,7 @@
 """Google's Gemini: `POST /v1beta/models/MODEL:generateContent`, and `:streamGenerateContent` as SSE or a JSON array.
 
-Arguments are objects there: a call whose `raw_args` are none does not reach the client. As from the provider, it gets
-MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS where they were cut.
+Arguments are objects: a call whose `raw_args` are no object does not reach the client. As from the provider, the client
+gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS if they were cut.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
 from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse  # noqa: F401  a verb
-from wedgehog.fake_llm.dialects.gemini.validate import no_key, no_model, refuse
+from wedgehog.fake_llm.dialects.gemini.validate import NO_KEY, no_model, refuse
 from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
@@ -37,7 +37,7 @@ TOO_LARGE: Final = Refusal(400, f"Request payload size exceeds the limit: {LARGE
 
 _STOCK: Final = ("gemini-2.5-flash",)
 _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
-# Official clients take comments for data; an empty line means nothing to them.
+# Official clients read comments as data, and skip an empty line.
 _EVENTS: Final = Framing(SSE, b"\r\n")
 _ARRAY: Final = Framing(_ARRAY_TYPE, b"\r\n", b"[", b",\r\n", b"]")
 _STOPS: Final = {"end": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
@@ -69,7 +69,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write responses with a piece of the candidate each, then one with the reason why it finished."""
+    """Write responses with a piece of the candidate each, then one with the finish reason."""
     spent = exchange.billed.output_tokens
     meter = Meter(spent, sum(len(words(item)) for item in reply.items))
     for index, item in enumerate(reply.items):
@@ -87,12 +87,12 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that responses are events with `alt=sse`, and elements of an array without."""
+    """Return the framing of responses: events with `alt=sse`, else elements of an array."""
     return _EVENTS if _as_events(exchange.request) else _ARRAY
 
 
 def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": {"code", "message", "status"}}`, in an array where the reply would have been one."""
+    """Write `{"error": {"code", "message", "status"}}`, in an array if the reply is one."""
     status, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
     status, message = refusal.kind or status, refusal.message or message
     body = {"error": {"code": refusal.status, "message": message, "status": status}}
@@ -116,7 +116,7 @@ def aside(request: Request, models: Models) -> Response | None:
     if name is None:
         return None
     if not request.key:
-        return error(no_key(), request)
+        return error(NO_KEY, request)
     if name and not is_known(name, models):
         return error(no_model(name, version), request)
     if name:
@@ -125,7 +125,7 @@ def aside(request: Request, models: Models) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name nothing: this provider's replies bear their id in the body."""
+    """Return no headers: a reply's id is in its body."""
     return []
 
 
@@ -138,7 +138,7 @@ def _framed(data: bytes, exchange: Exchange) -> bytes:
 
 
 def _parts(reply: Reply, index: int, exchange: Exchange, *, whole: bool) -> Iterator[dict[str, Any]]:
-    """Yield an item's parts: one, the pieces of a text that is streamed, or none where the client gets nothing."""
+    """Yield an item's parts: one, the pieces of a streamed text, or none if the provider hides the item."""
     item = reply.items[index]
     if isinstance(item, ToolCall):
         args = args_of(item)
@@ -155,7 +155,7 @@ def _called(item: ToolCall, args: dict[str, Any], index: int, exchange: Exchange
 
 
 def _signature(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Sign the first of parallel calls; newer models want that back."""
+    """Sign the first of parallel calls; newer models require the signature back."""
     if index != next(n for n, item in enumerate(reply.items) if isinstance(item, ToolCall)):
         return {}
     return {"thoughtSignature": made_up("signature", exchange.request.call, length=64)}
@@ -203,7 +203,7 @@ def _usage(reply: Reply, exchange: Exchange, output_tokens: int) -> dict[str, An
 
 
 def _counted(request: Request, models: Models) -> Response:
-    """Count what a request would cost; it may stand inside `generateContentRequest`."""
+    """Count a request's tokens; the request may be inside `generateContentRequest`."""
     inner = field(request.document, "generateContentRequest")
     document = inner if isinstance(inner, dict) else request.document
     asked = replace(request, document=document)

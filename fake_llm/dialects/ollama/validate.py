@@ -1,6 +1,6 @@
-"""Reads requests for Ollama, and refuses some in its words: those of Go's JSON decoder, mostly.
+"""Reads requests for Ollama, and refuses some in its words, mostly those of Go's JSON decoder.
 
-It needs no key, and never compares calls with results: whatever the history, it is put into the model's template.
+Ollama needs no key, and never compares calls with results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ARGUMENTS: Final = (dict, "api.ToolCallFunctionArguments")
 
 
 def no_model(name: object) -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     return Refusal(404, f"model '{name}' not found")
 
 
@@ -101,7 +101,7 @@ def parse(request: Request) -> Conversation:
 
 
 def only_loads(request: Request) -> bool:
-    """Tell if a request says nothing: it loads the model, or with `keep_alive: 0` unloads it, and costs nothing."""
+    """Return True for a request without words: it loads the model, or with `keep_alive: 0` unloads it, and is free."""
     document = request.document
     return document is not None and not document.get("messages" if request.path == CHAT else "prompt")
 
@@ -134,7 +134,7 @@ def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
 
 
 def _result(message: dict[str, Any], text: str, waiting: list[ToolCallSeen]) -> ToolResultSeen:
-    """Read a result; without an id it belongs to the first call that waits, of its tool where that is named."""
+    """Read a result; without an id it belongs to the first unanswered call, of its tool if the tool is named."""
     id_, name = message.get("tool_call_id"), message.get("tool_name") or message.get("name")
     fits = (call for call in waiting if (call.id == id_ if id_ else name in (None, call.name)))
     call = next(fits, None)

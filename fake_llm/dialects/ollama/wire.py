@@ -1,7 +1,7 @@
 """Ollama: `POST /api/chat` and `/api/generate`, streamed unless asked not to, one JSON object a line.
 
-A call arrives whole, its arguments as an object. What its parser does not take for a call is the model's text: so it is
-with arguments that are no object, and with every call under `/api/generate`, which knows no tools.
+A call arrives whole, with its arguments as an object. A call with other arguments arrives as text, and so does every
+call under `/api/generate`, which has no tools.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STOPS: Final = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal
 _LOAD_NS: Final = 20_000_000
 _READ_NS: Final = 1_000_000
 _WRITE_NS: Final = 10_000_000
-"""What loading a model, reading a token and writing one take, it says; the same in every run."""
+"""The times that it reports for loading a model, reading a token and writing one; the same in every run."""
 _ERRORS: Final = {
     400: "bad request",
     401: "unauthorized",
@@ -50,7 +50,7 @@ _ERRORS: Final = {
 
 
 def asks_for_reply(request: Request) -> bool:
-    """Tell if the model is asked to say something: a request without words loads it, or unloads it, and no more."""
+    """Return True if the request has words; a request without words only loads or unloads the model."""
     return _is_of_a_model(request) and not only_loads(request)
 
 
@@ -64,7 +64,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write a line for each piece, a line for each call, and one with the counts."""
+    """Write a line for each piece and each call, and a last line with the counts."""
     spent = exchange.billed.output_tokens
     meter = Meter(spent, sum(len(words(item)) for item in reply.items))
     for index, item in enumerate(reply.items):
@@ -81,25 +81,25 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that events are lines; one without words keeps the stream alive, as while a call is parsed."""
+    """Return line framing; a line without words keeps the stream alive."""
     silence = _line(exchange, {"role": "assistant", "content": ""})
     return Framing("application/x-ndjson", _framed(silence | {"done": False}))
 
 
 def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": "…"}`: there is no kind, and no code but the status."""
+    """Write `{"error": "…"}`, which has no kind."""
     message = refusal.message or _ERRORS.get(refusal.status) or _ERRORS[500 if refusal.status >= 500 else 400]
     body = encode({"error": message})
     return Response(refusal.status, body, refusal.kind, message, "application/json; charset=utf-8")
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as a line."""
+    """Write an error as a line."""
     return error(refusal, exchange.request).body + b"\n"
 
 
 def aside(request: Request, models: Models) -> Response | None:
-    """Answer what is loaded and listed: tags, ps, version, show, and a request that only loads a model."""
+    """Answer tags, ps, version, show, and a request that only loads a model."""
     asked = (request.method.replace("HEAD", "GET"), request.path)
     if asked == ("GET", "/api/version"):
         return Response(200, encode({"version": _VERSION}))
@@ -113,12 +113,12 @@ def aside(request: Request, models: Models) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name nothing: this provider's replies have no id."""
+    """Return no headers: this provider's replies have no id."""
     return []
 
 
 def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Return the one field of a message that an item goes to, and what stands there."""
+    """Return an item as the one field of a message, with its value."""
     item = reply.items[index]
     if isinstance(item, Text):
         return {"content": item.text}
@@ -134,7 +134,7 @@ def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
 
 
 def _words_of(item: ToolCall) -> str:
-    """Write a call as the model does."""
+    """Write a call as the model's text."""
     close = "}" if item.raw_args is None else ""
     return f'{{"name":{json.dumps(item.name)},"arguments":{arguments(item.args, item.raw_args)}{close}'
 

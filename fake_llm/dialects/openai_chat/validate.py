@@ -1,6 +1,6 @@
-"""Which requests OpenAI's chat completions refuse, and its words for it.
+"""Which requests OpenAI's chat completions refuse, in its words.
 
-Tool messages may come in any order right after the assistant's message; nothing may stand between them.
+Tool messages come in any order directly after the assistant's message, with nothing between them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROLES: Final = ("system", "assistant", "user", "function", "tool", "developer")
 
 
 def no_model(name: str) -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     unknown = f"The model `{name}` does not exist or you do not have access to it."
     return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
 
@@ -53,7 +53,7 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _only_says(message: dict[str, Any]) -> bool:
-    """Tell if a message is a known role and its text: most are, and nothing in their shape can be wrong."""
+    """Return True if a message is only a known role and a text, as most are: its shape needs no check."""
     return isinstance(message.get("content"), str) and "tool_calls" not in message and message.get("role") in _ROLES
 
 
@@ -84,7 +84,7 @@ def _call(place: str, call: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Walk through the history with the calls that still wait for their message."""
+    """Compare the calls of each message with the tool messages after it."""
     waiting: list[str] = []
     called: list[str] = []
     answered: dict[str, int] = {}

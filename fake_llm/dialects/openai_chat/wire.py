@@ -68,7 +68,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write chunks: the role, then pieces, the finish reason, the usage if asked for, and `[DONE]`."""
+    """Write chunks: the role, the pieces, the finish reason, the usage if asked for, and `[DONE]`."""
     document = exchange.request.document or {}
     count = exchange.conversation.copies
     told = mapped(document.get("stream_options")).get("include_usage") is True
@@ -90,12 +90,12 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are comments."""
+    """Return SSE framing; pings are comments."""
     return _FRAMING
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as an event."""
+    """Write an error as an event."""
     return event(error(refusal, exchange.request).body)
 
 
@@ -175,7 +175,7 @@ def _function(item: ToolCall) -> dict[str, Any]:
 
 
 def _deltas(reply: Reply, choice: int, exchange: Exchange, meter: Meter) -> Iterator[tuple[dict[str, Any], Frame]]:
-    """Yield each delta of a choice, with a frame that says when it comes and what it delivers."""
+    """Yield each delta of a choice, with a frame for its delay and tokens."""
     opens_with_text = not reply.items or (_says(reply) and not _refuses(reply))
     key = "refusal" if _refuses(reply) else "content"
     role = {"role": "assistant", "content": "" if opens_with_text else None, "refusal": None}
@@ -215,7 +215,7 @@ def _says(reply: Reply) -> bool:
 
 
 def _refuses(reply: Reply) -> bool:
-    """Tell if the words are the model's own refusal; without words it was a filter that stopped it."""
+    """Return True for the model's own refusal; a refusal without text is a filter's."""
     return stop_of(reply) == "refusal" and _says(reply)
 
 
@@ -241,7 +241,7 @@ def _usage(reply: Reply, exchange: Exchange) -> dict[str, Any]:
 
 
 def _embeddings(request: Request) -> Response:
-    """Answer with a vector for each text."""
+    """Answer `POST /v1/embeddings` with a vector for each text."""
     refusal = next(_unembeddable(request), None)
     if refusal:
         return error(refusal, request)
@@ -266,7 +266,7 @@ def _unembeddable(request: Request) -> Iterator[Refusal]:
 
 
 def _texts(given: Any) -> Sequence[str]:
-    """Return the texts asked for: one, several, or the same as tokens."""
+    """Return the texts of `input`: one, several, or given as tokens."""
     if not isinstance(given, list) or all(isinstance(token, int) for token in given):
         return [str(given)]
     return [str(text) for text in given]

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: `POST /v1/responses`, streamed as numbered events, and the responses that it keeps."""
+"""OpenAI's Responses API: `POST /v1/responses`, streamed as numbered events, and the responses that it stores."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MARKS: Final = ()
 _FRAMING: Final = Framing(SSE, b": ping\n\n")
 _COUNT: Final = "/v1/responses/input_tokens"
 _Event = tuple[str, dict[str, Any], Frame]
-"""An event's name, what it says beside name and number, and a frame that says when it comes and what it delivers."""
+"""An event's name, its data without name and number, and a frame for its delay and tokens."""
 
 
 def parse(request: Request) -> Conversation:
-    """Read a request, with the earlier responses that it names."""
+    """Read a request with the earlier responses that it names."""
     document = request.document or {}
     instructions = text_of(document.get("instructions"))
     wanted = mapped(mapped(document.get("text")).get("format"))
@@ -57,7 +57,7 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are comments."""
+    """Return SSE framing; pings are comments."""
     return _FRAMING
 
 
@@ -67,7 +67,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
 
 
 def aside(request: Request, models: Models) -> Response | None:
-    """Answer for responses that are kept, their input items, and `POST /v1/responses/input_tokens`."""
+    """Answer for stored responses, their input items, and `POST /v1/responses/input_tokens`."""
     if request.path == _COUNT and request.method == "POST":
         refusal = refuse(request, models)
         told = {"object": "response.input_tokens", "input_tokens": input_tokens(parse(request))}
@@ -96,7 +96,7 @@ def _stored(request: Request, id_: str, what: str, stored: Stored) -> Response |
 
 
 def _messages(items: list[dict[str, Any]]) -> Iterator[Message]:
-    """Gather items: what the model said and called between two others is one message, and so are results."""
+    """Group items: consecutive texts and calls of the model are one message, and so are consecutive results."""
     said: list[str] = []
     calls: list[ToolCallSeen] = []
     results: list[ToolResultSeen] = []
