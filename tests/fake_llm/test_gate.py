@@ -68,7 +68,7 @@ async def test_the_gate_is_asked_before_each_paced_piece(
 async def test_the_gate_of_a_late_reply_is_asked_before_its_delay_and_after_it(
     open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any
 ) -> None:
-    """While `delay_s` passes the reply stands before its head, and nothing is sent."""
+    """While `delay_s` passes nothing is sent."""
     clock.held = True
     held = recorder.hold(-2)
     recorder.plan = lambda point: [5] if point.at == -2 else []

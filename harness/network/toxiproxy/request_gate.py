@@ -68,7 +68,7 @@ class RequestGate:
 
     def ended(self, passage: ProxiedConnection) -> None:
         """A passage is history."""
-        self._door.passages.discard(passage)
+        self._door.connections.discard(passage)
 
     def _accept(self) -> Endpoint:
         return self._door.enter().accept()

@@ -303,7 +303,7 @@ class ToolHost:
             return None
         waited_s = 0.0
         while waited_s < CROSSING_S:
-            passage = next((one for one in self._front.passages if one.peer == tuple(client)), None)
+            passage = next((one for one in self._front.connections if one.peer == tuple(client)), None)
             agent_side = passage.client.transport if passage is not None else None
             if passage is None or agent_side is None:
                 return None

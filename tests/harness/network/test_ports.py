@@ -1,4 +1,4 @@
-"""Ports for servers that must be told theirs."""
+"""Ports for servers that need a fixed port."""
 
 import socket
 import subprocess
@@ -33,7 +33,7 @@ def test_processes_side_by_side_give_ports_of_their_own():
 
 
 def test_a_port_that_somebody_listens_on_is_not_given(monkeypatch: pytest.MonkeyPatch):
-    """It is passed over, and where all are taken that is said."""
+    """A taken port is skipped; if all are taken, an error says so."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(ports, "_ports", lambda pid: iter([port] * ports.BLOCK))
