@@ -55,7 +55,8 @@ class Asked:
         """Compute the values that most conditions test."""
         self._conversation = conversation
         self.wire = conversation.wire
-        self.user = _Searched(last_user_text(conversation))
+        users = (message.text for message in reversed(conversation.messages) if message.role == "user")
+        self.user = _Searched(next(users, ""))
 
     @cached_property
     def system(self) -> _Searched:
@@ -71,7 +72,12 @@ class Asked:
     @cached_property
     def tool_results(self) -> int:
         """The number of tool results after the last user message."""
-        return results_since_user(self._conversation)
+        count = 0
+        for message in reversed(self._conversation.messages):
+            if message.role == "user":
+                break
+            count += len(message.tool_results)
+        return count
 
 
 Test: TypeAlias = Callable[[Asked], bool]
@@ -162,34 +168,16 @@ class WhenScript:
                     break
             else:
                 return line
-        said, results = last_user_text(conversation), results_since_user(conversation)
+        said = asked.user.text
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
         raise UnscriptedError(
             f"none of the script's {len(self.lines)} lines fits the last user message {shown!r} "
-            f"with {results} tool results after it"
+            f"with {asked.tool_results} tool results after it"
         )
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """Return the answer of the first line that fits."""
         return self.line(conversation).answer()
-
-
-def last_user_text(conversation: Conversation) -> str:
-    """Return the text of the last user message, else ""."""
-    for message in reversed(conversation.messages):
-        if message.role == "user":
-            return message.text
-    return ""
-
-
-def results_since_user(conversation: Conversation) -> int:
-    """Count the tool results after the last user message."""
-    count = 0
-    for message in reversed(conversation.messages):
-        if message.role == "user":
-            break
-        count += len(message.tool_results)
-    return count
 
 
 def _is_regex(pattern: str) -> bool:

@@ -63,7 +63,7 @@ async def test_a_held_reply_keeps_none_of_its_bytes(open_llm: Any, open_wire: An
 
 
 async def test_a_reply_that_is_kept_is_kept_under_its_own_id(open_llm: Any, ask: Any, responses: Any) -> None:
-    """Each of two equal ones is found again; told not to keep them, the provider knows neither."""
+    """Each of two equal stored replies is found; with `store: false` neither is."""
     llm = await open_llm(RICH)
     kept = [(await ask(llm, responses)).json["id"] for _ in range(3)]
     dropped = [(await ask(llm, responses, store=False)).json["id"] for _ in range(3)]

@@ -33,6 +33,14 @@ _VERSION: Final = "0.12.6"
 _STOCK: Final = ("llama3.2",)
 _SINCE: Final = "2025-01-01T00:00:00Z"
 _STOPS: Final = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop"}
+_DETAILS: Final = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "llama",
+    "families": ["llama"],
+    "parameter_size": "3.2B",
+    "quantization_level": "Q4_K_M",
+}
 _LOAD_NS: Final = 20_000_000
 _READ_NS: Final = 1_000_000
 _WRITE_NS: Final = 10_000_000
@@ -190,7 +198,7 @@ def _shown(request: Request, models: Models) -> Response:
         "modelfile": f"FROM {name}\n",
         "parameters": "",
         "template": "{{ .Prompt }}",
-        "details": _details(),
+        "details": _DETAILS,
         "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
         "capabilities": ["completion", "tools", "thinking"],
         "modified_at": _SINCE,
@@ -206,16 +214,5 @@ def _model(name: str) -> dict[str, Any]:
         "modified_at": _SINCE,
         "size": 2_019_393_189,
         "digest": digest,
-        "details": _details(),
-    }
-
-
-def _details() -> dict[str, Any]:
-    return {
-        "parent_model": "",
-        "format": "gguf",
-        "family": "llama",
-        "families": ["llama"],
-        "parameter_size": "3.2B",
-        "quantization_level": "Q4_K_M",
+        "details": _DETAILS,
     }
