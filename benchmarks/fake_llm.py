@@ -50,7 +50,7 @@ class Running:
 def main() -> None:
     """Measure, print the table, and write it into the document of `--into`."""
     told = argparse.ArgumentParser(description=__doc__)
-    told.add_argument("--into", type=Path, help="a document with the marks between which the table stands")
+    told.add_argument("--into", type=Path, help="a document with marks for the table")
     told.add_argument("--node-modules", type=Path, default=Path("node_modules"), help="where npm installed aimock")
     told.add_argument("--rounds", type=int, default=ROUNDS)
     options = told.parse_args()

@@ -53,7 +53,7 @@ def main() -> None:
     told.add_argument("--rounds", type=int, default=5)
     told.add_argument("--messages", type=int, default=100_000, help="in all, over the rounds")
     told.add_argument("--bytes", type=int, default=10**9, help="in all, over the rounds")
-    told.add_argument("--into", type=Path, help="a document with the marks between which the table stands")
+    told.add_argument("--into", type=Path, help="a document with marks for the table")
     told.add_argument("--serve", choices=WAYS[1:], help=argparse.SUPPRESS)
     options = told.parse_args()
     if options.serve:

@@ -84,10 +84,10 @@ class LoggedRequest:
     edited: tuple[str, ...] = ()
     struck: LoggedFault | None = None
     pending: Any = None
-    """What the story still has to do to this reply."""
+    """The fault that is still to be applied to this reply."""
 
     def saw(self, fact: Fact, clock: ProviderClock) -> None:
-        """Note what became of it, and when."""
+        """Record a fact of this request, with its time."""
         match fact:
             case RefusalSent():
                 self.refused, self.status = fact, fact.status if fact.enforced else self.status
