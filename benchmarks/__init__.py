@@ -1,1 +1,1 @@
-"""What things cost: run with `nox -s bench`."""
+"""Benchmarks; run them with `nox -s bench`."""

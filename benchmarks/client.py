@@ -1,14 +1,29 @@
-"""A client that costs the server nothing but its requests: raw bytes over connections that stay open."""
+"""Load from outside: by wrk if it is installed, else by our own client, with raw bytes over open connections."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import cast
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias, cast
 
 PATIENCE_S = 60
 CONNECTIONS = 32
 LAST_CHUNK = b"\r\n0\r\n\r\n"
+Load: TypeAlias = Callable[[int, str], int]
+"""`load(port, word)` sends requests for about a second, and returns how many were answered."""
+
+_COUNT = 4000
+_WRK = """
+wrk.method = "POST"
+wrk.body = [[{body}]]
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = "Bearer sk-bench"
+"""
 
 
 def request(word: str) -> bytes:
@@ -28,24 +43,24 @@ def body(word: str) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Asks one request again and again, and counts what comes back."""
+    """Sends one request `times` times, and keeps the last reply."""
 
     _transport: asyncio.Transport
 
     def __init__(self, asked: bytes, times: int) -> None:
-        """`times` requests are sent, one after the other."""
+        """Send `times` requests, one after the other."""
         self.done = asyncio.get_running_loop().create_future()
         self.last = b""
         self._asked, self._left = asked, times
         self._got = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the first time."""
+        """Send the first request."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.write(self._asked)
 
     def data_received(self, data: bytes) -> None:
-        """Ask again when a reply is whole."""
+        """Send the next request when a reply is complete."""
         self._got += data
         if not self._is_whole():
             return
@@ -59,7 +74,7 @@ class Connection(asyncio.Protocol):
             self.done.set_result(self.last)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell of an end that came too early."""
+        """Fail if the end came too early."""
         if not self.done.done():
             self.done.set_exception(exc or ConnectionError(f"closed after {bytes(self._got[:300])!r}"))
 
@@ -86,7 +101,7 @@ async def ask(port: int, word: str, count: int, connections: int = CONNECTIONS) 
 
 
 async def hold(port: int, count: int) -> list[asyncio.StreamWriter]:
-    """Open `count` streams that stall after their first event; each is there when this returns."""
+    """Open `count` streams that stall after their first event, and wait for each first event."""
     asked = request("hold")
     held: list[asyncio.StreamWriter] = []
     for start in range(0, count, 200):
@@ -100,3 +115,27 @@ async def _held(port: int, asked: bytes) -> asyncio.StreamWriter:
     async with asyncio.timeout(PATIENCE_S):
         await reader.readuntil(b"data: ")
     return writer
+
+
+def choose(folder: Path) -> tuple[str, Load]:
+    """Return a load with its name; `folder` takes its files."""
+    if shutil.which("wrk") is None:
+        return "our own client, because wrk is not installed", _by_client
+    return "wrk", lambda port, word: _by_wrk(folder, port, word)
+
+
+def _by_client(port: int, word: str) -> int:
+    asyncio.run(ask(port, word, _COUNT))
+    return _COUNT
+
+
+def _by_wrk(folder: Path, port: int, word: str) -> int:
+    script = folder / f"{word}.lua"
+    script.write_text(_WRK.format(body=body(word).decode()))
+    options = ("-t1", f"-c{CONNECTIONS}", "-d1s", "-s", str(script))
+    url = f"http://127.0.0.1:{port}/v1/chat/completions"
+    told = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
+    count = re.search(r"(\d+) requests in", told)
+    if count is None or "Non-2xx" in told or "Socket errors" in told:
+        raise SystemExit(f"wrk {url}, {word}:\n{told}")
+    return int(count[1])

@@ -1,4 +1,4 @@
-"""The servers that are measured, each started as people start it, as a process of its own."""
+"""The measured servers, each started as users start it, in its own process."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ WORDS: Final = "abcd" * (EVENTS - 3)
 
 @dataclass(frozen=True)
 class Contestant:
-    """A server: how it is started, with `{port}`, and what its name is in the table."""
+    """A server: its name in the table, and its command with `{port}`."""
 
     name: str
     command: tuple[str, ...]
 
     @contextmanager
     def running(self, port: int) -> Iterator[subprocess.Popen[bytes]]:
-        """Run it, and end it; how far it is with starting is not waited for."""
+        """Run the server, without waiting until it listens."""
         command = [word.format(port=port) for word in self.command]
-        # What is installed has been compiled: the first round does that where nobody has.
+        # Installed packages are compiled to bytecode; let the first start do that here.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         silent = subprocess.DEVNULL
         process = subprocess.Popen(command, stdout=silent, stderr=silent, cwd=HERE.parent, env=environment)
@@ -49,7 +49,7 @@ def ours() -> Contestant:
 
 
 def aimock(node_modules: Path, folder: Path) -> Contestant | None:
-    """CopilotKit's aimock where npm has installed it, else None."""
+    """CopilotKit's aimock if npm has installed it, else None."""
     entry = node_modules / "@copilotkit" / "aimock" / "dist" / "cli.js"
     node = shutil.which("node")
     if node is None or not entry.exists():

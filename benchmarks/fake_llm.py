@@ -1,6 +1,6 @@
 """`wedgehog serve` against aimock, as people start both, measured from outside in one run: `nox -s bench`.
 
-Both are warm before anything counts, and take turns in each round, so that what else the machine does meets both.
+Both are warm before measuring, and take turns in each round, so that other load on the machine affects both.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.client import CONNECTIONS, ask, hold
+from benchmarks.client import CONNECTIONS, Load, ask, choose, hold
 from benchmarks.contestants import EVENTS, Contestant, aimock, ours
-from benchmarks.gauge import cpu_ms, machine, memory_kb
-from benchmarks.load import Load, choose
+from benchmarks.gauge import cpu_ms, machine, memory_kb, write
 
 ROUNDS: Final = 9
 WARM: Final = 20_000
@@ -40,7 +39,7 @@ LABELS: Final = {
 
 @dataclass
 class Running:
-    """A server that runs, and what it used: numbers by what was measured."""
+    """A running server, and its numbers by measurement."""
 
     name: str
     pid: int
@@ -49,9 +48,9 @@ class Running:
 
 
 def main() -> None:
-    """Measure, print the table, and write it into a document where one is named."""
+    """Measure, print the table, and write it into the document of `--into`."""
     told = argparse.ArgumentParser(description=__doc__)
-    told.add_argument("--into", type=Path, help="a document with the marks between which the table stands")
+    told.add_argument("--into", type=Path, help="a document with marks for the table")
     told.add_argument("--node-modules", type=Path, default=Path("node_modules"), help="where npm installed aimock")
     told.add_argument("--rounds", type=int, default=ROUNDS)
     options = told.parse_args()
@@ -74,11 +73,11 @@ def main() -> None:
     result = f"{note}\n{table(servers)}"
     print(result)
     if options.into:
-        write(options.into, result)
+        write(options.into, "fake_llm", result)
 
 
 def start(contestant: Contestant, stack: contextlib.ExitStack) -> Running:
-    """Start a server, and see what that took until it listens."""
+    """Start a server, and measure its CPU time until it listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -90,7 +89,7 @@ def start(contestant: Contestant, stack: contextlib.ExitStack) -> Running:
 
 
 def measure(servers: list[Running], word: str, load: Load, rounds: int) -> None:
-    """Warm every server with one kind of request, then let them take turns."""
+    """Warm every server with one kind of request, then measure them in turns."""
     for server in servers:
         events = asyncio.run(ask(server.port, word, 1, 1)).count(b"data: ")
         if events != (EVENTS if word == "stream" else 0):
@@ -107,7 +106,7 @@ def measure(servers: list[Running], word: str, load: Load, rounds: int) -> None:
 
 
 async def memory_of_held(server: Running) -> float:
-    """Return how many KB each stream takes that has sent its first event and waits for the next."""
+    """Return the KB of memory per stream that is held after its first event."""
     before = memory_kb(server.pid)
     writers = await hold(server.port, HELD)
     used = memory_kb(server.pid) - before
@@ -117,7 +116,7 @@ async def memory_of_held(server: Running) -> float:
 
 
 def table(servers: list[Running]) -> str:
-    """Write the medians as Markdown, and where aimock was measured too, ratios to it."""
+    """Return the medians as Markdown, with ratios to aimock if it was measured."""
     mine, *others = servers
     names = [*(server.name for server in servers), *(["ratio to aimock", "goal"] if others else [])]
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
@@ -132,24 +131,13 @@ def table(servers: list[Running]) -> str:
 
 
 def spread(ratios: list[float]) -> str:
-    """Write the median, and the range where there are several."""
+    """Return the median, with the range of several ratios."""
     told = f"{statistics.median(ratios):.2f}"
     return f"{told} ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else told
 
 
-def write(file: Path, result: str) -> None:
-    """Put the result between the marks of a document."""
-    before, rest = file.read_text().split("<!-- fake_llm -->")
-    after = rest.split("<!-- /fake_llm -->")[1]
-    file.write_text(f"{before}<!-- fake_llm -->\n{result}<!-- /fake_llm -->{after}")
-
-
 def wait_for(port: int) -> None:
-    """Wait until a server listens.
-
-    Raises:
-        SystemExit: it did not within half a minute.
-    """
+    """Wait until a server listens; raise SystemExit after half a minute."""
     deadline = time.perf_counter() + PATIENCE_S
     while time.perf_counter() < deadline:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):

@@ -1,7 +1,7 @@
-"""A pipe through `wedgehog-pipe` beside the bare pipe, in one run, to the byte: `nox -s bench`.
+"""A pipe through `wedgehog-pipe` compared with a bare pipe: `nox -s bench`.
 
-Each round starts a command anew, bare and behind `wedgehog-pipe` on either network, and sends it messages, each
-answered before the next, and then a long stream. Every byte that comes back is compared.
+Each round starts a command, bare and behind `wedgehog-pipe` on either network, and sends it messages, each answered
+before the next, and then a long stream. Every byte that comes back is compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.gauge import machine
+from benchmarks.gauge import machine, write
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.stdio_proxy.launch import ARGV
 from wedgehog.harness.stdio_proxy.session import StdioServer, StdioSession
@@ -33,27 +33,27 @@ STARTS: Final = 20
 CHUNK: Final = 1 << 16
 
 
-class Nobody:
-    """Hears of pipes and does nothing."""
+class Silent:
+    """Ignores pipes."""
 
     async def opened(self, pipe: StdioSession) -> None:
-        """Let it be."""
+        """Do nothing."""
 
     async def closed(self, pipe: StdioSession) -> None:
-        """Let it be."""
+        """Do nothing."""
 
     def trouble(self, what: str) -> None:
-        """Nothing may go wrong here."""
+        """Stop the benchmark."""
         raise SystemExit(what)
 
 
 def main() -> None:
-    """Measure, print the table, and write it into a document where one is named."""
+    """Measure, print the table, and write it into the document of `--into`."""
     told = argparse.ArgumentParser(description=__doc__)
     told.add_argument("--rounds", type=int, default=5)
     told.add_argument("--messages", type=int, default=100_000, help="in all, over the rounds")
     told.add_argument("--bytes", type=int, default=10**9, help="in all, over the rounds")
-    told.add_argument("--into", type=Path, help="a document with the marks between which the table stands")
+    told.add_argument("--into", type=Path, help="a document with marks for the table")
     told.add_argument("--serve", choices=WAYS[1:], help=argparse.SUPPRESS)
     options = told.parse_args()
     if options.serve:
@@ -72,19 +72,19 @@ def main() -> None:
     result = table(scores, options.rounds, options.messages, options.bytes)
     print(result)
     if options.into:
-        write(options.into, result)
+        write(options.into, "pipe", f"{result}\n")
 
 
 async def serve(network: str) -> None:
-    """Be the harness of pipes until stdin ends; its address is printed."""
-    async with choose_network(network, print) as net, StdioServer(net, lambda _: False, Nobody()) as server:  # type: ignore[arg-type]
+    """Serve pipes until stdin ends; print the address."""
+    async with choose_network(network, print) as net, StdioServer(net, lambda _: False, Silent()) as server:  # type: ignore[arg-type]
         print(server.address, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 @contextlib.contextmanager
 def harness(way: str) -> Iterator[dict[str, str]]:
-    """The environment in which commands are started that way; the harness is a process of its own."""
+    """The environment of commands for one way; the harness is another process."""
     if way == "bare":
         yield dict(os.environ)
         return
@@ -96,7 +96,7 @@ def harness(way: str) -> Iterator[dict[str, str]]:
 
 
 def starts(front: tuple[str, ...], env: dict[str, str]) -> float:
-    """Milliseconds from the start of a command that does nothing to its end, the median of some."""
+    """Milliseconds from start to end of a command that does nothing, as a median."""
     taken = []
     for _ in range(STARTS):
         begun = time.perf_counter()
@@ -106,7 +106,7 @@ def starts(front: tuple[str, ...], env: dict[str, str]) -> float:
 
 
 def echo(front: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A command that says what it hears."""
+    """Start a command that echoes its input."""
     argv = [*front, sys.executable, "-S", "-E", "-c", ECHO]
     return subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
@@ -134,7 +134,7 @@ def asks(front: tuple[str, ...], env: dict[str, str], count: int) -> float:
 
 
 def streams(front: tuple[str, ...], env: dict[str, str], size: int) -> float:
-    """Megabytes a second there and back, `size` bytes in one go."""
+    """Megabytes a second there and back, for one stream of `size` bytes."""
     block = os.urandom(1 << 20)
     sent, got = hashlib.sha256(), hashlib.sha256()
     with echo(front, env) as process:
@@ -166,7 +166,7 @@ def feed(to: int, block: bytes, size: int) -> None:
 
 
 def table(scores: dict[str, list[tuple[float, float, float]]], rounds: int, messages: int, size: int) -> str:
-    """The medians, and what they were taken on."""
+    """The medians, and the machine."""
     names = {
         "bare": "bare pipe",
         "embedded": "`wedgehog-pipe`, embedded relay",
@@ -179,15 +179,6 @@ def table(scores: dict[str, list[tuple[float, float, float]]], rounds: int, mess
     day, python = datetime.datetime.now(tz=datetime.UTC).date(), platform.python_version()
     said = f"Medians of {rounds} rounds; each way {messages:,} messages and {size:,} bytes in all, every byte compared."
     return "\n".join([*rows, "", f"{said} {machine()}; {platform.system()}, Python {python}; {day}."])
-
-
-def write(document: Path, result: str) -> None:
-    """Put the table between its marks."""
-    start, end = "<!-- pipe -->\n", "<!-- /pipe -->"
-    head, found, tail = document.read_text(encoding="utf-8").partition(start)
-    if not found:
-        raise SystemExit(f"{document} has no {start.strip()}")
-    document.write_text(f"{head}{start}{result}\n{end}{tail.partition(end)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

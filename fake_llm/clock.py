@@ -1,4 +1,4 @@
-"""Time as the fake needs it: to wait, and to write dates. Any clock with these two methods fits."""
+"""The fake provider's clock, for delays and dates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 
 class ProviderClock(Protocol):
-    """What delays and date headers are made of."""
+    """A clock for delays and date headers."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let `seconds` pass."""
+        """Wait `seconds`."""
 
     def wall(self) -> datetime:
-        """Tell the date and time, aware, in UTC."""
+        """Return the date and time, aware, in UTC."""
 
 
 class RealClock:
@@ -25,5 +25,5 @@ class RealClock:
         await asyncio.sleep(seconds)
 
     def wall(self) -> datetime:
-        """Tell the system's date and time."""
+        """Return the system's date and time."""
         return datetime.now(UTC)

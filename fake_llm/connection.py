@@ -1,4 +1,4 @@
-"""One connection of the fake provider: requests in, one after the other, and finished bytes out."""
+"""One connection of the fake provider: it reads requests and answers them in their order."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.BufferedProtocol):
     """Answers requests in their order: `answer` writes a reply, and a hang-up cancels it.
 
-    `opened` and `closed` are told of its beginning and its end; `carried` counts the bytes sent to the client, and
-    `by_us` tells who ended it. Bytes arrive in `room`, which all connections of one event loop may share: without it
-    asyncio allots 256 KB to each read, which takes longer than the read itself.
+    `carried` counts the bytes sent to the client; `by_us` is True if the server ends the connection. Bytes arrive in
+    `room`, which the connections of one event loop may share: else asyncio allocates 256 KB for each read.
     """
 
     conn: Conn
@@ -32,7 +31,7 @@ class Connection(asyncio.BufferedProtocol):
         closed: Callable[[Connection], None],
         room: bytearray | None = None,
     ) -> None:
-        """Nobody has connected yet."""
+        """`opened` and `closed` are called when the client connects and when the connection is lost."""
         self.carried = 0
         self.by_us = False
         self._is_lost = False
@@ -44,45 +43,45 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """Tell if a request is being answered."""
+        """True while a request is being answered."""
         return self._task is not None
 
     @property
-    def is_there(self) -> bool:
-        """Tell if the client is, or if something is still being done for it."""
+    def is_active(self) -> bool:
+        """True while the client is connected or a request is being answered."""
         return self.is_busy or not self._is_lost
 
     def write(self, data: bytes) -> None:
-        """Send bytes, now."""
+        """Send bytes at once."""
         self.carried += len(data)
         self.transport.write(data)
 
     async def can_wait(self) -> None:
-        """Make sure that a task is answering: to be awaited before anything that takes time."""
+        """Continue in a task; await this before anything that takes time."""
         if self._task is None:
             await asyncio.sleep(0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Tell that somebody connected."""
-        self.transport = cast(asyncio.Transport, transport)  # another event loop's need not be a subclass
+        """Report the connection."""
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         self.conn = self._opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Say where bytes may be put."""
+        """Return the buffer for the next read."""
         return self._room
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take them from there."""
+        """Take the bytes of one read from the buffer."""
         self.data_received(self._room[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Answer the requests that are whole."""
+        """Answer the requests that are complete."""
         self._waiting.extend(self._reader.feed(data))
         if self._waiting and self._task is None:
             self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop answering: nobody is there."""
+        """Stop answering."""
         self._is_lost = True
         self._waiting.clear()
         if self._task is not None:
@@ -90,7 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed(self)
 
     def _begin(self) -> None:
-        """Answer at once; where something has to be waited for, a task goes on from there."""
+        """Answer at once; if the answer takes time, continue it in a task."""
         answering = self._answer_all()
         try:
             waits_for = answering.send(None)
@@ -109,8 +108,7 @@ class Connection(asyncio.BufferedProtocol):
                 if self.by_us:
                     self.transport.close()
         except asyncio.CancelledError:
-            # A hang-up is an end like any other; a reply that it cuts off has told so itself.
-            pass
+            pass  # A hang-up; the reply that it cuts off has reported it.
         except Exception as bug:
             self.transport.abort()
             trouble = {"message": "a request could not be answered", "exception": bug, "protocol": self}

@@ -1,4 +1,4 @@
-"""What a request says, whatever the provider: messages, tools and what is asked for."""
+"""What a request says, the same for all providers: messages, tools and options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @value
 class ToolCallSeen:
-    """A tool call that the agent sent back in its history; `arguments` is JSON text as it stood there."""
+    """A tool call in the history; `arguments` is its JSON text as sent."""
 
     id: str
     name: str
@@ -21,7 +21,7 @@ class ToolCallSeen:
 
 @value
 class ToolResultSeen:
-    """A tool result in the history; `call_id` names the call that it answers."""
+    """A tool result in the history; `call_id` is the id of its call."""
 
     call_id: str
     text: str
@@ -32,8 +32,8 @@ class ToolResultSeen:
 class Message:
     """One message of the history.
 
-    Results always stand in messages with role "tool" (without text of their own) and what people say always in
-    role "user", also where a provider puts both into one message: results first, then the text.
+    Results are always in messages with role "tool" and without text, and the user's text in role "user"; a provider's
+    message with both becomes two: results first, then the text.
     """
 
     role: Role
@@ -55,8 +55,8 @@ class ToolSpec:
 class Conversation:
     """A request for a reply. System text is a message with role "system", first.
 
-    `wire` is the dialect's name ("anthropic", "openai-chat"); `schema` is what a structured output must fill,
-    None where plain text is asked for. `copies`: how many replies to the same request are asked for.
+    `wire` is the dialect's name ("anthropic", "openai-chat"); `schema` is a structured output's JSON Schema, None for
+    plain text. `copies` is the number of replies that the request asks for.
     """
 
     wire: str

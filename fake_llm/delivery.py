@@ -1,4 +1,4 @@
-"""Writes a wire image through the gate: exactly up to each stop, in as few writes as delays and stops allow."""
+"""Writes a compiled reply through the gate: exactly up to each stop, in as few writes as possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wedgehog.fake_llm.wire_reply import WireReply
 
 
 class Delivery:
-    """One reply on its way. `head` and `body` count the bytes written so far, whatever ended it."""
+    """The writing of one reply. `head` and `body` count the bytes written so far."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class Delivery:
         ask: Callable[[int], Awaitable[Sequence[int]]] | None,
         clock: ProviderClock,
     ) -> None:
-        """`write` takes bytes at once; `ask` is the gate, if there is one: it gets a body offset and returns stops."""
+        """`write` sends bytes at once; `ask` is the gate, if any: it gets a body offset and returns stops."""
         self.head = 0
         self.body = 0
         self._image = image
@@ -32,15 +32,15 @@ class Delivery:
 
     @property
     def tokens(self) -> int:
-        """Output tokens generated so far: all of an unpaced reply, of a paced one those that were written."""
+        """Output tokens generated so far: all of an unpaced reply, only the written ones of a paced reply."""
         if not self._image.paced:
             return self._image.tokens
-        marks = self._image.marks
+        marks = self._image.told.marks
         arrived = bisect_right(marks, self.body, key=lambda mark: mark.end)
         return marks[arrived - 1].tokens if arrived else 0
 
     async def run(self, delay_s: float = 0) -> None:
-        """Write all of it, after so long; an endless reply ends by cancellation alone."""
+        """Write the reply after `delay_s`; an endless reply ends only by cancellation."""
         if self._ask is None and not delay_s and not self._image.paced:
             self._at = self._image.size
             self._flush()
@@ -53,7 +53,7 @@ class Delivery:
             await self._advance(start)
             await self._pause(pause_s)
         await self._advance(self._image.size)
-        endless = self._image.endless
+        endless = self._image.told.endless
         while endless:
             await self._pause(endless.delay_s)
             await self._advance(self._at + len(endless.data))
@@ -77,17 +77,17 @@ class Delivery:
                 insort(self._stops, stop)
 
     def _flush(self) -> None:
-        """Write the head where it was not yet, and the body up to where the reply has come."""
+        """Write the head if it is unwritten, and the body up to the current offset."""
         if self.head and self.body == self._at:
             return
-        # The body is put together anew for each write: a reply that is held keeps none of its bytes.
+        # The body is built for each write: a held reply keeps none of its bytes in memory.
         data = b"" if self.head else self._image.head
         data += self._between(self.body, self._at)
         self.head, self.body = len(self._image.head), self._at
         self._write(data)
 
     def _between(self, start: int, end: int) -> bytes:
-        size, endless = self._image.size, self._image.endless
+        size, endless = self._image.size, self._image.told.endless
         told = self._image.body[start:end] if start < size else b""
         if endless is None or end <= size:
             return told

@@ -1,4 +1,4 @@
-"""Reply faults on compiled frames, so that they exist once for all dialects.
+"""Applies reply faults to compiled frames, for all dialects.
 
 frames ─▶ edit ─▶ edit ─▶ joined ─▶ HTTP chunks        `event` counts frames from 1
 """
@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.reply import Duplicated, EarlyEnd, Edit, ErrorEvent, Malformed, NoUsage, PingsOnly, Reordered
-from wedgehog.fake_llm.sse import encode
 
 _NAMES: Final = {
     EarlyEnd: "early_end",
@@ -30,7 +29,7 @@ _AROUND_USAGE: Final = ("message", "response")
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What is left of a stream: its frames, the one that repeats for ever after them, and which edits applied."""
+    """An edited stream: its frames, the frame that repeats without end after them, and the applied edits."""
 
     frames: tuple[Frame, ...]
     endless: Frame | None = None
@@ -38,7 +37,7 @@ class Edited:
 
 
 def edit(frames: tuple[Frame, ...], edits: Iterable[Edit], dialect: Dialect, exchange: Exchange) -> Edited:
-    """Apply edits one after the other; one that starts at or behind the last frame has nothing left to change."""
+    """Apply edits one after the other; an edit at or behind the last frame changes nothing."""
     edited = Edited(frames)
     for change in edits:
         applied = None if edited.endless else _apply(change, edited.frames, dialect, exchange)
@@ -48,7 +47,7 @@ def edit(frames: tuple[Frame, ...], edits: Iterable[Edit], dialect: Dialect, exc
 
 
 def edit_whole(body: bytes, edits: Iterable[Edit]) -> tuple[bytes, tuple[str, ...]]:
-    """Apply to the body of a reply that is not streamed what can be applied to it; the names say what was."""
+    """Apply edits to the body of a reply that is not streamed; return it with the names of the applied edits."""
     names: list[str] = []
     for change in edits:
         edited = _on_json(change, body)
@@ -59,7 +58,7 @@ def edit_whole(body: bytes, edits: Iterable[Edit]) -> tuple[bytes, tuple[str, ..
 
 
 def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) -> tuple[Frame, ...]:
-    """Put what stands around and between the events of a body to them; nothing closes one that never `ends`."""
+    """Add the framing around and between events; a body that never `ends` gets no closing."""
     if not framing.opening:
         return frames
     closing = framing.closing if ends else b""
@@ -71,7 +70,7 @@ def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) ->
 
 
 def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
-    """Return the stream as one edit leaves it, or None where there is nothing to edit."""
+    """Return the stream after one edit, or None if the edit does not apply."""
     match change:
         case EarlyEnd() | PingsOnly() | ErrorEvent():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
@@ -110,12 +109,12 @@ def _broken_off(
 
 
 def _first_delivery(frames: tuple[Frame, ...]) -> int:
-    """Count up to the first event that delivers tokens; to the first of all where none does."""
+    """Return the number of the first event that delivers tokens, else 1."""
     return next((number for number, frame in enumerate(frames, start=1) if frame.tokens), 1)
 
 
 def _swapped(first: Frame, second: Frame) -> tuple[Frame, Frame]:
-    """Exchange two frames; what has been delivered by then, and when, goes with the place."""
+    """Exchange two frames; tokens and delay stay at their position."""
     return (
         replace(second, delay_s=first.delay_s, tokens=first.tokens),
         replace(first, delay_s=second.delay_s, tokens=second.tokens),
@@ -123,7 +122,7 @@ def _swapped(first: Frame, second: Frame) -> tuple[Frame, Frame]:
 
 
 def _on_json(change: Edit, data: bytes) -> bytes | None:
-    """Edit the JSON object inside the bytes of an event or a body, or return None."""
+    """Edit the JSON object inside an event or a body; None if there is nothing to edit."""
     start, end = data.find(b"{"), data.rfind(b"}") + 1
     if not -1 < start < end:
         return None

@@ -1,4 +1,4 @@
-"""Text cut where a reader sees a boundary, so that an emoji never arrives as two halves."""
+"""Splits text between visible characters, so that no emoji is split."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_PIECES = 512
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """Yield what a reader takes for single characters (the common rules of Unicode's annex 29).
+    """Yield grapheme clusters (the common rules of Unicode's annex 29).
 
     >>> list(graphemes("né👩‍🚀🇫🇷"))
     ['n', 'é', '👩‍🚀', '🇫🇷']
@@ -28,7 +28,7 @@ def graphemes(text: str) -> Iterator[str]:
 
 
 def pieces(text: str, size: int = 4) -> list[str]:
-    """Cut `text` into pieces of about a token's `size`, in graphemes; larger ones where there would be over 512."""
+    """Cut `text` into at most 512 pieces of `size` graphemes (about a token) or more."""
     if text.isascii() and "\r" not in text:
         step = max(size, -(-len(text) // _MOST_PIECES))
         return [text[start : start + step] for start in range(0, len(text), step)]

@@ -1,6 +1,6 @@
-"""Reads HTTP/1.x requests out of a connection's bytes, without any I/O.
+"""Reads HTTP/1.x requests from a connection's bytes, without I/O.
 
-bytes ─▶ Reader.feed ─▶ Incoming, Incoming, …        after one with `trouble` nothing more can be read
+bytes ─▶ RequestReader.feed ─▶ Incoming, Incoming, …        after one with `trouble` nothing more is read
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _UNDECODED: Final = "The request body could not be decoded"
 
 
 class RequestHeaders(Mapping[str, str]):
-    """Header fields by name, whatever its case; values of one name are joined by commas.
+    """Header fields by name in any case; the values of a repeated name are joined by commas.
 
-    >>> Headers({"content-type": "text/html"})["Content-Type"]
+    >>> RequestHeaders({"content-type": "text/html"})["Content-Type"]
     'text/html'
     """
 
@@ -50,15 +50,15 @@ class RequestHeaders(Mapping[str, str]):
     def get(self, name: str, /, default: _T) -> str | _T: ...
 
     def get(self, name: str, /, default: _T | None = None) -> str | _T | None:
-        """Return the value of a field, or something else where none came."""
+        """Return the value of a field, else `default`."""
         return self._fields.get(name.lower(), default)
 
     def __contains__(self, name: object) -> bool:
-        """Tell if a field came."""
+        """Return True if the field is present."""
         return isinstance(name, str) and name.lower() in self._fields
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names, in small letters."""
+        """Iterate over the names, in small letters."""
         return iter(self._fields)
 
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class RequestHeaders(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class BadHttp:
-    """Why a request cannot be read whole, with the HTTP status for it."""
+    """Why a request cannot be read, with the HTTP status for it."""
 
     status: int
     message: str = ""
@@ -76,7 +76,7 @@ class BadHttp:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """What stands before a body. A client sends few different ones, so what follows from one is found out once."""
+    """Request line and headers. A client sends few different heads, so derived values are cached."""
 
     method: str
     target: str
@@ -93,13 +93,13 @@ class Head:
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """The target's query; of a name that comes again, the last value."""
+        """The target's query; the last value of a repeated name counts."""
         found = self.target.partition("?")[2]
         return dict(parse_qsl(found, keep_blank_values=True)) if found else {}
 
     @cached_property
     def target_without_key(self) -> str:
-        """The target; where its query holds a key, as Gemini's may, that is left out."""
+        """The target without an API key in its query (Gemini)."""
         query = self.query
         if "key" not in query:
             return self.target
@@ -108,20 +108,20 @@ class Head:
 
     @cached_property
     def keep_alive(self) -> bool:
-        """Tell if the client wants to use the connection again."""
+        """True if the client wants to use the connection again."""
         wanted = self.headers.get("connection", "").lower()
         return "keep-alive" in wanted if self.http_1_0 else "close" not in wanted
 
     @cached_property
     def key(self) -> str:
-        """The API key, wherever a provider wants it, "" without one."""
+        """The API key from any provider's header or from the query, else ""."""
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
         return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
 
     @cached_property
     def length(self) -> int | None:
-        """How many bytes the body has, None where it comes in chunks."""
+        """The body's length in bytes, None for a chunked body."""
         coding, length = self.headers.get("transfer-encoding"), self.headers.get("content-length", "0")
         if coding is not None and (coding.lower() != "chunked" or "content-length" in self.headers or self.http_1_0):
             raise _UnreadableError(400, "Transfer-Encoding is not understood.")
@@ -133,18 +133,18 @@ class Head:
 
     @cached_property
     def waits(self) -> bool:
-        """Tell if the client sends the body only when it is told to."""
+        """True if the client waits for `100 Continue` before it sends the body."""
         return self.headers.get("expect", "").lower() == "100-continue"
 
     @cached_property
     def coding(self) -> str:
-        """How the body is packed."""
+        """The body's content coding."""
         return self.headers.get("content-encoding", "identity").lower()
 
 
 @value
 class Incoming:
-    """A request as it arrived; its body is whole and unpacked, or there is `trouble`."""
+    """A request as it arrived, with a whole, decompressed body, or with `trouble`."""
 
     head: Head
     body: bytes = field(default=b"", repr=False)
@@ -152,10 +152,10 @@ class Incoming:
 
 
 class RequestReader:
-    """Collects one connection's bytes until requests are whole; `go_ahead` is called where a client waits for it."""
+    """Collects one connection's bytes into requests; `go_ahead` is called when a client waits for `100 Continue`."""
 
     def __init__(self, go_ahead: Callable[[], None] = lambda: None) -> None:
-        """Nothing has arrived yet."""
+        """Start without bytes."""
         self._bytes = bytearray()
         self._go_ahead = go_ahead
         self._head: Head | None = None
@@ -164,7 +164,7 @@ class RequestReader:
         self._lost = False
 
     def feed(self, data: bytes | memoryview) -> list[Incoming]:
-        """Take bytes, and return the requests that are whole with them."""
+        """Take bytes and return the requests that they complete."""
         if self._lost:
             return []
         self._bytes += data
@@ -226,7 +226,7 @@ class RequestReader:
             del self._bytes[: end + 2 + count + 2]
 
     def _trailed(self, end: int) -> bytes | None:
-        """Skip what follows the last chunk, up to the empty line."""
+        """Skip the trailers after the last chunk, up to the empty line."""
         last = end if self._bytes[end : end + 4] == _END_OF_HEAD else self._bytes.find(_END_OF_HEAD, end)
         if last < 0:
             return None

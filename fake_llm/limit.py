@@ -1,4 +1,4 @@
-"""The client's limit of output tokens: a longer reply ends there, as providers end it."""
+"""The client's limit of output tokens: a longer reply ends there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from wedgehog.fake_llm.usage import CHARS_PER_TOKEN, arguments, output_tokens, t
 
 
 def within_limit(reply: Reply, conversation: Conversation) -> Reply:
-    """Return the part of a reply that the request's `max_tokens` allows: the reply itself where all of it fits.
+    """Return the part of a reply that the request's `max_tokens` allows, or the reply itself if all of it fits.
 
-    A script that writes the reply's output tokens, or another stop than this one, wins: its reply is sent whole.
+    A reply with scripted output tokens, or with another scripted stop than "max_tokens", is sent whole.
     """
     limit = conversation.max_tokens or 0
     scripted = reply.stop not in (None, "max_tokens") or (reply.usage and reply.usage.output_tokens is not None)
@@ -24,7 +24,7 @@ def within_limit(reply: Reply, conversation: Conversation) -> Reply:
 
 
 def cut(item: Item, chars: int) -> Item:
-    """Return an item with the first `chars` characters of its text or arguments; at least one character is lost."""
+    """Return an item with the first `chars` characters of its text or arguments, at least one fewer than before."""
     if isinstance(item, ToolCall):
         return replace(item, raw_args=_beginning(arguments(item.args, item.raw_args), chars))
     return replace(item, text=_beginning(item.text, chars))
@@ -35,7 +35,7 @@ def _first(items: Iterable[Item], tokens: int) -> Iterator[Item]:
         needed = tokens_in(words(item))
         if needed > tokens:
             chars = tokens * CHARS_PER_TOKEN - (len(item.name) if isinstance(item, ToolCall) else 0)
-            if tokens and chars >= 0:  # A call whose name is cut is no call.
+            if tokens and chars >= 0:  # A call with a cut name is no call.
                 yield cut(item, chars)
             return
         yield item

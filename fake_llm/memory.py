@@ -1,4 +1,4 @@
-"""What a provider keeps of its replies, for clients that name an earlier one instead of sending it again."""
+"""Replies that a provider stores, for clients that refer to an earlier reply by its id."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ _MOST_SESSIONS: Final = 1_000
 
 
 class Memory:
-    """Values by id; the oldest are forgotten where there would be over 10,000. `writes` counts what was ever kept."""
+    """Up to 10,000 values by id; the oldest is dropped first. `writes` counts all values ever stored."""
 
     def __init__(self) -> None:
-        """Nothing is kept yet."""
+        """Start empty."""
         self.writes = 0
         self._kept: dict[str, Any] = {}
 
     def keep(self, id_: str, value: object) -> None:
-        """Keep a value until it is dropped, or is the oldest of too many."""
+        """Store a value."""
         self.writes += 1
         self._kept[id_] = value
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
 
     def get(self, id_: str) -> Any:
-        """Return what is kept under an id, else None."""
+        """Return the value of an id, else None."""
         return self._kept.get(id_)
 
     def drop(self, id_: str) -> bool:
-        """Forget a value, and tell if there was one."""
+        """Drop a value; return True if there was one."""
         return self._kept.pop(id_, None) is not None
 
 
 class Memories:
-    """A memory for each session; that of the oldest session is forgotten where there would be over 1,000."""
+    """A memory for each of up to 1,000 sessions; the oldest is dropped first."""
 
     def __init__(self) -> None:
-        """There is no session yet."""
+        """Start without sessions."""
         self._of: dict[str, Memory] = {}
 
     def of(self, session: str) -> Memory:

@@ -1,7 +1,7 @@
-"""The one Protocol by which the fake provider tells others what it saw, and asks when it may write.
+"""The Protocol by which the fake provider reports facts, and asks when it may write.
 
 ConnectionOpened ── RequestSeen ──┬── WriteStarted ──┬── gate(-1) ─ gate(stop) … ── WriteEnded ── ConnectionClosed
-                                  └── Refused ───────┘   (of a late reply gate(-2) comes first, and then the delay)
+                                  └── RefusalSent ───┘   (before a delayed reply: gate(-2), then the delay)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ConnectionOpened:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The connection is gone; `by_us`: after a reply that ends it, as `Connection: close` asks for."""
+    """The connection is closed; `by_us`: the server closed it after a reply (`Connection: close`)."""
 
     conn: Conn
     by_us: bool = False
@@ -44,9 +44,8 @@ class ConnectionClosed:
 class RequestSeen:
     """A whole request arrived. `call` counts from 1; `key` is a fingerprint, "" without a key.
 
-    `conversation` is None where no reply of a model is asked for (list of models, unknown path) or where the
-    body could not be read as a request. `size` is the body's length in bytes as decoded. A key in the query is not in
-    `path`. `session` is named by a prefix of the path, else by the key.
+    `conversation` is None if the request asks for no reply of a model, or if its body cannot be read. `size` is the
+    decoded body's length in bytes. `path` holds no key. `session` comes from a prefix of the path, else from the key.
     """
 
     call: int
@@ -80,10 +79,10 @@ class RequestSeen:
 
 @value
 class RefusalSent:
-    """The request gets `status` ≥ 400: by the script (`scripted`), or by the validator in the provider's words.
+    """The request gets `status` ≥ 400, from the script (`scripted`) or from the provider's validation.
 
     `pairing`: a tool call without result, a result without call, a duplicate or one at the wrong place.
-    `enforced` is False where the server is lenient: the fact is recorded, the request answered.
+    `enforced` is False if the server is not strict: the fact is reported and the request is answered.
     """
 
     call: int
@@ -98,7 +97,7 @@ class RefusalSent:
 
 @value
 class WriteStarted:
-    """The request was accepted: from here on it is billed. `edited` names the edits that apply to this reply."""
+    """The request is accepted and billed. `edited` names the edits that apply to this reply."""
 
     call: int
     status: int
@@ -109,7 +108,7 @@ class WriteStarted:
 
 @value
 class FrameMark:
-    """`end` body bytes, chunk framing included, carry everything up to and including this frame."""
+    """The body offset, chunk framing included, at which a frame ends, and the tokens delivered by then."""
 
     end: int
     tokens: int
@@ -118,11 +117,11 @@ class FrameMark:
 
 @value
 class WriteEnded:
-    """Nothing more of this reply will be written (a refusal's too).
+    """The writing of a reply, or of a refusal, has ended.
 
-    `body_bytes` were written; `output_tokens` were generated: all of an unpaced reply, else those up to the
-    hang-up. `frames` are the marks of the whole reply, one for a reply that is not streamed; of an endless one,
-    those before its pings. `stop` is the reason scripted or derived, "" for a refusal.
+    `body_bytes` were written; `output_tokens` were generated: all of an unpaced reply, else those up to the hang-up.
+    `frames` are the marks of the whole reply: one if it is not streamed, those before the pings if it is endless.
+    `stop` is the stop reason, "" for a refusal.
     """
 
     call: int
@@ -136,7 +135,7 @@ class WriteEnded:
 
 @dataclass(frozen=True, slots=True)
 class RequestUnscripted:
-    """No script line matched, and the client got a 500 that says why."""
+    """No script line matched; the client gets a 500 that says why."""
 
     call: int
     why: str
@@ -180,12 +179,11 @@ class RequestFacts:
 
 @value
 class Point:
-    """Where a reply stands when the gate is asked.
+    """The progress of a reply when the gate is asked.
 
-    `carried` bytes were sent on this connection before this reply; `head` bytes are its status line and headers;
-    `frame_ends` are body offsets, () where it is not streamed; `body` is the whole body with chunk framing, -1 if
-    endless; `at` is the body offset reached, `BEFORE_HEAD` before the head's first byte, `ARRIVED` before the time that
-    passes first.
+    `carried`: bytes sent on this connection before this reply. `head`: length of status line and headers.
+    `frame_ends`: body offsets, () if not streamed. `body`: length of the body with chunk framing, -1 if endless.
+    `at`: the body offset reached, `BEFORE_HEAD` before the head's first byte, `ARRIVED` before the reply's delay.
     """
 
     call: int
@@ -202,27 +200,28 @@ Gate: TypeAlias = Callable[[Point], Awaitable[Sequence[int]]]
 
 
 class Observer(Protocol):
-    """Hears every fact. One that has a `gate` too is a `Holder`; by others each reply passes at once."""
+    """Receives every fact. One with a `gate` is a `Holder`; without it each reply passes at once."""
 
     def saw(self, fact: Fact) -> None:
-        """Hear of a fact; must not raise."""
+        """Take a fact; must not raise."""
 
 
 class Holder(Observer, Protocol):
-    """Hears every fact, and holds replies. It may have a method `passes(call)` too: whether a reply that is neither
-    paced nor late can do without its gate, and so without a task.
+    """Receives every fact, and holds replies.
+
+    Its optional method `passes(call)` returns True if a reply without pauses needs no gate, and so no task.
     """
 
     async def gate(self, point: Point) -> Sequence[int]:
-        """Return when the bytes after `point` may be written; the offsets returned are further stops.
+        """Return when the bytes after `point` may be written; the returned offsets are further stops.
 
-        Asked before the first byte of every reply, at each stop (all bytes before it are written, none after),
-        and before each delayed frame. Of a reply that is late as a whole it is also asked before that time passes.
+        It is asked before a reply's delay, before its first byte, at each stop (all bytes before the stop are written,
+        none after), and before each delayed frame.
         """
 
 
 class Silent:
-    """An observer that hears nothing and holds nothing."""
+    """An observer that drops every fact and holds nothing."""
 
     def saw(self, fact: Fact) -> None:
-        """Forget it."""
+        """Drop the fact."""

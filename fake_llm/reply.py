@@ -1,4 +1,4 @@
-"""What the model says, as plain values on one event line; each dialect puts them into its own bytes.
+"""What the model says, as plain values; each dialect encodes them into its own bytes.
 
 >>> Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))  # doctest: +SKIP
 """
@@ -15,7 +15,7 @@ BALANCE: Final = "balance"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words for the user; a streamed piece comes every `pace_ms` (0: all at once)."""
+    """Text for the user; a streamed piece comes every `pace_ms` (0: all at once)."""
 
     text: str
     pace_ms: float = 0
@@ -23,7 +23,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning; dialects whose provider keeps it to itself bill its tokens and show nothing."""
+    """Reasoning; a dialect whose provider hides it bills its tokens and shows nothing."""
 
     text: str
 
@@ -32,8 +32,8 @@ class Thinking:
 class ToolCall:
     """A call of one of the agent's tools.
 
-    `id` is the part of the id that comes after the provider's prefix ("1x2" becomes `toolu_1x2`, `call_1x2`);
-    empty: the fake makes one up. `raw_args` is sent verbatim instead of `args`, also where it is not JSON.
+    `id` is the id without the provider's prefix ("1x2" becomes `toolu_1x2`, `call_1x2`); empty: generated.
+    `raw_args` is sent verbatim instead of `args`, even if it is not JSON.
     """
 
     name: str
@@ -47,7 +47,7 @@ Item: TypeAlias = Text | Thinking | ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that the provider reports; None is estimated from the characters."""
+    """Tokens that the provider reports; None: estimated from the characters."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -55,14 +55,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The body ends *properly* after event `event`, without what should have followed."""
+    """The body ends properly after event `event`, without the rest of its events."""
 
     event: int
 
 
 @dataclass(frozen=True, slots=True)
 class PingsOnly:
-    """After event `event` only keep-alive pings come, one every `every_s`, for ever."""
+    """After event `event` only keep-alive pings come, one every `every_s`, without end."""
 
     event: int
     every_s: float = 1.0
@@ -79,31 +79,28 @@ class ErrorEvent:
 
 @dataclass(frozen=True, slots=True)
 class Duplicated:
-    """Event `event` comes twice; 0 is the first one that delivers something."""
+    """Event `event` comes twice; 0 is the first event that delivers tokens."""
 
     event: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
-    """Event `event` comes after the one that should follow it; 0 is the first one that delivers something."""
+    """Event `event` and the next one are swapped; 0 is the first event that delivers tokens."""
 
     event: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """The JSON of event `event` breaks off in the middle; 0 is the first one that delivers something.
-
-    Of a reply that is not streamed it is the body's.
-    """
+    """The JSON of event `event` (0: the first that delivers tokens), or of a whole body, breaks off in the middle."""
 
     event: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NoUsage:
-    """The provider does not say what the reply cost, streamed or not."""
+    """The provider does not report the reply's tokens."""
 
 
 Edit: TypeAlias = EarlyEnd | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage
@@ -111,9 +108,9 @@ Edit: TypeAlias = EarlyEnd | PingsOnly | ErrorEvent | Duplicated | Reordered | M
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An accepted request's answer. `delay_s` passes before the first byte; most edits apply to streams alone.
+    """An accepted request's answer. `delay_s` passes before the first byte; most edits apply only to streams.
 
-    `stop` is derived from the items where it is None: "tool" if one is a call, else "end".
+    A `stop` of None is derived from the items: "tool" if one is a call, else "end".
     """
 
     items: tuple[Item, ...] = ()
@@ -127,9 +124,9 @@ class Reply:
 class Failure:
     """The provider refuses or fails, in its own shape; `kind` and `message` default to what it says at `status`.
 
-    The kind BALANCE is a prepaid balance that is used up, with the status and in the words of each provider. `html` is
-    a page of whatever stands before the provider, with any status, instead of the provider's own shape. `retry_after`
-    is the header's value: seconds, a text sent as it is, or "date:SECONDS" for an HTTP date that many seconds from now.
+    The kind BALANCE is a used-up prepaid balance, with each provider's own status and words. `html` sends a gateway's
+    page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
+    "date:SECONDS" for an HTTP date that many seconds from now.
     """
 
     status: int

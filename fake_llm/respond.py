@@ -1,4 +1,4 @@
-"""Decides what a request gets: facts to tell, a wire image to send, and how long to wait before it. No I/O.
+"""Decides the answer to a request: facts to report, bytes to send, and a delay before them. No I/O.
 
 request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames ─▶ edits ─▶ image
 """
@@ -10,23 +10,22 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from functools import lru_cache
+from html import escape
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.gateway_page import page
 from wedgehog.fake_llm.limit import within_limit
-from wedgehog.fake_llm.observer import Fact, RefusalSent, WriteStarted
-from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
+from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
 from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.script.protocol import Script, UnscriptedError
 from wedgehog.fake_llm.usage import billed
 from wedgehog.fake_llm.value import value
-from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, whole
+from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole
 
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
@@ -34,7 +33,7 @@ _SERVER_ERROR: Final = 500
 
 @value
 class RequestOutcome:
-    """All that is left to do is to wait `delay_s`, tell `facts` first, and write `image`. `stop`: see ReplyEnded."""
+    """Report `facts`, wait `delay_s`, then write `image`. `stop`: see WriteEnded."""
 
     facts: tuple[Fact, ...]
     image: WireReply
@@ -44,18 +43,18 @@ class RequestOutcome:
 
 @value
 class Responder:
-    """What decisions depend on beside the request; `now` is the date that headers tell."""
+    """What an answer depends on beside the request; `now` is the date in headers."""
 
     script: Script
     strict: bool
     models: Sequence[str] | None
     now: datetime
-    press: RenderCache
+    cache: RenderCache
     closes: bool = False
     http_1_0: bool = False
 
-    def settle(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> RequestOutcome:
-        """Decide what `request` gets; `conversation` is None where it is none for a reply."""
+    def respond(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> RequestOutcome:
+        """Decide the answer to `request`; `conversation` is None if it asks for no reply of a model."""
         if not dialect.asks_for_reply(request):
             return self._aside(request, dialect)
         refusal = dialect.refuse(request, self.models)
@@ -63,9 +62,7 @@ class Responder:
         if refusal:
             if self.strict or conversation is None:
                 return self.refused(request, dialect, refusal)
-            told = dialect.error(refusal, request)
-            pairing = refusal.pairing
-            noted = (RefusalSent(request.call, told.status, told.kind, told.message, pairing, False, enforced=False),)
+            noted = (_refusal_sent(request, dialect.error(refusal, request), refusal.pairing, enforced=False),)
         assert conversation is not None, "a body that cannot be read is always refused"  # noqa: S101
         return self._scripted(request, dialect, conversation, noted)
 
@@ -82,7 +79,7 @@ class Responder:
             if isinstance(answer, Failure):
                 return self._failed(request, dialect, answer, noted)
             return self._replied(request, dialect, conversation, answer, noted)
-        noted = (*noted, UnscriptedSeen(request.call, why))
+        noted = (*noted, RequestUnscripted(request.call, why))
         return self._failed(request, dialect, Failure(_SERVER_ERROR, f"unscripted: {why}"), noted)
 
     def _replied(
@@ -98,7 +95,7 @@ class Responder:
         exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
         kind = (self.closes, self.http_1_0)
-        compiled = self.press.compiled(reply, exchange, kind, lambda: compile_(said, dialect, exchange))
+        compiled = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, dialect, exchange))
         started = WriteStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
         return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(said))
 
@@ -133,18 +130,14 @@ class Responder:
     def refused(self, request: Request, dialect: Dialect, refusal: Refusal) -> RequestOutcome:
         """Refuse in the provider's words."""
         told = dialect.error(refusal, request)
-        fact = RefusalSent(request.call, told.status, told.kind, told.message, refusal.pairing, False)
-        return RequestOutcome((fact,), self._whole(request, dialect, told))
+        return RequestOutcome((_refusal_sent(request, told, refusal.pairing),), self._whole(request, dialect, told))
 
     def _aside(self, request: Request, dialect: Dialect) -> RequestOutcome:
         told = dialect.aside(request, self.models)
         if told is None:
-            unknown = Refusal(404, f"Not found: {request.method} {request.path}")
-            return self.refused(request, dialect, unknown)
-        if told.status >= 400:
-            fact = RefusalSent(request.call, told.status, told.kind, told.message, False, False)
-            return RequestOutcome((fact,), self._whole(request, dialect, told))
-        return RequestOutcome((), self._whole(request, dialect, told))
+            return self.refused(request, dialect, Refusal(404, f"Not found: {request.method} {request.path}"))
+        facts = (_refusal_sent(request, told),) if told.status >= 400 else ()
+        return RequestOutcome(facts, self._whole(request, dialect, told))
 
     def _whole(
         self, request: Request, dialect: Dialect, told: Response, headers: Sequence[tuple[str, str]] = ()
@@ -162,10 +155,14 @@ def _date(now: datetime) -> str:
     return format_datetime(now, usegmt=True)
 
 
+def _refusal_sent(request: Request, told: Response, pairing: bool = False, *, enforced: bool = True) -> RefusalSent:
+    return RefusalSent(request.call, told.status, told.kind, told.message, pairing, scripted=False, enforced=enforced)
+
+
 def _told(failure: Failure, request: Request, dialect: Dialect) -> Response:
-    """Write a scripted failure: in the provider's shape, or as a page of what stands before it."""
+    """Write a scripted failure in the provider's shape, or as a gateway's page."""
     if failure.html:
-        return page(failure.status, failure.message)
+        return _page(failure.status, failure.message)
     if failure.kind == BALANCE:
         return dialect.error(replace(dialect.BROKE, message=failure.message or dialect.BROKE.message), request)
     return dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), request)
@@ -177,3 +174,14 @@ def _retry_after(value: float | str | None, now: datetime) -> str:
     if isinstance(value, str) and value.startswith("date:"):
         return format_datetime(now + timedelta(seconds=float(value.removeprefix("date:"))), usegmt=True)
     return value if isinstance(value, str) else f"{value:g}"
+
+
+def _page(status: int, message: str | None = None) -> Response:
+    """Write a gateway's HTML page; with status 200 it is a bot check."""
+    title = message or ("Just a moment..." if status == 200 else f"{status} {phrase(status)}")
+    text = escape(title)
+    body = (
+        f"<!DOCTYPE html>\n<html>\n<head><title>{text}</title></head>\n"
+        f"<body>\n<center><h1>{text}</h1></center>\n<hr><center>nginx</center>\n</body>\n</html>\n"
+    )
+    return Response(status, body.encode(), "html", title, "text/html")

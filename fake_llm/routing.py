@@ -1,4 +1,4 @@
-"""Finds the dialect that a request is written in: by its path, and where several share it by its headers."""
+"""Finds a request's dialect by its path, and by its headers if several dialects share the path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IN_SESSION: Final = re.compile(r"/s/([\w.-]{1,64})(/.*)", re.ASCII)
 
 
 def dialect_of(request: Request) -> Dialect:
-    """Find the dialect of a request, whatever it asks for; where nothing tells, OpenAI's."""
+    """Return a request's dialect; the default is OpenAI chat."""
     claimants = _claimants(request.path)
     if len(claimants) == 1:
         return claimants[0]
@@ -32,10 +32,10 @@ def dialect_of(request: Request) -> Dialect:
 
 
 def session_of(path: str, key: str = "") -> tuple[str, str]:
-    """Return the name of the session that a request belongs to, and its path within it.
+    """Return a request's session and its path within that session.
 
-    A prefix names it, `/s/NAME/v1/…`; without one every `key` (its fingerprint) has a session of its own, and all that
-    come without a key share one.
+    The prefix `/s/NAME` names the session; without it each `key` (a fingerprint) has its own session, and all
+    requests without a key share one.
 
     >>> session_of("/s/red/v1/messages", "1a2b3c4d"), session_of("/v1/messages", "1a2b3c4d"), session_of("/api/chat")
     (('red', '/v1/messages'), ('key-1a2b3c4d', '/v1/messages'), ('default', '/api/chat'))

@@ -1,4 +1,4 @@
-"""The fake provider's server: it accepts connections, tells what it saw, and writes compiled replies.
+"""The fake provider's server: it accepts connections, reports facts to an observer, and writes compiled replies.
 
 >>> async with FakeLLM(script, observer) as llm:  # doctest: +SKIP
 ...     client = Anthropic(base_url=llm.url, api_key="any")
@@ -45,9 +45,8 @@ _TOO_LARGE: Final = 413
 class FakeLLM:
     """A provider on a local port; use it as an async context manager.
 
-    `strict`: histories that the real provider would refuse are refused (else recorded only). `models`: the names
-    that exist (None: any). `close_after(call)`: if that call's reply says `Connection: close` and ends the
-    connection; never, by default. `observer` may be replaced at any time.
+    `strict`: refuse what the real provider refuses (else only report it). `models`: the names that exist (None: any).
+    `close_after(call)`: True if that call's reply ends its connection. `observer` may be replaced at any time.
     """
 
     def __init__(
@@ -64,29 +63,24 @@ class FakeLLM:
         close_after: Callable[[int], bool] = lambda call: False,
         waits_for_close: bool = False,
     ) -> None:
-        """Port 0 takes a free one; read it from `port` once the server is open.
-
-        Without `listens` it has no port: somebody else accepts connections, and asks for a `connection` for each.
-        """
+        """Port 0 takes a free port. Without `listens` the caller accepts connections, each with `connection()`."""
         self.script = script
         self.observer: Observer = observer or Silent()
         self.host = host
         self.port = port
         self.close_after = close_after
         self.waits_for_close = waits_for_close
-        """A client that asked for `Connection: close` closes first, as soon as it has the reply: a close of ours would
-        hide when it hangs up, and could overtake the reply on a link that resets."""
+        """Let a client that asked for `Connection: close` close first: our close would hide when it hangs up."""
         self._strict = strict
         self._models = models
         self._clock = clock or RealClock()
         self._memories = Memories()
-        self._press = RenderCache()
+        self._cache = RenderCache()
         self._room = bytearray(ROOM)
         self._calls = 0
         self._connected = 0
         self._listens = listens
         self.connections: set[Connection] = set()
-        """The open ones."""
         self._listener: asyncio.Server | None = None
 
     @property
@@ -116,11 +110,11 @@ class FakeLLM:
             connection.transport.abort()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_WITHIN_S):
-                while any(one.is_there for one in dropped):  # noqa: ASYNC110  there is no event to wait for
+                while any(one.is_active for one in dropped):  # noqa: ASYNC110  there is no event to wait for
                     await asyncio.sleep(0)
 
     def connection(self) -> Connection:
-        """Return what answers one client, as an asyncio protocol, for those who bring a transport of their own."""
+        """Return the asyncio protocol that answers one client."""
         return Connection(self._opened, self._answer, self._closed, self._room)
 
     def _opened(self, connection: Connection) -> Conn:
@@ -138,10 +132,10 @@ class FakeLLM:
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
         self._calls += 1
         request = self._read(incoming)
-        settled = self._settle(request, dialect_of(request), connection.conn, incoming)
-        await self._deliver(request, settled, connection)
+        outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
+        await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
-        connection.by_us = settled.image.closes and not (framed and self.waits_for_close)
+        connection.by_us = outcome.image.closes and not (framed and self.waits_for_close)
 
     def _read(self, incoming: Incoming) -> Request:
         head = incoming.head
@@ -159,7 +153,7 @@ class FakeLLM:
             head.key,
         )
 
-    def _settle(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> RequestOutcome:
+    def _outcome(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> RequestOutcome:
         conversation = None
         if request.document is not None and dialect.asks_for_reply(request):
             conversation = dialect.parse(request)
@@ -179,52 +173,52 @@ class FakeLLM:
             )
         )
         trouble = incoming.trouble
-        settler = Responder(
+        responder = Responder(
             self.script,
             self._strict,
             self._models,
             self._clock.wall(),
-            self._press,
+            self._cache,
             closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
             http_1_0=incoming.head.http_1_0,
         )
         if trouble is not None:
             refusal = dialect.TOO_LARGE if trouble.status == _TOO_LARGE else Refusal(trouble.status, trouble.message)
-            return settler.refused(request, dialect, refusal)
-        return settler.settle(request, dialect, conversation)
+            return responder.refused(request, dialect, refusal)
+        return responder.respond(request, dialect, conversation)
 
-    async def _deliver(self, request: Request, settled: RequestOutcome, line: Connection) -> None:
-        for fact in settled.facts:
+    async def _deliver(self, request: Request, outcome: RequestOutcome, line: Connection) -> None:
+        for fact in outcome.facts:
             self.observer.saw(fact)
-        image = settled.image
-        takes_time = bool(settled.delay_s) or image.paced
+        image = outcome.image
+        takes_time = bool(outcome.delay_s) or image.paced
         gate = self._gate(request.call, takes_time=takes_time)
         ask = partial(_asked, gate, request.call, line.conn, line.carried, image) if gate else None
         delivery = Delivery(image, line.write, ask, self._clock)
         try:
             if gate or takes_time:
                 await line.can_wait()
-            await delivery.run(settled.delay_s)
+            await delivery.run(outcome.delay_s)
         except BaseException:
-            self.observer.saw(_ended(request.call, delivery, image, settled.stop, "hung_up"))
+            self.observer.saw(_ended(request.call, delivery, image, outcome.stop, "hung_up"))
             line.transport.abort()
             raise
-        self.observer.saw(_ended(request.call, delivery, image, settled.stop, "complete"))
+        self.observer.saw(_ended(request.call, delivery, image, outcome.stop, "complete"))
 
     def _gate(self, call: int, *, takes_time: bool) -> Gate | None:
-        """Return what has to be asked before bytes of a reply are written, None where nothing has."""
+        """Return the observer's gate for this reply, or None if the reply passes without it."""
         gate: Gate | None = getattr(self.observer, "gate", None)
         passes: Callable[[int], bool] | None = getattr(self.observer, "passes", None)
         return None if gate and passes and not takes_time and passes(call) else gate
 
 
 def _asked(gate: Gate, call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Awaitable[Sequence[int]]:
-    size = -1 if image.endless else image.size
-    ends = image.ends if image.stream else ()
-    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.stream))
+    size = -1 if image.told.endless else image.size
+    ends = image.told.ends if image.told.stream else ()
+    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.told.stream))
 
 
 def _ended(
     call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
-    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.marks, how, stop)
+    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)

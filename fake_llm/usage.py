@@ -1,12 +1,14 @@
-"""Token counts: scripted, or estimated from characters; and how they spread over a stream."""
+"""Token counts, scripted or estimated from characters, and their distribution over a stream."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, Message
-from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking
+from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.request import json_object
 from wedgehog.fake_llm.value import value
 
 CHARS_PER_TOKEN = 4
@@ -15,7 +17,7 @@ _TOKENS_PER_MESSAGE = 3
 
 @value
 class Billed:
-    """What the provider says that a reply cost."""
+    """The tokens that the provider bills for a reply."""
 
     input_tokens: int
     output_tokens: int
@@ -27,7 +29,7 @@ def tokens_in(text: str) -> int:
 
 
 def billed(reply: Reply, conversation: Conversation) -> Billed:
-    """Count the tokens of a request and of its replies; scripted numbers win, others are never 0."""
+    """Count the tokens of a request and of its replies; scripted numbers win, estimates are at least 1."""
     scripted_input = reply.usage.input_tokens if reply.usage else None
     scripted_output = reply.usage.output_tokens if reply.usage else None
     return Billed(
@@ -37,7 +39,7 @@ def billed(reply: Reply, conversation: Conversation) -> Billed:
 
 
 def input_tokens(conversation: Conversation) -> int:
-    """Estimate what a request's messages and tools cost; at least 1."""
+    """Estimate the tokens of a request's messages and tools; at least 1."""
     messages = sum([_TOKENS_PER_MESSAGE + _tokens_for(_chars(message)) for message in conversation.messages])
     tools = sum(
         [tokens_in(tool.name + tool.description + json.dumps(dict(tool.schema or {}))) for tool in conversation.tools]
@@ -46,26 +48,31 @@ def input_tokens(conversation: Conversation) -> int:
 
 
 def output_tokens(items: Iterable[Item]) -> int:
-    """Estimate what a reply costs; at least 1."""
+    """Estimate the tokens of a reply; at least 1."""
     return max(1, sum([tokens_in(words(item)) for item in items]))
 
 
 def words(item: Item) -> str:
-    """Return all characters of an item that a model would have generated."""
+    """Return all characters of an item that a model generates."""
     if isinstance(item, Text | Thinking):
         return item.text
     return item.name + arguments(item.args, item.raw_args)
 
 
 def arguments(args: object, raw_args: str | None) -> str:
-    """Write a tool call's arguments as the model would: compact JSON, or `raw_args` verbatim."""
+    """Return a tool call's arguments as text: compact JSON, or `raw_args` verbatim."""
     if raw_args is not None:
         return raw_args
     return json.dumps(args, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
+def args_of(call: ToolCall) -> dict[str, Any] | None:
+    """Return a call's arguments as an object, None if `raw_args` is not the text of an object."""
+    return dict(call.args) if call.raw_args is None else json_object(call.raw_args.encode(errors="replace"))
+
+
 class Meter:
-    """Spreads a reply's output tokens over its characters, so that each frame knows what it has delivered.
+    """Distributes a reply's output tokens over its characters, to count the tokens that each frame delivers.
 
     >>> meter = Meter(10, 40)
     >>> meter.add(4), meter.add(36)
@@ -79,13 +86,13 @@ class Meter:
         self._done = 0
 
     def add(self, chars: int) -> int:
-        """Count `chars` more as delivered and return the tokens delivered so far, begun ones included."""
+        """Add `chars` delivered characters; return the tokens delivered so far, partial ones included."""
         self._done += chars
         return self.now
 
     @property
     def now(self) -> int:
-        """The tokens delivered so far."""
+        """Tokens delivered so far."""
         return min(self.output_tokens, -(-self.output_tokens * self._done // self._chars))
 
 

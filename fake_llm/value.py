@@ -1,4 +1,4 @@
-"""Values that a request makes many of: nobody may change one, and making one costs little."""
+"""Immutable values that are cheap to create; a request creates over a dozen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[_T]) -> type[_T]:
-    """Make a slotted dataclass that is frozen for the type checker alone.
+    """Make a slotted dataclass that is frozen only for the type checker.
 
-    One that is frozen at run time as well sets each of its fields by a call; a request makes over a dozen values, and
-    their constructors took a fifth of its time.
+    A dataclass frozen at run time sets each field by a call; that took a fifth of a request's time.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

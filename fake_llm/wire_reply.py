@@ -1,4 +1,4 @@
-"""A reply's whole wire image: every byte, and so every offset, is known before the first one is written.
+"""A reply as bytes: every byte, and so every offset, is known before the first byte is written.
 
 HTTP/1.1 200 OK ␍␊ … ␍␊␍␊ │ 5a ␍␊ event: message_start … ␍␊ │ 3f ␍␊ … ␍␊ │ … │ 0 ␍␊␍␊
 ◀──────── head ─────────▶ ◀──────── frame 1 ────────────▶ ◀─ frame 2 ─▶    ◀─ tail ▶
@@ -26,9 +26,9 @@ ResponseHeaders = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """All bytes after a head, chunk framing included, and what is known of them; `endless` repeats for ever after them.
+    """All bytes after a head, chunk framing included; after them `endless` repeats without end.
 
-    `marks` tell where each frame ends and what it delivers, `pauses` are (offset, seconds) before delayed frames.
+    `marks` say where each frame ends and what it delivers; `pauses` are (offset, seconds) before delayed frames.
     """
 
     data: bytes
@@ -39,13 +39,13 @@ class Body:
     ends: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note where the frames end."""
+        """Set `ends`, the offsets at which frames end."""
         object.__setattr__(self, "ends", tuple(mark.end for mark in self.marks))
 
 
 @dataclass(frozen=True, slots=True)
 class Stencil:
-    """Bytes that are put together anew with other ids. They are cut at the id that stands in them most often.
+    """Bytes whose ids can be replaced. They are cut at the id that occurs most often.
 
     >>> Stencil.of(b"[x1, y1, x1]", [b"y1", b"x1"]).filled([b"y2", b"x2"])
     b'[x2, y2, x2]'
@@ -57,7 +57,7 @@ class Stencil:
 
     @classmethod
     def of(cls, data: bytes, ids: Sequence[bytes]) -> Self:
-        """Cut `data` where an id stands, and note which others do."""
+        """Cut `data` at the most frequent id, and list the others that occur."""
         if not ids:
             return cls((data,))
         counts = [data.count(id_) for id_ in ids]
@@ -66,7 +66,7 @@ class Stencil:
         return cls(tuple(data.split(ids[cut])), cut, others)
 
     def filled(self, ids: Sequence[bytes]) -> bytes:
-        """Put these ids, of the same lengths, in the places of those."""
+        """Return the bytes with these ids, of the same lengths, in place of the old ones."""
         data = ids[self.cut].join(self.pieces) if ids else self.pieces[0]
         for number, blank in self.others:
             data = data.replace(blank, ids[number])
@@ -75,7 +75,7 @@ class Stencil:
 
 @value
 class WireReply:
-    """A head and a body; where there is a `stencil` of the body, it is filled with `ids`."""
+    """A head and a body; if there is a `stencil` of the body, it is filled with `ids`."""
 
     head: bytes
     told: Body
@@ -85,37 +85,17 @@ class WireReply:
 
     @property
     def body(self) -> bytes:
-        """All bytes after the head that are not endless."""
+        """All bytes after the head, without the endless part."""
         return self.stencil.filled(self.ids) if self.stencil else self.told.data
 
     @property
     def size(self) -> int:
-        """How many bytes `body` has."""
+        """The length of `body` in bytes."""
         return len(self.told.data)
 
     @property
-    def ends(self) -> tuple[int, ...]:
-        """Where the frames end."""
-        return self.told.ends
-
-    @property
-    def marks(self) -> tuple[FrameMark, ...]:
-        """Where each frame ends, and what it delivers."""
-        return self.told.marks
-
-    @property
-    def endless(self) -> Frame | None:
-        """What repeats for ever after the body."""
-        return self.told.endless
-
-    @property
-    def stream(self) -> bool:
-        """Tell if it consists of events."""
-        return self.told.stream
-
-    @property
     def paced(self) -> bool:
-        """Tell if it takes time to write."""
+        """True if writing the reply takes time."""
         return self.told.endless is not None or bool(self.told.pauses)
 
     @property
@@ -133,14 +113,14 @@ def whole(
     content_type: str = "application/json",
     closes: bool = False,
 ) -> WireReply:
-    """Compile a reply that is sent in one piece; `frame` says what it delivers."""
+    """Compile a reply that is not streamed; `frame` says what it delivers."""
     length = (("Content-Length", str(len(body))), ("Content-Type", content_type))
     told = Body(body, (FrameMark(len(body), frame.tokens, frame.completes),))
     return WireReply(_head(status, [*headers, *length], closes), told, closes)
 
 
 def bodiless(image: WireReply) -> WireReply:
-    """Return what a HEAD request gets: the same head alone."""
+    """Return the answer to a HEAD request: the same head without a body."""
     return replace(image, told=Body(b"", ()))
 
 
@@ -153,7 +133,7 @@ def chunked(
     closes: bool = False,
     http_1_0: bool = False,
 ) -> WireReply:
-    """Compile a streamed reply, one HTTP chunk per frame; for an HTTP/1.0 client no chunks, the close ends it."""
+    """Compile a streamed reply, one HTTP chunk per frame; for HTTP/1.0 without chunks, ended by the close."""
     told, closes = _chunked_body(tuple(frames), endless, http_1_0=http_1_0), closes or http_1_0
     framing = () if http_1_0 else (("Transfer-Encoding", "chunked"),)
     fields = [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing]
@@ -161,7 +141,7 @@ def chunked(
 
 
 def phrase(status: int) -> str:
-    """Name a status as a status line does."""
+    """Return a status's reason phrase."""
     return _PHRASES.get(status, "Unknown")
 
 

@@ -1,7 +1,7 @@
-"""The admin API: what a test may ask of a server that runs elsewhere, over HTTP, at a port of its own.
+"""The admin API: HTTP control of a running server, for tests.
 
-It never stands on the port that agents talk to: no fault on a link can hit it, and no agent can reach it by the address
-that it was given. It listens on loopback alone, and answers no web page. `?session=NAME` narrows anything to a session.
+It has its own port: no fault on a link affects it, and an agent does not have its address. It listens only on loopback,
+and refuses web pages. `?session=NAME` restricts any request to one session.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LOCAL: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _SESSION: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 StoryReader: TypeAlias = Callable[[str], Story]
-"""Reads a script's text; raises ValueError with one line that says where it is wrong."""
+"""Reads a script's text; raises ValueError with one line that names the error's place."""
 
 
 class AdminRequestError(Exception):
-    """What was asked cannot be done; the text says why."""
+    """A request that cannot be answered; the text says why."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         """`status` is HTTP's."""
@@ -54,7 +54,7 @@ class AdminRequest:
 
     @property
     def session(self) -> str | None:
-        """The session that is meant, None: all of them."""
+        """The named session; None: all sessions."""
         name = self.query.get("session")
         if name is not None and not _SESSION.fullmatch(name):
             raise AdminRequestError(f"session: expected up to 64 letters, digits, '.', '_' or '-', found {name!r}")
@@ -72,7 +72,7 @@ class Admin:
     """
 
     def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
-        """`read` makes a story of a script's text; port 0 takes a free one."""
+        """`read` parses a script's text; port 0 takes a free port."""
         self.port = port
         self._sessions, self._read = sessions, read
         self._connections: set[Connection] = set()
@@ -111,7 +111,7 @@ class Admin:
             self._listener.close()
         for connection in list(self._connections):
             connection.transport.abort()
-        while any(connection.is_there for connection in self._connections):  # noqa: ASYNC110  nobody tells of it
+        while any(connection.is_active for connection in self._connections):  # noqa: ASYNC110  there is no event
             await asyncio.sleep(0)
 
     def _opened(self, connection: Connection) -> Conn:
@@ -165,7 +165,7 @@ class Admin:
         if len(asked.body) > _LARGEST_SCRIPT:
             raise AdminRequestError(f"a script has {_LARGEST_SCRIPT} bytes at most", 413)
         try:
-            # In a thread: a large script, or the first look at prices, would keep every stream waiting.
+            # In a thread: a large script, or loading the prices, would delay every stream.
             story = await asyncio.to_thread(self._read, asked.body.decode("utf-8-sig"))
             self._sessions.put(story, asked.session)
         except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""A prepaid balance: what is billed is drawn from it, and once nothing is left every request is refused.
+"""A prepaid balance: billed tokens are subtracted; when nothing is left, every request is refused.
 
 balance: {usd: 0.05}                                                  # by the price of the model that is asked
 balance: {usd: 0.05, input_usd_per_mtok: 3, output_usd_per_mtok: 15}  # by these prices
@@ -24,10 +24,7 @@ _MILLION: Final = 1_000_000
 
 
 class BalanceConfig(ConfigModel):
-    """`{usd: 0.05}` or `{tokens: 10000}`: what each session may spend before its provider wants money.
-
-    A model that nobody knows the price of is billed as `price_as`.
-    """
+    """`{usd: 0.05}` or `{tokens: 10000}`: what each session may spend; a model without a price costs as `price_as`."""
 
     usd: Dollars | None = None
     tokens: NonNegativeInt | None = None
@@ -44,18 +41,14 @@ class BalanceConfig(ConfigModel):
         return self
 
     def balance(self, price: Price | None = None) -> Balance:
-        """Return a balance that is still whole; `price` knows the models' own prices.
-
-        Raises:
-            ValueError: it is in dollars, and not even `price_as` has a price.
-        """
+        """Return a full balance; raise ValueError if it is in dollars and `price_as` has no price."""
         given = self.input_usd_per_mtok is not None or self.tokens is not None
         if not given and (price is None or price(self.price_as, 1, 1) is None):
             raise ValueError(f"no price is known for {self.price_as!r}: write `input_usd_per_mtok` and its like")
         return Balance(self, price)
 
     def cost(self, model: str, input_tokens: int, output_tokens: int, price: Price | None) -> Decimal:
-        """Return what so many tokens take from the balance, in its unit."""
+        """Return the cost of these tokens in the balance's unit."""
         if self.tokens is not None:
             return Decimal(input_tokens + output_tokens)
         if self.input_usd_per_mtok is not None and self.output_usd_per_mtok is not None:
@@ -66,7 +59,7 @@ class BalanceConfig(ConfigModel):
 
 
 class Balance:
-    """What is left of a prepaid balance; the call that uses it up is still answered whole, as by the providers.
+    """A prepaid balance's rest; as at the providers, the call that uses it up is still answered.
 
     >>> balance = BalanceConfig(tokens=10).balance()
     >>> balance.spend("any", 8, 4)
@@ -75,18 +68,18 @@ class Balance:
     """
 
     def __init__(self, words: BalanceConfig, price: Price | None) -> None:
-        """Nothing is spent yet."""
+        """Start with the full balance."""
         self._words, self._price = words, price
         self._prepaid = Decimal(str(words.usd if words.tokens is None else words.tokens))
         self.left = self._prepaid
 
     @property
     def is_spent(self) -> bool:
-        """Tell if nothing is left."""
+        """True if nothing is left."""
         return self.left <= 0
 
     def spend(self, model: str, input_tokens: int, output_tokens: int) -> None:
-        """Draw what was billed."""
+        """Subtract the cost of billed tokens."""
         self.left -= self._words.cost(model, input_tokens, output_tokens, self._price)
 
     def as_json(self) -> dict[str, Any]:

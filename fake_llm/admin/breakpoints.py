@@ -1,4 +1,4 @@
-"""Gates: replies that have come to one are held there until somebody opens it."""
+"""Gates: a reply that reaches a gate is held until the gate is opened."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 
 @dataclass(eq=False, slots=True)
 class Breakpoint:
-    """One place, in the replies of one session or (None) of all: behind an event, behind a byte, or before the head.
+    """A gate in the replies of one session (None: of all): after an event, after a byte, or before the head.
 
-    `held` are the calls that wait there.
+    `held` are the calls that wait at the gate.
     """
 
     number: int
@@ -26,7 +26,7 @@ class Breakpoint:
     _reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     def place(self, point: Point) -> int | None:
-        """Return the body offset where it stands in a reply, None where the reply has no such place."""
+        """Return the gate's body offset in a reply, None if the reply has no such offset."""
         if self.byte is not None:
             return self.byte if point.body < 0 or self.byte < point.body else None
         if self.event is not None:
@@ -35,7 +35,7 @@ class Breakpoint:
         return BEFORE_HEAD
 
     async def wait(self, call: int) -> None:
-        """Hold a call here until the gate is opened; it is let go of where it is cancelled."""
+        """Hold a call until the gate is opened or the call is cancelled."""
         self.held.append(call)
         self._reached.set()
         try:
@@ -46,7 +46,7 @@ class Breakpoint:
                 self._reached.clear()
 
     async def reached(self, wait_s: float) -> bool:
-        """Wait until a call is held here, so long at most, and tell if one is."""
+        """Wait up to `wait_s` for a held call; return True if there is one."""
         try:
             async with asyncio.timeout(wait_s):
                 await self._reached.wait()
@@ -61,34 +61,34 @@ class Breakpoint:
 
 
 class Breakpoints:
-    """All gates of a server. Those that a reply meets are asked in the order in which they stand in it."""
+    """All gates of a server."""
 
     def __init__(self) -> None:
-        """Everything passes."""
+        """Start without gates."""
         self._gates: dict[int, Breakpoint] = {}
         self._made = 0
 
     def hold(self, session: str | None = None, *, event: int | None = None, byte: int | None = None) -> Breakpoint:
-        """Set up a gate; replies whose first byte is not on its way yet will stop at it."""
+        """Add a gate; it holds replies whose first byte is not yet written."""
         self._made += 1
         gate = self._gates[self._made] = Breakpoint(self._made, session, event, byte)
         return gate
 
     def get(self, number: int) -> Breakpoint | None:
-        """Return a gate that is not open yet."""
+        """Return a closed gate, else None."""
         return self._gates.get(number)
 
     def all(self, session: str | None = None) -> list[Breakpoint]:
-        """Return those that hold replies of a session (None: of any)."""
+        """Return the gates for a session (None: all gates)."""
         return [gate for gate in self._gates.values() if None in (session, gate.session) or gate.session == session]
 
     def open(self, gate: Breakpoint) -> None:
-        """Let go of all that is held at a gate, and take it away."""
+        """Remove a gate, and release all calls held at it."""
         self._gates.pop(gate.number, None)
         gate.opened.set()
 
     async def passed(self, session: str, point: Point) -> Sequence[int]:
-        """Hold a reply where it has come to a gate, and return where others stand before it."""
+        """Hold a reply that has reached a gate; return the offsets of later gates."""
         ahead: list[int] = []
         for gate in self.all(session):
             place = gate.place(point)

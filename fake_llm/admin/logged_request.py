@@ -1,4 +1,4 @@
-"""One request as the ledger keeps it: what was asked, what became of it, and what it cost."""
+"""One entry of the request log: the request, its outcome and its cost."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from wedgehog.fake_llm.value import value
 DeliveryEnd: TypeAlias = Literal["complete", "hung_up", "cut"]
 
 _CLOSES: Final = frozenset({"cut", "down", "refuse"})
-"""Faults that end a connection: who is gone then did not hang up."""
+"""Faults that end a connection; the close that follows is no hang-up of the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedFault:
-    """What was done to a reply, to its bytes from a body offset on where there is one.
+    """A fault on a reply, from body offset `at` on.
 
-    `passed` tells how many bytes of the body got through so far, None where all that are written do; `proof` tells what
-    shows by now that it really struck.
+    `passed` returns the body bytes that got through so far, None for all written bytes; `proof` returns the proof that
+    the fault was applied, "" without one.
     """
 
     fault: str
@@ -39,7 +39,7 @@ class LoggedFault:
 
 @value
 class RequestSummary:
-    """What is kept of a conversation: enough to say what it was, a fraction of its size."""
+    """The part of a conversation that the log keeps."""
 
     model: str
     tool_results: int
@@ -49,21 +49,21 @@ class RequestSummary:
 
     @classmethod
     def of(cls, talk: Conversation) -> Self:
-        """Take it from a conversation."""
+        """Summarize a conversation."""
         results = sum([len(message.tool_results) for message in talk.messages])
         last = bool(talk.messages and talk.messages[-1].tool_results)
         return cls(talk.model, results, MainShape.of(talk), purpose_of(talk), last)
 
     def background(self, main: MainShape | None) -> str:
-        """Name what a call seems to be for that does not look like a main one, else return nothing."""
+        """Return the purpose of a call that does not look like a main call, else ""."""
         return "" if main is None or main.alike(self.shape) or self.brings_results else self.purpose
 
 
 @dataclass(slots=True)
 class LoggedRequest(RequestFacts):
-    """A request and its reply. Turn, step and attempt are its position in its session, 0 where it asks no model.
+    """A request and its reply. Turn, step and attempt are its position in its session.
 
-    `seen` is the request without its words, `gist` what is kept of those, None where no model was asked.
+    `seen` is the request without its body, `gist` a summary. If no model is asked, the position is 0 and `gist` None.
     """
 
     arrived: datetime = field(kw_only=True)
@@ -76,7 +76,7 @@ class LoggedRequest(RequestFacts):
     gone_at: datetime | None = None
     struck: LoggedFault | None = None
     pending: Any = None
-    """What the story still has to do to this reply."""
+    """The fault that is still to be applied to this reply."""
 
     def saw_by(self, clock: ProviderClock, fact: Fact) -> None:
         """Enter a fact about this call or its connection, with its time where that is kept."""
@@ -98,7 +98,7 @@ class LoggedRequest(RequestFacts):
 
     @property
     def bytes_delivered(self) -> int:
-        """Bytes of the body that went on to the client, as far as they are known to."""
+        """Body bytes known to have been passed to the client."""
         written = self.ended.body_bytes if self.ended else 0
         passed = self.struck.passed() if self.struck else None
         return written if passed is None else max(0, min(written, passed))
@@ -110,7 +110,7 @@ class LoggedRequest(RequestFacts):
         return max((mark.tokens for mark in marks), default=0)
 
     def as_json(self, main: MainShape | None) -> dict[str, Any]:
-        """Return it as plain data; `main` is what the session's main calls look like."""
+        """Return the entry as plain data; `main` is the shape of the session's main calls."""
         seen, gist, refused, started, ended = self.seen, self.gist, self.refused, self.started, self.ended
         return {
             "call": seen.call,

@@ -1,4 +1,4 @@
-"""A session's ledger: the fake provider's facts, put together to one entry for each request."""
+"""A session's request log: the fake provider's facts, as one entry for each request."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MOST_KEPT: Final = 10_000
 
 
 class RequestLog:
-    """All requests of a session in their order; the oldest go where there would be over 10,000."""
+    """The last 10,000 requests of a session, in their order."""
 
     def __init__(self) -> None:
-        """Nothing was asked yet."""
+        """Start empty."""
         self.attempts: deque[LoggedRequest] = deque(maxlen=_MOST_KEPT)
         self._asked: dict[int, tuple[int, int | None]] = {}
-        """How often the same was asked, and by which call last."""
+        """How often the same request came, and its last call."""
         self._main: MainShape | None = None
 
     def arrived(self, seen: RequestSeen, now: datetime) -> LoggedRequest:
-        """Enter a request, and find its position: turns are counted by what the user said, steps by tool rounds."""
+        """Add a request with its position: user messages count turns, tool rounds count steps."""
         attempt = LoggedRequest(seen.without_words(), arrived=now)
         self.attempts.append(attempt)
         if seen.conversation is not None:
@@ -49,6 +49,6 @@ class RequestLog:
         attempt.step = 1 + sum(1 for message in since if message.tool_calls)
 
     def _look_at(self, shape: MainShape) -> None:
-        """Take the calls with the most tools for the main ones."""
+        """Treat the calls with the most tools as the main calls."""
         if shape.tools and (self._main is None or len(shape.tools) > len(self._main.tools)):
             self._main = shape

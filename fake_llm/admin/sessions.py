@@ -1,8 +1,8 @@
-"""Many sessions on one server: each has a story, a ledger, gates and a balance of its own.
+"""Many sessions on one server: each has its own script, request log, gates and balance.
 
-request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ story ─▶ gates ─▶ ledger
+request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ script ─▶ gates ─▶ request log
 
->>> sessions = Sessions(Told(script))  # doctest: +SKIP
+>>> sessions = ProviderSessions(SessionScript(script))  # doctest: +SKIP
 >>> async with FakeLLM(sessions, sessions) as llm: ...  # doctest: +SKIP
 """
 
@@ -28,46 +28,43 @@ _MOST_SESSIONS: Final = 1_000
 
 
 class Story(Protocol):
-    """What sessions play: a script, what harms its replies, and what may be spent."""
+    """What a session plays: a script, the faults on its replies, and a balance."""
 
     @property
     def text(self) -> str:
-        """The file that it was read from."""
+        """The text of its file."""
 
     @property
     def balance(self) -> BalanceConfig | None:
-        """What each session may spend; None: as much as it likes."""
+        """What each session may spend; None: no limit."""
 
     def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
-        """Say what a request gets, or raise Unscripted(why)."""
+        """Return the answer to a request, or raise UnscriptedError(why)."""
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Harm a reply, as an observer's gate does; what was done is noted in `attempt.struck`.
-
-        Asked as long as there is something in `attempt.pending`.
-        """
+        """Apply faults to a reply at an observer's gate while `attempt.pending` is set; set `attempt.struck`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionScript:
-    """A story without harm: a script alone."""
+    """A script without faults."""
 
     script: Script
     text: str = ""
     balance: BalanceConfig | None = None
 
     def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
-        """Say what the script says."""
+        """Return the script's answer."""
         return self.script.answer(attempt.seen.call, conversation)
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Let it pass."""
+        """Let the reply pass."""
         return ()
 
 
 @dataclass(slots=True)
 class ProviderSession:
-    """What one client, or one test, has for itself; `times` counts what the story did only so often."""
+    """The state of one client or test; `times` counts the uses of lines with a limited number of uses."""
 
     name: str
     story: Story
@@ -82,14 +79,10 @@ class ProviderSession:
 
 
 class ProviderSessions:
-    """The fake provider's script and its observer; the oldest session goes where there would be over 1,000."""
+    """The fake provider's script and observer, with the last 1,000 sessions."""
 
     def __init__(self, story: Story, *, price: Price | None = None, clock: ProviderClock | None = None) -> None:
-        """Every session begins with this story; `price` knows what models cost.
-
-        Raises:
-            ValueError: the story has a balance in dollars, and there are no prices for it.
-        """
+        """Start every session with this script; raise ValueError if its balance in dollars has no prices."""
         self.gates = Breakpoints()
         self._price = price
         self._clock = clock or RealClock()
@@ -98,17 +91,17 @@ class ProviderSessions:
         self._last_on: dict[int, LoggedRequest] = {}
         self.put(story)
 
-    # ---- what the fake provider asks
+    # ---- for the fake provider
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """Say what the session's story says, as long as it can pay."""
+        """Return the session's scripted answer, or a refusal if its balance is used up."""
         session, attempt = self._open[call]
         if session.balance is not None and session.balance.is_spent:
             return Failure(402, kind=BALANCE)
         return session.story.answer(session, attempt, conversation)
 
     def saw(self, fact: Fact) -> None:
-        """Enter it into the ledger of the session that it belongs to."""
+        """Add a fact to its session's request log."""
         match fact:
             case Seen():
                 session = self.session(fact.session)
@@ -129,25 +122,25 @@ class ProviderSessions:
                     del self._open[fact.call]
 
     def passes(self, call: int) -> bool:
-        """Tell if a reply meets no gate, and its story does nothing to it."""
+        """Return True if a reply has no gate and no pending fault."""
         session, attempt = self._open[call]
         return attempt.pending is None and not self.gates.all(session.name)
 
     async def gate(self, point: Point) -> Sequence[int]:
-        """Hold a reply at the gates that it meets, then harm it as its story wants."""
+        """Hold a reply at its gates, then apply its scripted fault."""
         session, attempt = self._open[point.call]
         ahead = await self.gates.passed(session.name, point)
         return ahead if attempt.pending is None else (*ahead, *await session.story.gate(attempt, point))
 
-    # ---- what tests and people ask
+    # ---- for tests and the admin API
 
     @property
     def calls_under_way(self) -> int:
-        """How many requests have no whole reply yet."""
+        """The number of requests whose reply is not complete."""
         return len(self._open)
 
     def session(self, name: str) -> ProviderSession:
-        """Return a session, a new one where there is none of this name."""
+        """Return the session of this name; create it if there is none."""
         session = self._sessions.get(name)
         if session is None:
             session = self._sessions[name] = ProviderSession(name, self._story, self._fresh_balance(self._story))
@@ -156,18 +149,18 @@ class ProviderSessions:
         return session
 
     def all(self, name: str | None = None) -> list[ProviderSession]:
-        """Return the sessions that there are, or the one of this name."""
+        """Return all sessions, or the one of this name."""
         return list(self._sessions.values()) if name is None else [self.session(name)]
 
     def story(self, name: str | None = None) -> Story:
-        """Return the story that sessions begin with, or that of one session."""
+        """Return the script of new sessions, or that of one session."""
         return self._story if name is None else self.session(name).story
 
     def put(self, story: Story, name: str | None = None) -> None:
-        """Play another story from the next request on, in all sessions or in one; its balance is whole again.
+        """Play another script from the next request on, in all sessions or in one, with a full balance.
 
         Raises:
-            ValueError: it has a balance in dollars, and there are no prices for it.
+            ValueError: the script's balance is in dollars, and there are no prices for it.
         """
         self._fresh_balance(story)
         if name is None:
@@ -177,12 +170,12 @@ class ProviderSessions:
             session.times.clear()
 
     def ledger(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Return an entry for each request of all sessions or of one, in their order, as plain data."""
+        """Return the requests of all sessions or of one in their order, as plain data."""
         entries = [entry for session in self.all(name) for entry in session.books.as_json()]
         return sorted(entries, key=lambda entry: int(entry["call"]))
 
     def reset(self, name: str | None = None) -> None:
-        """Forget the ledger and all positions, open the gates and make balances whole; stories stay."""
+        """Clear the request log and all positions, open the gates and refill balances; scripts stay."""
         for gate in self.gates.all():
             if name in (None, gate.session):
                 self.gates.open(gate)
@@ -195,7 +188,7 @@ class ProviderSessions:
 
 
 def _charge(balance: Balance, attempt: LoggedRequest, fact: Fact) -> None:
-    """Draw what a fact bills: the input once a request is accepted, the output once it is generated."""
+    """Subtract what a fact bills: input tokens on acceptance, output tokens when they are generated."""
     gist = attempt.gist
     if gist is None or not attempt.accepted:
         return

@@ -1,11 +1,11 @@
-"""What is common to all dialects: the verbs, and the values that they pass."""
+"""The functions of a dialect, the values that they pass, and helpers for all dialects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame
@@ -14,10 +14,13 @@ from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import Billed
 from wedgehog.fake_llm.value import value
 
+Models: TypeAlias = Sequence[str] | None
+"""The models that exist; None: any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request gets no reply. "" as kind or message: what the provider says at that status.
+    """Why a request gets no reply. A kind or message of "" is the provider's own at that status.
 
     `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place.
     """
@@ -32,7 +35,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A body that is sent in one piece. `kind` and `message` are an error's, as the body tells them."""
+    """A body that is not streamed; `kind` and `message` are those of an error."""
 
     status: int
     body: bytes
@@ -43,7 +46,7 @@ class Response:
 
 @value
 class Exchange:
-    """The request that a reply answers, and what the dialect has to tell beside the reply's items."""
+    """The request that a reply answers, and what the dialect writes beside the reply's items."""
 
     request: Request
     conversation: Conversation
@@ -53,10 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How a stream's events stand in its body: one by one, or (`opening`, `between`, `closing`) as parts of a whole.
-
-    `ping` keeps the stream alive and says nothing.
-    """
+    """The framing of a stream's events, with bytes before, between and after them; `ping` keeps the stream alive."""
 
     content_type: str
     ping: bytes
@@ -65,13 +65,10 @@ class Framing:
     closing: bytes = b""
 
 
-SSE: Final = "text/event-stream; charset=utf-8"
-
-
 class Dialect(Protocol):
-    """A provider's wire format. Each is a module.
+    """A provider's wire format, as a module.
 
-    request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` wherever it goes wrong
+    request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` for failures
     """
 
     @property
@@ -80,7 +77,7 @@ class Dialect(Protocol):
 
     @property
     def PATHS(self) -> re.Pattern[str]:  # noqa: N802
-        """All paths of its API; where two dialects share one, the headers decide."""
+        """All paths of its API; if two dialects share a path, the headers decide."""
 
     @property
     def MARKS(self) -> tuple[str, ...]:  # noqa: N802
@@ -88,20 +85,20 @@ class Dialect(Protocol):
 
     @property
     def BROKE(self) -> Refusal:  # noqa: N802
-        """What it says when a prepaid balance is used up."""
+        """The answer when a prepaid balance is used up."""
 
     @property
     def TOO_LARGE(self) -> Refusal:  # noqa: N802
-        """What it says to a body that is too large for it."""
+        """The answer to a body that is too large."""
 
     def asks_for_reply(self, request: Request) -> bool:
-        """Tell if a request is one for a model's reply; all others are answered by `aside`."""
+        """Return True for a request for a model's reply; `aside` answers all others."""
 
     def parse(self, request: Request) -> Conversation:
-        """Read a request for a reply, whose document is there; what makes no sense is left out."""
+        """Read a request for a reply that has a document; skip invalid parts."""
 
-    def refuse(self, request: Request, models: Collection[str] | None) -> Refusal | None:
-        """Say why the provider would not answer, or None. `models` that exist, None for any."""
+    def refuse(self, request: Request, models: Models) -> Refusal | None:
+        """Return why the provider refuses a request, or None."""
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
@@ -110,23 +107,23 @@ class Dialect(Protocol):
         """Write a streamed reply, one frame per event."""
 
     def framing(self, exchange: Exchange) -> Framing:
-        """Say how the events of `stream` stand in the body."""
+        """Return the framing of the events of `stream`."""
 
     def error(self, refusal: Refusal, request: Request) -> Response:
         """Write an error in the provider's shape."""
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-        """Write an error as the event of a stream, after `number` other events."""
+        """Write an error as an event of a stream, after `number` other events."""
 
-    def aside(self, request: Request, models: Sequence[str] | None) -> Response | None:
-        """Answer what is none for a reply and costs nothing: models, token counts. None where there is no such path."""
+    def aside(self, request: Request, models: Models) -> Response | None:
+        """Answer a request for models or token counts, which costs nothing; None if there is no such path."""
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
-        """Name the reply and who made it, in headers."""
+        """Return the headers that identify a reply."""
 
 
 def posts_to(paths: re.Pattern[str]) -> Callable[[Request], bool]:
-    """Return what tells if a request is a POST to one of the paths."""
+    """Return a test if a request is a POST to one of the paths."""
     return lambda request: request.method == "POST" and paths.fullmatch(request.path) is not None
 
 
@@ -136,5 +133,20 @@ def stop_of(reply: Reply) -> Stop:
 
 
 def is_whole(reply: Reply, index: int) -> bool:
-    """Tell if item `index` is complete: the last one of a reply that stopped at max_tokens is not."""
+    """Return True if item `index` is complete: the last item before a stop at max_tokens is not."""
     return reply.stop != "max_tokens" or index < len(reply.items) - 1
+
+
+def first(refusals: Callable[[Request, Models], Iterator[Refusal]]) -> Callable[[Request, Models], Refusal | None]:
+    """Turn a generator of refusals into a dialect's `refuse`: the first refusal counts."""
+    return lambda request, models: next(refusals(request, models), None)
+
+
+def bad(message: str) -> Refusal:
+    """Refuse with status 400."""
+    return Refusal(400, message)
+
+
+def unpaired(message: str) -> Refusal:
+    """Refuse with status 400 because tool calls and results do not match."""
+    return Refusal(400, message, pairing=True)

@@ -1,4 +1,4 @@
-"""What OpenAI's two APIs share: the shape of errors, the words for what is wrong with any request, and headers."""
+"""What OpenAI's two APIs share: errors, refusals of any request, and headers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import inf
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Refusal, Response
+from wedgehog.fake_llm.frame import encode
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.request import Request, counted
-from wedgehog.fake_llm.sse import encode
 
 QUOTA: Final = "insufficient_quota"
 BROKE: Final = Refusal(429, kind=QUOTA)
@@ -50,7 +50,7 @@ def error(refusal: Refusal, request: Request) -> Response:
 
 
 def described(refusal: Refusal) -> dict[str, Any]:
-    """Say all that OpenAI says of an error."""
+    """Return the fields of OpenAI's `error` object."""
     kind, code, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
     if refusal.kind == QUOTA:
         code, message = QUOTA, _NO_QUOTA
@@ -65,7 +65,7 @@ def described(refusal: Refusal) -> dict[str, Any]:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name the reply and the version of the API."""
+    """Return the reply's id and the API's version."""
     return [
         ("x-request-id", f"req_{made_up('request', request.call, length=32, small=True)}"),
         ("openai-version", "2020-10-01"),
@@ -74,7 +74,7 @@ def headers(request: Request) -> list[tuple[str, str]]:
 
 
 def unreadable(request: Request) -> Iterator[Refusal]:
-    """Yield what is wrong with a request before its fields are looked at."""
+    """Refuse a request without a key or without a JSON object."""
     if not request.key:
         yield NO_KEY
     if request.document is None:
@@ -87,19 +87,19 @@ def bad(message: str, param: str | None = None, code: str | None = None) -> Refu
 
 
 def missing(param: str) -> Refusal:
-    """Refuse because a field is not there."""
+    """Refuse a missing field."""
     return bad(f"Missing required parameter: '{param}'.", param, "missing_required_parameter")
 
 
 def not_among(value: object, supported: Collection[str], param: str) -> Refusal:
-    """Refuse because a field's value is none of those that there are."""
+    """Refuse a field's value that is not among the supported values."""
     *names, last = (f"'{name}'" for name in supported)
     choices = f"{', '.join(names)}, and {last}" if len(names) > 1 else " and ".join((*names, last))
     return bad(f"Invalid value: '{value}'. Supported values are: {choices}.", param, "invalid_value")
 
 
 def out_of_range(value: object, param: str, low: int, high: float = inf) -> Iterator[Refusal]:
-    """Yield a refusal of a whole number that is too low or too high; what is no number is looked at elsewhere."""
+    """Refuse an integer that is too low or too high; other values pass."""
     number = counted(value)
     if number is not None and number < low:
         text = f"integer below minimum value. Expected a value >= {low}, but got {number} instead."
@@ -110,7 +110,7 @@ def out_of_range(value: object, param: str, low: int, high: float = inf) -> Iter
 
 
 def empty(param: str) -> Refusal:
-    """Refuse an array that should hold something."""
+    """Refuse an empty array."""
     text = "empty array. Expected an array with minimum length 1, but got an empty array instead."
     return bad(f"Invalid '{param}': {text}", param, "empty_array")
 

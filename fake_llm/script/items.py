@@ -1,4 +1,4 @@
-"""The words in which files say what the model says; script files and scenarios share them.
+"""The items of a reply as they are written in script files and scenarios.
 
 [{text: Let me look.}, {tool: shell, args: {command: ls}}, {usage: {input_tokens: 8000}}, {stop: max_tokens}]
 """
@@ -14,13 +14,13 @@ from wedgehog.fake_llm.reply import Failure, Item, Reply, Stop, Text, Thinking, 
 
 
 class ConfigModel(BaseModel):
-    """A mapping of a file: unknown keys are errors."""
+    """A mapping in a file; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TextConfig(ConfigModel):
-    """`{text: Hi, pace_ms: 200}`: words for the user; streamed, a piece comes every `pace_ms`."""
+    """`{text: Hi, pace_ms: 200}`: text for the user; a streamed piece comes every `pace_ms`."""
 
     text: str
     pace_ms: NonNegativeFloat = 0
@@ -42,7 +42,7 @@ class ToolConfig(ConfigModel):
 
 
 class UsageCounts(ConfigModel):
-    """Tokens that the provider reports; what is not given is estimated."""
+    """Tokens that the provider reports; a missing count is estimated."""
 
     input_tokens: NonNegativeInt | None = None
     output_tokens: NonNegativeInt | None = None
@@ -55,7 +55,7 @@ class UsageConfig(ConfigModel):
 
 
 class StopConfig(ConfigModel):
-    """`{stop: max_tokens}`: the stop reason, where it is not the one that follows from the items."""
+    """`{stop: max_tokens}`: the stop reason; by default it follows from the items."""
 
     stop: Stop
 
@@ -100,14 +100,14 @@ class ReplyConfig(RootModel[ItemConfig | list[ItemConfig]]):
     model_config = ConfigDict(frozen=True)
 
     def reply(self) -> Reply:
-        """Return the reply that these words describe; of usage, stop and delay the last one counts."""
+        """Return the reply; the last usage, stop and delay count."""
         return reply_of(self.root if isinstance(self.root, list) else [self.root])
 
 
 class ErrorConfig(ConfigModel):
-    """`{status: 429, retry_after: 2}`: an error in the shape of whichever provider is asked, or a page (`html: true`).
+    """`{status: 429, retry_after: 2}`: an error in the provider's shape, or a gateway's page (`html: true`).
 
-    The kind `balance` is a prepaid balance that is used up, with the status and in the words of the provider.
+    The kind `balance` is a used-up prepaid balance, with the provider's own status and words.
     """
 
     status: Annotated[int, Field(ge=400, le=599)]
@@ -118,12 +118,12 @@ class ErrorConfig(ConfigModel):
     html: bool = False
 
     def failure(self) -> Failure:
-        """Return the failure that these words describe."""
+        """Return the failure."""
         return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s, self.html)
 
 
 def reply_of(words: Iterable[ItemConfig]) -> Reply:
-    """Put items together to one reply."""
+    """Combine items into one reply."""
     items: list[Item] = []
     usage: Usage | None = None
     stop: Stop | None = None

@@ -1,12 +1,12 @@
-"""Where in a scenario a request stands, read from the conversation alone.
+"""A request's position in a scenario, read only from its conversation.
 
-*Turn*: the highest marker in the last user message that holds one; where none does, the turn under way. A background
-call that quotes a turn which is over belongs to the turn under way, if there is one.
-*Step*: 1 + the highest tool round of this turn whose results were ever seen; it never goes back, so that an agent
-that trims its history is not asked to repeat itself. *Main or background*: see `MainShape`.
+*Turn*: the highest marker in the last user message that holds one, else the turn under way. A background call that
+quotes an ended turn belongs to the turn under way, if there is one.
+*Step*: 1 + the highest tool round of this turn whose results were ever seen. It never decreases, so that an agent that
+trims its history does not get a step again. *Main or background*: see `MainShape`.
 
 Tool calls carry a token `<salt><turn>x<step>x<call>` in their ids, and scripted commands print it, so that a result
-is known again also where an agent rewrites ids.
+is found also if an agent rewrites ids.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from wedgehog.fake_llm.value import value
 
 @value
 class MainShape:
-    """What an agent's main calls look like, as its control run showed: their tools, else their system text.
+    """The shape of an agent's main calls, taken from its control run: their tools, else their system text.
 
-    An empty `system` says nothing: the text is another one in every call. `optional` tools come from a server that may
-    be gone: they may be missing.
+    An empty `system` matches any text. `optional` tools may be missing: they come from a server that may be down.
 
     >>> MainShape(frozenset({"bash"})).fits(conversation)  # doctest: +SKIP
     """
@@ -49,7 +48,7 @@ class MainShape:
         return self.alike(MainShape.of(conversation))
 
     def alike(self, other: MainShape) -> bool:
-        """Whether a call of the other shape looks like a main call too."""
+        """Whether a call of the other shape looks like a main call."""
         tools = self.tools.difference(self.optional)
         if tools:
             return 2 * len(tools & other.tools) >= len(tools)
@@ -60,7 +59,7 @@ class MainShape:
 
 @dataclass(frozen=True, slots=True)
 class CallPosition:
-    """A request's position; `background` is empty for a main call, else what the call seems to be for."""
+    """A request's position; `background` is the purpose of a background call, empty for a main call."""
 
     turn: int
     step: int
@@ -71,11 +70,11 @@ class CallPosition:
 
 @dataclass
 class Positions:
-    """Finds each request's place. One object serves one run."""
+    """Finds each request's position in one run."""
 
     salt: str
     shape: MainShape | None = None
-    """None: every call counts as main (the control run, which finds the shape)."""
+    """None: every call is a main call (in the control run, which finds the shape)."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
@@ -83,33 +82,33 @@ class Positions:
 
     @property
     def under_way(self) -> int:
-        """The turn that was begun last of those that are not over; 0: none is."""
+        """The last turn begun that has not ended, else 0."""
         return self._open[-1] if self._open else 0
 
     def is_open(self, turn: int) -> bool:
-        """Whether this turn is under way, perhaps beside another one."""
+        """Whether this turn is under way."""
         return turn in self._open
 
     def begin(self, turn: int, marker: str) -> None:
-        """A stimulus with this marker is under way."""
+        """Begin a turn whose stimulus has this marker."""
         self._open.append(turn)
         self._markers[turn] = marker.lower()
 
     def end(self, turn: int | None = None) -> None:
-        """This turn is over; without one, all are."""
+        """End this turn, or all turns."""
         self._open = [other for other in self._open if turn not in (None, other)]
 
     def token(self, turn: int, step: int, call: int) -> str:
-        """What makes a tool call known again: part of its id, and what its command prints."""
+        """The token that identifies a tool call: part of its id, and printed by its command."""
         return f"{self.salt}{turn}x{step}x{call}"
 
     def place(self, conversation: Conversation) -> CallPosition:
-        """The place of one request; each asking counts as one attempt."""
+        """The position of one request; each call of this method counts as one attempt."""
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         background = self._background(conversation, own)
         if background and self.under_way and not self.is_open(turn):
-            turn, own = self.under_way, ()  # It quotes a turn that is over, and is made for this one.
+            turn, own = self.under_way, ()  # It quotes an ended turn, and belongs to this one.
         round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
         if background:
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
@@ -119,7 +118,7 @@ class Positions:
         return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
 
     def token_of(self, result: ToolResultSeen) -> str:
-        """`turn.step.call` of the call that a result answers, by its id or by what the command printed; else empty."""
+        """`turn.step.call` of a result's call, by its id or by the command's output; else empty."""
         found = self._find(result.call_id) or self._find(result.text)
         return ".".join(found) if found else ""
 
@@ -145,7 +144,7 @@ class Positions:
         known = [int(step) for at, step, _ in (token.split(".") for token in tokens) if int(at) == turn]
         if known or not results:
             return max(known, default=0)
-        # The agent renamed the calls and its tool printed no token: count rounds instead.
+        # The agent rewrote the ids and its tool printed no token: count rounds.
         return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
 
     def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
@@ -158,7 +157,7 @@ class Positions:
 
 
 def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
-    """The messages from the last one that holds the turn's marker; all of them where none does."""
+    """The messages from the last one that holds the turn's marker, else all messages."""
     messages = conversation.messages
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].role == "user" and marker and marker in messages[index].text.lower():
@@ -172,7 +171,7 @@ def _fingerprint(conversation: Conversation) -> str:
 
 @lru_cache(maxsize=256)  # an agent has few system texts
 def _of_opening(system: str) -> str:
-    # A date, a time or an id in it is another one in the next call.
+    # Dates, times and ids differ in the next call.
     lasting = re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system)
     return hashlib.sha256(lasting[:100].encode()).hexdigest()[:12]
 
@@ -181,7 +180,7 @@ PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif",
 
 
 def purpose_of(conversation: Conversation) -> str:
-    """Name what a call is for that is not a main one, by the words in it."""
+    """Return the purpose of a background call, by the words in it."""
     text = " ".join([message.text.lower() for message in conversation.messages])
     found = next(filter(text.__contains__, PURPOSES), None)
     if found:

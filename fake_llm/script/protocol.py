@@ -1,4 +1,4 @@
-"""Who decides what the model says."""
+"""The Protocol of a script."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from wedgehog.fake_llm.reply import Answer
 
 
 class UnscriptedError(Exception):
-    """No line of the script fits this conversation; the text says why."""
+    """No line of the script fits a conversation; the text says why."""
 
 
 class Script(Protocol):
-    """Answers from the conversation alone, so that retries and parallel sessions cannot cross."""
+    """Answers only from the conversation, so that retries and parallel sessions get the right answers."""
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """Say what `conversation` gets (`call` is for the record only), or raise Unscripted(why)."""
+        """Return the answer to `conversation` (`call` is only for records), or raise UnscriptedError(why)."""

@@ -1,4 +1,4 @@
-"""Tools by role: a scenario says `shell`, an agent calls it Bash, exec_command or run_shell_command."""
+"""Tools by role: a scenario's `shell` is an agent's Bash, exec_command or run_shell_command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHELL_PARAMETERS = ("command", "cmd", "commands", "script")
 
 @dataclass(frozen=True, slots=True)
 class ShellTool:
-    """The agent's shell tool: its name, the parameter that takes the command, and what else it requires."""
+    """The agent's shell tool: its name, the parameter for the command, and its JSON Schema."""
 
     name: str
     parameter: str
@@ -24,7 +24,7 @@ class ShellTool:
     schema: Mapping[str, Any]
 
     def arguments(self, command: str) -> dict[str, Any]:
-        """Arguments that run `command`, with the other required parameters filled by their schema."""
+        """Arguments that run `command`; other required parameters are filled by their schema."""
         properties = self.schema.get("properties", {})
         filled = {
             name: fill(properties.get(name, {})) for name in self.schema.get("required", ()) if name != self.parameter
@@ -46,13 +46,13 @@ def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
 
 
 def find_named(tools: Sequence[ToolSpec], name: str) -> ToolSpec | None:
-    """The advertised tool of this name, or one that a tool host's name was put before: `mcp__host__weather`."""
+    """The advertised tool of this name, or of this name with a host's prefix: `mcp__host__weather`."""
     exact = next((tool for tool in tools if tool.name == name), None)
     return exact or next((tool for tool in tools if tool.name.endswith(name)), None)
 
 
 def _kinds(schema: Any) -> set[str]:
-    """The types that a schema allows, unions too."""
+    """The types that a schema allows, unions included."""
     if not isinstance(schema, Mapping):
         return set()
     kind = schema.get("type", ())
@@ -61,7 +61,7 @@ def _kinds(schema: Any) -> set[str]:
 
 
 def fill(schema: Mapping[str, Any]) -> Any:
-    """A small value that satisfies a JSON Schema: the first of an enum, a phrase, false, 1, the required properties."""
+    """A small value that satisfies a JSON Schema: an enum's first value, a phrase, false, 1, required properties."""
     for key in ("const", "default"):
         if key in schema:
             return schema[key]

@@ -1,4 +1,4 @@
-"""A script by position: turn and step say what the model answers, never a count of requests."""
+"""A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.roles import SHELL, fill, find_named, find_shell
 
 Beacon = Callable[[str, str], str]
-"""(command, token) -> a command that leaves the token's trace around it."""
+"""(command, token) -> a command that also records the token."""
 
 
 @dataclass(frozen=True)
 class ScriptedTurn:
-    """One turn's replies, the first one for step 1, and the nonce that its answer must carry."""
+    """One turn's replies, from step 1 on, and the nonce that its answer must carry."""
 
     replies: tuple[Reply, ...]
     nonce: str
@@ -27,9 +27,9 @@ class ScriptedTurn:
 
 @dataclass
 class TurnScript:
-    """Plays `turns` by position; background calls get a valid answer that is nobody's business.
+    """Answers with `turns` by position; background calls get a short valid answer.
 
-    `values` replaces `{name}` in the texts and arguments of the script ({nonce} is the turn's own).
+    `values` replace `{name}` in the script's texts and arguments; `{nonce}` is the turn's nonce.
     """
 
     positions: Positions
@@ -37,21 +37,17 @@ class TurnScript:
     values: Mapping[str, str] = field(default_factory=dict)
     beacon: Beacon = lambda command, token: command
     nonce_per_call: bool = False
-    """Every reply gets a nonce of its own (see `nonce_of`), so that the answer tells which call it came from."""
+    """Every reply gets its own nonce (see `nonce_of`), so that the answer identifies the call."""
     _placed: dict[int, CallPosition] = field(default_factory=dict)
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
-        """The place of request number `call`; asking again gives the same."""
+        """The position of request number `call`; the same each time."""
         if call not in self._placed:
             self._placed[call] = self.positions.place(conversation)
         return self._placed[call]
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """What the model says at this request's place.
-
-        Raises:
-            Unscripted: a main call beyond the script; the text says where.
-        """
+        """Return the reply at this request's position; raise UnscriptedError for a main call beyond the script."""
         place = self.place(call, conversation)
         if place.background or place.turn == 0:
             return background_reply(conversation)
@@ -64,12 +60,12 @@ class TurnScript:
         return self.direct(turn.replies[place.step - 1], call, conversation)
 
     def nonce_of(self, call: int) -> str:
-        """The nonce that this request's reply holds; it begins with its turn's."""
+        """The nonce in this request's reply; it begins with its turn's nonce."""
         nonce = self.turns[self._placed[call].turn].nonce
         return f"{nonce}c{call}e" if self.nonce_per_call else nonce
 
     def direct(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
-        """A scripted reply made ready for this request: names of its tools, ids, templates."""
+        """A scripted reply with this request's tool names, ids and values."""
         place = self.place(call, conversation)
         values = {**self.values, "nonce": self.nonce_of(call)}
         count = 0
@@ -99,7 +95,7 @@ class TurnScript:
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """Replace `{name}` for each known name; other braces stay as they are."""
+    """Replace `{name}` for each known name; other braces stay."""
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
@@ -117,7 +113,7 @@ def expand_all(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def background_reply(conversation: Conversation) -> Reply:
-    """A valid answer for a title, a loop check, a summary: a schema is filled, else a few words."""
+    """A valid answer for a title, a loop check or a summary: a filled schema, else a few words."""
     if conversation.schema is not None:
         return Reply((Text(json.dumps(fill(conversation.schema))),))
     return Reply((Text("A short note"),))

@@ -1,4 +1,4 @@
-"""A script file: replies with conditions on the conversation, the first that fits is said.
+"""A script file: replies with conditions on the conversation; the first line that fits is the answer.
 
 replies:
   - {when: {user: weather, tool_results: 0}, reply: {tool: get_weather, args: {city: Paris}}}
@@ -38,7 +38,7 @@ Pattern = Annotated[str, AfterValidator(_readable)]
 
 
 class _Searched:
-    """A text that many patterns are looked for in."""
+    """A text for many patterns."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -49,13 +49,14 @@ class _Searched:
 
 
 class Asked:
-    """What conditions look at in a conversation, found once for all of a script's lines."""
+    """The values of a conversation that conditions test, computed once for all lines of a script."""
 
     def __init__(self, conversation: Conversation) -> None:
-        """What only few conditions look at is found when one does."""
+        """Compute the values that most conditions test."""
         self._conversation = conversation
         self.wire = conversation.wire
-        self.user = _Searched(last_user_text(conversation))
+        users = (message.text for message in reversed(conversation.messages) if message.role == "user")
+        self.user = _Searched(next(users, ""))
 
     @cached_property
     def system(self) -> _Searched:
@@ -70,18 +71,23 @@ class Asked:
 
     @cached_property
     def tool_results(self) -> int:
-        """How many results came since that user message."""
-        return results_since_user(self._conversation)
+        """The number of tool results after the last user message."""
+        count = 0
+        for message in reversed(self._conversation.messages):
+            if message.role == "user":
+                break
+            count += len(message.tool_results)
+        return count
 
 
 Test: TypeAlias = Callable[[Asked], bool]
 
 
 class When(ConfigModel):
-    """What must hold of a conversation; a pattern is a substring in any case, or a /regular expression/.
+    """Conditions on a conversation; a pattern is a substring in any case, or a /regular expression/.
 
-    `user` looks at the last user message, `system` at all system text; `tool_results` counts the results since
-    that user message; `wire` is the dialect's exact name.
+    `user` tests the last user message, `system` all system text; `tool_results` is the number of results after that
+    user message; `wire` is the dialect's exact name.
     """
 
     user: Pattern | None = None
@@ -91,7 +97,7 @@ class When(ConfigModel):
     tool_results: NonNegativeInt | None = None
 
     def tests(self) -> list[Test]:
-        """Return what must hold, each by itself."""
+        """Return a test for each condition."""
         patterns = {"user": self.user, "system": self.system, "model": self.model_name}
         tests = [_finder(pattern, name) for name, pattern in patterns.items() if pattern is not None]
         if self.wire is not None:
@@ -102,9 +108,9 @@ class When(ConfigModel):
 
 
 class ReplyLine(ConfigModel):
-    """One entry of a script: `when` it fits, its `reply` or its `error`.
+    """One entry of a script: `when` it fits, and its `reply` or its `error`.
 
-    `fault` is what whoever serves the script does to the bytes; the fake itself has no eyes for it.
+    `fault` is what the server of the script does to the bytes; the fake provider itself ignores it.
     """
 
     when: When = Field(default_factory=When)
@@ -119,19 +125,19 @@ class ReplyLine(ConfigModel):
         return self
 
     def answer(self) -> Answer:
-        """Return what the line says: the same value each time, so that its bytes can be used again."""
+        """Return the line's answer: the same object each time, so that its bytes can be cached."""
         return self._answer
 
     @cached_property
     def _answer(self) -> Answer:
         if self.error is not None:
             return self.error.failure()
-        assert self.reply is not None, "a line has one of both"  # noqa: S101
+        assert self.reply is not None, "a line has a reply or an error"  # noqa: S101
         return self.reply.reply()
 
 
 class ScriptFile(ConfigModel):
-    """A whole script file: what the model says, and what each session may spend."""
+    """A script file: the model's replies, and what each session may spend."""
 
     replies: list[ReplyLine]
     balance: BalanceConfig | None = None
@@ -144,7 +150,7 @@ class WhenScript:
     """
 
     def __init__(self, file: ScriptFile) -> None:
-        """Answer as `file` says."""
+        """Answer with the lines of `file`."""
         self.lines = tuple(file.replies)
         self._tests = [(line, line.when.tests()) for line in self.lines]
 
@@ -154,7 +160,7 @@ class WhenScript:
         return cls(ScriptFile.model_validate(document))
 
     def line(self, conversation: Conversation) -> ReplyLine:
-        """Return the first line that fits, or raise Unscripted."""
+        """Return the first line that fits, or raise UnscriptedError."""
         asked = Asked(conversation)
         for line, tests in self._tests:
             for holds in tests:
@@ -162,34 +168,16 @@ class WhenScript:
                     break
             else:
                 return line
-        said, results = last_user_text(conversation), results_since_user(conversation)
+        said = asked.user.text
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
         raise UnscriptedError(
             f"none of the script's {len(self.lines)} lines fits the last user message {shown!r} "
-            f"with {results} tool results after it"
+            f"with {asked.tool_results} tool results after it"
         )
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """Say what the first fitting line says."""
+        """Return the answer of the first line that fits."""
         return self.line(conversation).answer()
-
-
-def last_user_text(conversation: Conversation) -> str:
-    """Return the text of the last user message, "" where there is none."""
-    for message in reversed(conversation.messages):
-        if message.role == "user":
-            return message.text
-    return ""
-
-
-def results_since_user(conversation: Conversation) -> int:
-    """Count the tool results after the last user message."""
-    count = 0
-    for message in reversed(conversation.messages):
-        if message.role == "user":
-            break
-        count += len(message.tool_results)
-    return count
 
 
 def _is_regex(pattern: str) -> bool:
@@ -197,7 +185,7 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _finder(pattern: str, name: str) -> Test:
-    """Return what looks for a pattern in the text of this name."""
+    """Return a test for a pattern in the text of this name."""
     text = attrgetter(name)
     if _is_regex(pattern):
         search = re.compile(pattern[1:-1]).search

@@ -1,6 +1,6 @@
-"""The fake provider on its own: `wedgehog serve`, and the same inside a test.
+"""The fake provider without a campaign: `wedgehog serve`, and the same inside a test.
 
-agent ─▶ fake provider (a `Pipe` in each connection that is struck) ◀─ sessions ◀─ admin API ◀─ test
+agent ─▶ fake provider (with a `Pipe` on a connection with a fault) ◀─ sessions ◀─ admin API ◀─ test
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from wedgehog.harness.scenario.document import BadFileError, Document, load, rea
 
 T = TypeVar("T")
 PUT = Path("script")
-"""What a script is called in errors that came without a file."""
+"""The name of a script without a file, in errors."""
 
 
 class Provider:
-    """A fake provider with a script, for tests: in a thread of its own, or (`async with`) on the running event loop.
+    """A fake provider with a script, for tests: in its own thread, or (`async with`) on the running event loop.
 
     >>> with Provider({"replies": [{"reply": {"text": "Hi there!"}}]}) as llm:  # doctest: +SKIP
     ...     client = OpenAI(base_url=f"{llm.url}/v1", api_key="any")
 
-    `script` is a file's path, a YAML text, or plain data. `models` are those that exist (None: any). `balance` replaces
-    the script's. Reading the script may raise BadFileError, listening OSError; both are one line.
+    `script` is a file's path, a YAML text, or plain data. `models` are the names that exist (None: any). `balance`
+    replaces the script's balance. A bad script raises BadFileError, a used port OSError, each with one line.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Provider:
         port: int = 0,
         admin_port: int = 0,
     ) -> None:
-        """Port 0 takes a free one."""
+        """Port 0 takes a free port."""
         self._faulty = FaultyLink(WallClock())
         self._balance = balance
         self._sessions = ProviderSessions(self._story(script), price=_price)
@@ -63,7 +63,7 @@ class Provider:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: _Thread | None = None
         self.url = ""
-        """The address that agents get, without a path."""
+        """The address for agents, without a path."""
 
     @property
     def admin_url(self) -> str:
@@ -71,10 +71,10 @@ class Provider:
         return self._admin.url
 
     def session_url(self, name: str) -> str:
-        """The address of one session, without a path: what is asked there has everything for itself."""
+        """The address of one session, without a path."""
         return f"{self.url}/s/{name}"
 
-    # ---- what a test asks
+    # ---- for tests
 
     def put(self, script: Path | str | Mapping[str, Any], session: str | None = None) -> None:
         """Play another script from the next request on, in all sessions or in one."""
@@ -82,34 +82,34 @@ class Provider:
         self._there(lambda: self._sessions.put(story, session))
 
     def ledger(self, session: str | None = None) -> list[dict[str, Any]]:
-        """An entry for each request, as the admin API tells it."""
+        """An entry for each request, as in the admin API."""
         return self._there(lambda: self._sessions.ledger(session))
 
     def balance(self, session: str) -> dict[str, Any] | None:
-        """What is left of a session's prepaid balance, None where it has none."""
+        """The rest of a session's prepaid balance, None if it has no balance."""
         left = self._there(lambda: self._sessions.session(session).balance)
         return left.as_json() if left else None
 
     def hold(self, session: str | None = None, *, event: int | None = None, byte: int | None = None) -> int:
-        """Set up a gate at which replies are held: behind an event or a byte, else before the first; its number."""
+        """Add a gate that holds replies after an event or a byte, else before the first byte; return its number."""
         return self._there(lambda: self._sessions.gates.hold(session, event=event, byte=byte).number)
 
     def held(self, gate: int) -> list[int]:
-        """The calls that are held at a gate now."""
+        """The calls held at a gate now."""
         found = self._sessions.gates.get(gate)
         return self._there(lambda: list(found.held) if found else [])
 
     def release(self, gate: int) -> None:
-        """Open a gate for good."""
+        """Open and remove a gate."""
         found = self._sessions.gates.get(gate)
         if found:
             self._there(lambda: self._sessions.gates.open(found))
 
     def reset(self, session: str | None = None) -> None:
-        """Forget ledgers and positions, open the gates, make balances whole; scripts stay."""
+        """Clear the request logs and positions, open the gates, refill balances; scripts stay."""
         self._there(lambda: self._sessions.reset(session))
 
-    # ---- where it runs
+    # ---- start and stop
 
     async def __aenter__(self) -> Self:
         """Listen, on the running event loop."""
@@ -134,7 +134,7 @@ class Provider:
         self._loop = None
 
     def __enter__(self) -> Self:
-        """Listen, in a thread of its own."""
+        """Listen, in a new thread."""
         self._thread = _Thread()
         try:
             return self._thread.do(self.__aenter__())
@@ -145,15 +145,15 @@ class Provider:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close everything, the thread too."""
-        assert self._thread, "it was entered"  # noqa: S101
+        """Close everything, and end the thread."""
+        assert self._thread, "`__enter__` came first"  # noqa: S101
         try:
             self._thread.do(self.__aexit__(kind, error, trace))
         finally:
             self._thread.end()
 
     def _there(self, act: Callable[[], T]) -> T:
-        """Do something where the server runs."""
+        """Call a function in the server's thread."""
         if self._thread is None or self._loop is None:
             return act()
 
@@ -163,7 +163,7 @@ class Provider:
         return self._thread.do(acting())
 
     def _read(self, text: str) -> ScriptSession:
-        """Read a text that came over HTTP; what is wrong is a ValueError."""
+        """Read a script's text from HTTP; raise ValueError if it is wrong."""
         try:
             return self._story(text)
         except BadFileError as bad:
@@ -182,7 +182,7 @@ class Provider:
 
 
 class _Thread:
-    """An event loop in a thread of its own."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -190,7 +190,7 @@ class _Thread:
         self._thread.start()
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it there, and wait for what it gives."""
+        """Run a coroutine in the thread, and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def end(self) -> None:
@@ -208,7 +208,7 @@ def _document(script: Path | str | Mapping[str, Any]) -> tuple[Document, str]:
 
 
 def _price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:
-    """What the pinned price table says, for today."""
+    """Today's price in the pinned table, None for an unknown model."""
     try:
         return price(model, input_tokens, output_tokens, datetime.now(UTC))
     except LookupError:
@@ -225,18 +225,14 @@ async def _listening(opening: Any, address: tuple[str, int]) -> Any:
 
 
 def prepaid(usd: float | None, tokens: int | None) -> BalanceConfig | None:
-    """The balance that two options say; None where neither does.
-
-    Raises:
-        ValueError: both do.
-    """
+    """The balance of two options, None without them; raise ValueError if both are given."""
     if usd is not None and tokens is not None:
         raise ValueError("a balance is in dollars or in tokens, not in both")
     return None if usd is None and tokens is None else BalanceConfig(usd=usd, tokens=tokens)
 
 
 def fast_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of `wedgehog serve`: uvloop's, where there is one."""
+    """Return the event loop of `wedgehog serve`: uvloop's, except on Windows."""
     if sys.platform == "win32":
         return asyncio.new_event_loop()
     import uvloop
@@ -257,8 +253,8 @@ async def serve(
     """Serve until cancelled, at `host`:`port` (0: a free port).
 
     Raises:
-        BadFileError: the script can't be read as one.
-        OSError: nobody can listen there; its `strerror` names the address and says why.
+        BadFileError: the script is wrong.
+        OSError: the address cannot be used; its `strerror` names the address and the reason.
     """
     provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port)
     async with provider as llm:

@@ -1,7 +1,7 @@
-"""Where connections come in, so that a request can be struck alone.
+"""Holds new connections, so that a fault can be armed on one request.
 
-While a strike is expected, a new connection waits at its first bytes. The first that has some is chosen. Who comes
-behind it waits until that strike is done, and is met by the next one if there is any by then.
+While a fault waits for a request, a new connection waits at its first bytes. The first connection with bytes is chosen.
+Later connections wait until that fault is done; then the next fault, if any, can choose one of them.
 """
 
 from collections.abc import Callable
@@ -11,77 +11,77 @@ from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.proxied_connection import ConnectionOwner, ProxiedConnection
 
 AGAIN_S = 0.02
-"""So long those who waited behind a struck request wait on, for who wants to strike the next one too."""
+"""How long connections behind a chosen request wait on for a next fault."""
 
 
 @dataclass(eq=False, slots=True)
 class ExpectedRequest:
-    """A strike that waits for its request; `chosen` hears which one it is, whose bytes have not passed yet."""
+    """A fault that waits for its request; `chosen` is called with the connection before its bytes pass."""
 
     chosen: Callable[[ProxiedConnection], None]
 
 
 class ConnectionGate:
-    """The open connections of one listening port, and which of them have to wait."""
+    """The open connections of one listening port; it holds those that must wait."""
 
     def __init__(self, owner: ConnectionOwner, *, everybody: bool) -> None:
-        """Open; where `everybody` waits behind a chosen request, those wait too that have sent some before."""
-        self.passages: set[ProxiedConnection] = set()
+        """Start open; with `everybody`, connections that have sent bytes wait too behind a chosen request."""
+        self.connections: set[ProxiedConnection] = set()
         self._owner = owner
         self._everybody = everybody
         self._expected: list[ExpectedRequest] = []
         self._struck: ExpectedRequest | None = None
 
     def expect(self, chosen: Callable[[ProxiedConnection], None]) -> ExpectedRequest:
-        """Have the next new connection that brings bytes chosen; say `done` in any case."""
+        """Choose the next new connection with bytes; the caller must call `done` in any case."""
         expected = ExpectedRequest(chosen)
         self._expected.append(expected)
-        for passage in self.passages:
-            passage.up.held = passage.up.held or _is_new(passage)
+        for connection in self.connections:
+            connection.up.held = connection.up.held or _is_new(connection)
         return expected
 
     def done(self, expected: ExpectedRequest) -> None:
-        """This strike is through, or not wanted any more: who waits only for it goes on."""
+        """End a fault's wait or choice, and release the connections that wait only for it."""
         if expected in self._expected:
             self._expected.remove(expected)
         if self._struck is expected:
             self._struck = None
-        for passage in list(self.passages):
+        for connection in list(self.connections):
             if self._struck:
                 return
-            if self._expected and _is_new(passage):
-                self.look(passage, passage.up)
+            if self._expected and _is_new(connection):
+                self.look(connection, connection.up)
             else:
-                let_through(passage)
+                let_through(connection)
 
-    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
-        """Something came: is it what is waited for?"""
+    def look(self, connection: ProxiedConnection, pipe: Pipe) -> None:
+        """Choose this connection if its bytes are the first ones that a fault waits for."""
         if self._struck or not self._expected:
             return
-        if pipe is passage.up and pipe.held and pipe.waiting and _is_new(passage):
+        if pipe is connection.up and pipe.held and pipe.waiting and _is_new(connection):
             self._struck = self._expected.pop(0)
-            for other in self.passages:
+            for other in self.connections:
                 other.up.held = other.up.held or self._everybody
-            self._struck.chosen(passage)
+            self._struck.chosen(connection)
 
     def enter(self) -> ProxiedConnection:
-        """A new connection."""
-        passage = ProxiedConnection(self._owner)
-        passage.up.held = bool(self._expected or self._struck)
-        self.passages.add(passage)
-        return passage
+        """Add a new connection."""
+        connection = ProxiedConnection(self._owner)
+        connection.up.held = bool(self._expected or self._struck)
+        self.connections.add(connection)
+        return connection
 
     def shut(self) -> None:
         """End every connection."""
-        for passage in list(self.passages):
-            passage.abort()
+        for connection in list(self.connections):
+            connection.abort()
 
 
-def let_through(passage: ProxiedConnection) -> None:
-    """This one may go on."""
-    passage.up.held = False
-    passage.client.pump()
+def let_through(connection: ProxiedConnection) -> None:
+    """Release a connection."""
+    connection.up.held = False
+    connection.client.pump()
 
 
-def _is_new(passage: ProxiedConnection) -> bool:
-    return passage.up.carried == 0
+def _is_new(connection: ProxiedConnection) -> bool:
+    return connection.up.carried == 0

@@ -1,18 +1,16 @@
-"""The link of `wedgehog serve`: the fake provider's own sockets, with a `Pipe` in those that are struck.
+"""The link of `wedgehog serve`: the fake provider's own sockets, with a `Pipe` on those with a fault.
 
 ```
- agent ◀──▶ socket ◀──▶ fake provider            until a reply is struck, and from then on:
+ agent ◀──▶ socket ◀──▶ fake provider            until a fault is armed on a reply, and from then on:
 
  agent ◀──▶ socket ─────────────▶ fake provider
               ▲──── Pipe ◀── write ────┘
 ```
 
-No second socket stands between: a request that nothing strikes costs nothing more.
+There is no second socket: a request without a fault costs nothing more.
 """
 
 import asyncio
-import socket
-import struct
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,9 +21,8 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 from wedgehog.harness.network.port import Port
+from wedgehog.harness.network.proxied_connection import close
 
-# SO_LINGER on, for zero seconds: close() sends RST.
-_RESET = struct.pack("ii", 1, 0)
 _PIECE = 1 << 16
 
 
@@ -37,24 +34,24 @@ class ProviderConnection(Protocol):
     carried: int
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """As an asyncio.BufferedProtocol's."""
+        """See asyncio.BufferedProtocol."""
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Likewise."""
+        """See asyncio.BufferedProtocol."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Likewise."""
+        """See asyncio.BaseProtocol."""
 
 
 class ProviderServer(Protocol):
-    """The fake provider: it makes the protocol of each new connection, and knows those that are open."""
+    """The fake provider: it makes the protocol of each new connection, and lists the open connections."""
 
     @property
     def connections(self) -> Iterable[ProviderConnection]:
-        """The open ones."""
+        """The open connections."""
 
     def connection(self) -> asyncio.BaseProtocol:
-        """A new one."""
+        """A protocol for a new connection."""
 
 
 @dataclass(eq=False, slots=True)
@@ -68,29 +65,29 @@ class DirectStrike:
     hit: "asyncio.Future[Proof]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof that it has hit; None if there is none by then."""
+        """Wait for the proof that the fault was applied; None if there is none by then."""
         done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
         return self.hit.result() if done else None
 
     @property
     def proof(self) -> str:
-        """How we know that it has hit; empty as long as it has not."""
+        """The proof that the fault was applied; empty before that."""
         return self.hit.result().how if self.hit.done() else ""
 
     @property
     def passed(self) -> int | None:
-        """Bytes that its connection has carried towards the agent by now, None where it is about no connection."""
+        """Bytes that its connection has carried towards the agent so far, None for a fault on the port."""
         return self.piped.carried if self.piped else None
 
     async def heal(self) -> None:
-        """Take the fault away; a stall that is still open ends with FIN. Healing twice is harmless."""
+        """Remove the fault; an open stall ends with FIN. A second call does nothing."""
         if self.piped:
             self.piped.heal()
         else:
             await self.link.open_again(self)
 
     def look(self, pipe: Pipe) -> None:
-        """See whether what has just passed proves it."""
+        """Record a proof if the bytes that just passed give one."""
         if self.hit.done():
             return
         if pipe.stopped:
@@ -100,10 +97,10 @@ class DirectStrike:
 
 
 class DirectLink:
-    """The fake provider's listening port; replies are struck on its own connections."""
+    """The fake provider's listening port; faults are armed on its own connections."""
 
     def __init__(self, name: str, server: ProviderServer, address: Address) -> None:
-        """Closed; entering it listens at `address` (port 0: a free one)."""
+        """Start closed; `listen` opens `address` (port 0: a free port)."""
         self._server = server
         self._port = Port(name, address, server.connection)
         self._shut: set[DirectStrike] = set()
@@ -114,15 +111,15 @@ class DirectLink:
         return self._port.address
 
     async def listen(self) -> None:
-        """Open the port. OSError if that can't be."""
+        """Open the port, or raise OSError."""
         await self._port.listen()
 
     def close(self) -> None:
-        """Close the port; connections are the server's to close."""
+        """Close the port; the server closes its connections."""
         self._port.close()
 
     async def strike(self, fault: WireFault, target: Target) -> DirectStrike:
-        """Arm a fault on the connection of a reply that the fake provider holds, or on the port."""
+        """Arm a fault on the connection of a reply that is held, or on the port."""
         if fault.closes_port or not isinstance(target, Downstream):
             return await self._refuse(fault)
         piped = self._piped(target.conn)
@@ -138,7 +135,7 @@ class DirectLink:
                 await self._port.listen()
 
     async def _refuse(self, fault: WireFault) -> DirectStrike:
-        """Close the port for real, end what is open, and knock."""
+        """Close the port, end open connections, and prove the refusal."""
         strike = DirectStrike(self, fault)
         self._shut.add(strike)
         self._port.refuse()
@@ -156,53 +153,53 @@ class DirectLink:
 
 
 class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
-    """Takes its place between a connection of the fake and the socket: what the fake writes goes through `pipe`.
+    """A transport between a fake provider's connection and its socket; the fake's bytes go through `pipe`.
 
-    To the fake it is the transport, to the socket the protocol.
+    It is the connection's transport and the socket's protocol.
     """
 
     def __init__(self, connection: ProviderConnection) -> None:
-        """From now on; bytes that the socket has not sent yet go first."""
+        """Replace the connection's transport; bytes in the socket's buffer go first."""
         super().__init__()
         self.pipe = Pipe(carried=connection.carried)
         self._connection, self._socket = connection, connection.transport
         self._strikes: list[DirectStrike] = []
         self._ready: deque[Action] = deque()
-        """What the pipe has let pass, and waits until the kernel takes it."""
+        """Actions of the pipe that wait for the kernel."""
         self._alarm: asyncio.TimerHandle | None = None
         self._is_closing = False
         self.get_buffer, self.buffer_updated = connection.get_buffer, connection.buffer_updated  # type: ignore[method-assign]
         connection.transport = self
         self._socket.set_protocol(self)
-        # A buffer of our own would make the count of sent bytes a guess.
+        # With a write buffer, the count of sent bytes would be a guess.
         self._socket.set_write_buffer_limits(high=0)
 
     @property
     def carried(self) -> int:
-        """Bytes that were given to the kernel, since the connection's first."""
+        """Bytes given to the kernel since the connection began."""
         return self.pipe.carried - sum(len(action.data) for action in self._ready if isinstance(action, Send))
 
     def arm(self, strike: DirectStrike) -> None:
-        """Do the harm to what is written from now on."""
+        """Apply the fault to bytes written from now on."""
         self._strikes.append(strike)
         strike.fault.on_pipe(self.pipe, strike.at)
 
     def heal(self) -> None:
-        """Take all faults away."""
+        """Remove all faults."""
         self._ready.extend(self.pipe.heal())
         self._pump()
 
     # ---- the fake's transport
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send what may pass, piece by piece."""
+        """Feed the pipe piece by piece, and send what it lets pass."""
         now, whole = self._now(), bytes(data)
         for start in range(0, len(whole), _PIECE):
             self.pipe.feed(whole[start : start + _PIECE], now)
         self._pump()
 
     def close(self) -> None:
-        """Close behind what has been written."""
+        """Close after the written bytes."""
         self._is_closing = True
         self.pipe.end(self._now())
         self._pump()
@@ -216,17 +213,17 @@ class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
         return self._is_closing or self._socket.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What the socket says."""
+        """Return the socket's information."""
         return self._socket.get_extra_info(name, default)
 
     # ---- the socket's protocol
 
     def resume_writing(self) -> None:
-        """The kernel has taken all that was sent."""
+        """The kernel has taken all sent bytes."""
         self._pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
+        """The socket is closed."""
         if self._alarm:
             self._alarm.cancel()
         self._connection.connection_lost(exc)
@@ -234,7 +231,7 @@ class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # ---- between them
 
     def _pump(self) -> None:
-        """Send what the pipe lets pass now, as fast as the kernel takes it, and ask again when the pipe says."""
+        """Send what the pipe lets pass now, as fast as the kernel takes it, and schedule the next time."""
         now = self._now()
         self._ready.extend(self.pipe.ready(now))
         while self._ready and not self._socket.get_write_buffer_size():
@@ -253,12 +250,8 @@ class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 pass
             case Send(data):
                 self._socket.write(data)
-            case Close("rst"):
-                sock = self._socket.get_extra_info("socket")
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                self._socket.close()
-            case Close():
-                self._socket.close()
+            case Close(how):
+                close(self._socket, how)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -1,11 +1,10 @@
-"""A listening port that can refuse connections for real, and listens again at the same number."""
+"""A listening port that can refuse connections, and listen again at the same number."""
 
 import asyncio
 import socket
 from collections.abc import Callable
 
 from wedgehog.harness.network.base import Address, NetworkError
-from wedgehog.harness.network.probe import refused
 
 BACKLOG = 1024
 
@@ -14,7 +13,7 @@ class Port:
     """One port of one address; `accept` makes the protocol of each new connection."""
 
     def __init__(self, name: str, address: Address, accept: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Closed; `listen` opens it (port 0: a free one, the same ever after). `name` is for error messages."""
+        """Start closed; `listen` opens it (port 0: a free one, then the same). `name` is for error messages."""
         self.address = address
         self._name, self._accept = name, accept
         self._server: asyncio.Server | None = None
@@ -28,19 +27,19 @@ class Port:
         self._server = await asyncio.get_running_loop().create_server(self._accept, sock=sock, backlog=BACKLOG)
 
     def refuse(self) -> None:
-        """Accept nothing, and keep the number."""
+        """Refuse connections, and keep the number reserved."""
         self._stop()
         if self._reserved is None:
             self._reserved = _bound(self.address)
 
     async def prove_refusal(self) -> str:
-        """Connect, and say that it was refused; NetworkError if it was not."""
+        """Return the proof that a connect is refused; raise NetworkError if it is not."""
         if not await asyncio.to_thread(refused, self.address):
             raise NetworkError(f"link {self._name}: something still answers at port {self.address[1]}")
         return f"our own connect to {self.address[0]}:{self.address[1]} was refused"
 
     def close(self) -> None:
-        """Give the number back."""
+        """Release the number."""
         self._stop()
         if self._reserved:
             self._reserved.close()
@@ -52,8 +51,8 @@ class Port:
 
 
 def _bound(address: Address) -> socket.socket:
-    """A socket that holds the port without listening: connects to it are refused, and nobody else can take it."""
-    # Named in full: asyncio switches Nagle's delay off only on sockets that say that they are TCP.
+    """A socket that reserves the port without listening: connects to it are refused."""
+    # With IPPROTO_TCP, because asyncio sets TCP_NODELAY only on sockets with that protocol.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -62,3 +61,14 @@ def _bound(address: Address) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def refused(address: Address, timeout_s: float = 2.0) -> bool:
+    """Whether a TCP connect is refused (blocking; call it through `asyncio.to_thread`)."""
+    try:
+        socket.create_connection(address, timeout=timeout_s).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

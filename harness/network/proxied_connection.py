@@ -1,8 +1,8 @@
 """One connection through the relay: two sockets, and a `Pipe` each way.
 
 ```
- agent ◀──▶ Leg ══ Pipe up ══▶ Leg ◀──▶ upstream
-                ◀═ Pipe down ═
+ agent ◀──▶ Endpoint ══ Pipe up ══▶ Endpoint ◀──▶ upstream
+                     ◀═ Pipe down ═
 ```
 """
 
@@ -15,31 +15,31 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 
 # SO_LINGER on, for zero seconds: close() sends RST.
-RESET = struct.pack("ii", 1, 0)
-# Bytes that may wait in a pipe, for a pace or a delay, before its source is no longer read.
+_RESET = struct.pack("ii", 1, 0)
+# The most bytes that wait in a pipe before reading from its source pauses.
 HIGH_WATER = 1 << 20
 
 
 class ConnectionOwner(Protocol):
-    """Who runs passages: it says where they lead, and hears what has passed and that they are over."""
+    """The owner of connections: it gives their upstream, and is called when bytes passed and when they end."""
 
     upstream: Address
     tells_resets: bool
-    """Whether an RST on one side is one on the other; else it is a FIN there, as through Toxiproxy."""
+    """Whether an RST on one side becomes an RST on the other; else a FIN, as through Toxiproxy."""
 
-    def look(self, passage: "ProxiedConnection", pipe: Pipe) -> None:
-        """All that a pipe has let pass has been handed to the kernel."""
+    def look(self, connection: "ProxiedConnection", pipe: Pipe) -> None:
+        """All bytes that a pipe has let pass are handed to the kernel."""
 
-    def ended(self, passage: "ProxiedConnection") -> None:
-        """Both sockets are gone."""
+    def ended(self, connection: "ProxiedConnection") -> None:
+        """Both sockets are closed."""
 
 
 class Endpoint(asyncio.Protocol):
-    """One socket of a passage; what it reads goes into `pipe`, whose far end is `other`."""
+    """One socket of a connection; it feeds `pipe`, which leads to `other`."""
 
-    def __init__(self, passage: "ProxiedConnection", pipe: Pipe) -> None:
-        """A leg without a socket yet."""
-        self.passage = passage
+    def __init__(self, connection: "ProxiedConnection", pipe: Pipe) -> None:
+        """Start without a socket."""
+        self.connection = connection
         self.pipe = pipe
         self.other: Endpoint | None = None
         self.transport: asyncio.Transport | None = None
@@ -47,33 +47,33 @@ class Endpoint(asyncio.Protocol):
         self._alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Write through at once: a buffer of our own would make the count of sent bytes a guess."""
+        """Turn off the write buffer: with it, the count of sent bytes would be a guess."""
         if not isinstance(transport, asyncio.Transport):
-            raise TypeError("a leg is a TCP transport")
+            raise TypeError("an endpoint needs a TCP transport")
         self.transport = transport
         transport.set_write_buffer_limits(high=0)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and send what may go."""
-        self.pipe.feed(data, self.passage.now())
+        """Feed the pipe, and send what it lets pass."""
+        self.pipe.feed(data, self.connection.now())
         self.pump()
 
     def eof_received(self) -> bool:
         """The peer has sent its last byte; its socket stays until the pipe is empty."""
-        self.pipe.end(self.passage.now())
+        self.pipe.end(self.connection.now())
         self.pump()
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The socket is gone: what it sent still passes, then the other side closes."""
+        """The socket is closed: its bytes still pass, then the other side closes."""
         self.ended = True
-        reset = self.passage.owner.tells_resets and isinstance(error, ConnectionResetError)
-        self.pipe.end(self.passage.now(), "rst" if reset else "fin")
+        reset = self.connection.owner.tells_resets and isinstance(error, ConnectionResetError)
+        self.pipe.end(self.connection.now(), "rst" if reset else "fin")
         self.pump()
-        self.passage.leg_lost()
+        self.connection.socket_lost()
 
     def pause_writing(self) -> None:
-        """The peer doesn't read: stop reading for it."""
+        """The peer does not read: pause the other side."""
         if self.other:
             self.other.pump()
 
@@ -88,20 +88,20 @@ class Endpoint(asyncio.Protocol):
         return self.transport.get_write_buffer_size() if self.transport else 0
 
     def pump(self) -> None:
-        """Send what the pipe lets pass now, ask again when it says, and read only as long as it makes sense."""
+        """Send what the pipe lets pass now, schedule the next time, and pause reading if the pipe is full."""
         other = self.other
         if other is None or other.transport is None:
             return
-        now = self.passage.now()
+        now = self.connection.now()
         while not other.unwritten and (actions := self.pipe.ready(now)):
             self.act(actions)
         if not other.unwritten:
-            self.passage.settled(self.pipe)
+            self.connection.settled(self.pipe)
         self._ask_again(now)
         self._read_on(not other.unwritten and self.pipe.reading and self.pipe.waiting < HIGH_WATER)
 
     def act(self, actions: list[Action]) -> None:
-        """Do to the other side what its pipe says."""
+        """Apply the pipe's actions to the other side."""
         if self.other is None:
             return
         for action in actions:
@@ -109,33 +109,29 @@ class Endpoint(asyncio.Protocol):
                 case Send(data):
                     self.other.write(data)
                 case Close("rst"):
-                    # Reset is a matter of both sockets, as it is through Toxiproxy.
+                    # A reset is for both sockets, as through Toxiproxy.
                     self.other.finish("rst")
                     self.finish("rst")
                 case Close(how):
                     self.other.finish(how)
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the socket is gone."""
+        """Send bytes, unless the socket is closing."""
         if self.transport and not self.transport.is_closing():
             self.transport.write(data)
 
     def finish(self, how: Literal["fin", "rst"]) -> None:
-        """Close this socket behind what has been written, with FIN or with RST."""
-        if self.transport is None or self.transport.is_closing():
-            return
-        if how == "rst":
-            sock = self.transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        self.transport.close()
+        """Close this socket after the written bytes, with FIN or with RST."""
+        if self.transport is not None:
+            close(self.transport, how)
 
     def drop(self) -> None:
-        """Close this socket with FIN now, without what the kernel has not taken yet."""
+        """Close this socket with FIN now, without the bytes that the kernel has not taken."""
         if self.transport:
             self.transport.abort()
 
     def _ask_again(self, now: float) -> None:
-        """Pump when the next byte is due; what is due at `now` already waits for `resume_writing`."""
+        """Pump when the next byte is due; bytes due at `now` wait for `resume_writing`."""
         if self._alarm:
             self._alarm.cancel()
         at = self.pipe.next_at()
@@ -150,11 +146,20 @@ class Endpoint(asyncio.Protocol):
             self.transport.pause_reading()
 
 
+def close(transport: asyncio.Transport, how: Literal["fin", "rst"]) -> None:
+    """Close a socket after the written bytes, with FIN or with RST."""
+    if transport.is_closing():
+        return
+    if how == "rst":
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.close()
+
+
 class ProxiedConnection:
-    """One connection through the relay: the agent's leg, the fake's leg, and a pipe each way."""
+    """One connection through the relay: two endpoints and a pipe each way."""
 
     def __init__(self, owner: "ConnectionOwner") -> None:
-        """Not connected to the upstream yet."""
+        """Start without an upstream connection."""
         self.owner = owner
         self.up, self.down = Pipe(), Pipe()
         self.client, self.server = Endpoint(self, self.up), Endpoint(self, self.down)
@@ -163,11 +168,11 @@ class ProxiedConnection:
         self._connecting: asyncio.Task[None] | None = None
 
     def now(self) -> float:
-        """The event loop's clock: all that happens here happens in one loop."""
+        """The event loop's time in seconds."""
         return asyncio.get_running_loop().time()
 
     def accept(self) -> Endpoint:
-        """The protocol of a connection that an agent has just made."""
+        """Dial the upstream in a task; return the protocol of the agent's connection."""
         self._connecting = asyncio.get_running_loop().create_task(self.connect())
         return self.client
 
@@ -178,7 +183,7 @@ class ProxiedConnection:
             transport, _ = await loop.create_connection(lambda: self.server, *self.owner.upstream)
         except OSError:
             self.client.finish("fin")
-            self.leg_lost()
+            self.socket_lost()
             return
         host, port = transport.get_extra_info("sockname")[:2]
         self.peer = (host, port)
@@ -186,34 +191,34 @@ class ProxiedConnection:
         self.client.pump()
 
     async def connected(self) -> None:
-        """Wait until the upstream has been dialled, with whatever success."""
+        """Wait until dialling the upstream has succeeded or failed."""
         if self._connecting:
             await asyncio.wait([self._connecting])
 
     @property
     def over(self) -> bool:
-        """Whether one of its sockets is gone."""
+        """Whether one of its sockets is closed."""
         return self._open < 2
 
     def settled(self, pipe: Pipe) -> None:
-        """All that a pipe let pass has been handed to the kernel."""
+        """Report that all bytes that a pipe let pass are handed to the kernel."""
         self.owner.look(self, pipe)
 
-    def leg_lost(self) -> None:
-        """One socket is gone; with the second the passage is history."""
+    def socket_lost(self) -> None:
+        """Count a closed socket; the second one ends the connection."""
         self._open -= 1
         if self._open <= 0:
             self.owner.ended(self)
 
     def heal(self) -> None:
-        """Take every fault from both pipes; open stalls end with FIN."""
-        for leg in (self.client, self.server):
-            leg.act(leg.pipe.heal())
-            leg.pump()
+        """Remove every fault from both pipes; open stalls end with FIN."""
+        for end in (self.client, self.server):
+            end.act(end.pipe.heal())
+            end.pump()
 
     def abort(self) -> None:
-        """Close both sides with FIN, whatever is still unwritten."""
+        """Close both sides with FIN now, without unwritten bytes."""
         if self._connecting:
             self._connecting.cancel()
-        for leg in (self.client, self.server):
-            leg.drop()
+        for end in (self.client, self.server):
+            end.drop()

@@ -1,7 +1,7 @@
-"""The embedded network: an asyncio TCP relay whose every byte goes through a `Pipe`.
+"""The embedded network: an asyncio TCP relay that passes every byte through a `Pipe`, used without Toxiproxy.
 
-It stands in where no Toxiproxy can be had. Without a fault it can't be told from a cable: no byte is changed, back
-pressure passes, and a close passes in order. As through Toxiproxy, a close of either side closes both.
+Without a fault it changes no byte, and passes back pressure and closes in order. As through Toxiproxy, a close of
+either side closes both.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
-"""For bytes that were written before a strike to pass."""
-LOOK_S = 0.001
+"""Time limit for bytes that were written before a fault is armed to pass."""
+POLL_S = 0.001
 
 
 @dataclass(eq=False, slots=True)
@@ -39,26 +39,26 @@ class RelayStrike:
     fault: WireFault
     spot: Target
     hit: "asyncio.Future[Proof]"
-    passage: ProxiedConnection | None = None
+    connection: ProxiedConnection | None = None
     expected: ExpectedRequest | None = None
-    """Its place at the door, where it is about a request."""
+    """Its entry in the gate, if it is for a request."""
     carried: dict[ProxiedConnection, int] = field(default_factory=dict)
-    """What the connections of the whole link had carried when it was armed; those to come had carried nothing."""
+    """The bytes that each open connection of a whole link had carried when the fault was armed."""
     healed: bool = False
 
     async def fired(self, timeout_s: float) -> Proof | None:
-        """The relay's own count, once the bytes have been handed to the kernel."""
+        """The relay's count, once the bytes are handed to the kernel; None after `timeout_s`."""
         done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
         return self.hit.result() if done else None
 
     async def heal(self) -> None:
-        """Take the fault away."""
+        """Remove the fault."""
         if not self.healed:
             self.healed = True
             await self.link.heal(self)
 
     def prove(self, count: int | None, how: str) -> None:
-        """The fault has hit."""
+        """Record the proof."""
         if not self.hit.done():
             self.hit.set_result(Proof(count, how))
 
@@ -69,28 +69,28 @@ class RelayLink:
     tells_resets = False
 
     def __init__(self, name: str, upstream: Address) -> None:
-        """Closed; `listen` opens it at a free port."""
+        """Start closed; `listen` opens a free port."""
         self.name, self.upstream, self.address = name, upstream, (HOST, 0)
-        self._door = ConnectionGate(self, everybody=False)
+        self._gate = ConnectionGate(self, everybody=False)
         self._port = Port(name, self.address, self._accept)
         self._strikes: list[RelayStrike] = []
 
     @property
-    def passages(self) -> set[ProxiedConnection]:
+    def connections(self) -> set[ProxiedConnection]:
         """Its open connections."""
-        return self._door.passages
+        return self._gate.connections
 
     async def listen(self) -> Self:
-        """Open the port, a free one the first time and the same ever after."""
+        """Open the port: a free one the first time, then the same."""
         await self._port.listen()
         self.address = self._port.address
         return self
 
     async def admit(self, conn: Address, carried: int) -> None:
-        """Each connection has a pipe of its own: nobody waits for anybody."""
+        """Return at once: each connection has its own pipe."""
 
     async def strike(self, fault: WireFault, spot: Target) -> RelayStrike:
-        """Arm the fault on the pipes that the spot names."""
+        """Arm the fault on the pipes of the target."""
         strike = RelayStrike(self, fault, spot, asyncio.get_running_loop().create_future())
         self._strikes.append(strike)
         if fault.closes_port:
@@ -99,106 +99,101 @@ class RelayLink:
             await self._arm(strike)
         return strike
 
-    def look(self, passage: ProxiedConnection, pipe: Pipe) -> None:
-        """See whether a request has come that is to be struck, or what has just passed proves a strike."""
-        self._door.look(passage, pipe)
+    def look(self, connection: ProxiedConnection, pipe: Pipe) -> None:
+        """Check if an expected request has come, or if the bytes that just passed prove a fault."""
+        self._gate.look(connection, pipe)
         for strike in self._strikes:
-            if strike.hit.done() or not _touches(strike, passage, pipe):
+            if strike.hit.done() or not _touches(strike, connection, pipe):
                 continue
             if pipe.stopped:
                 strike.prove(pipe.carried, f"the relay let {pipe.carried} bytes pass, then {pipe.stopped}")
-            elif strike.fault.proof == "flow" and pipe.carried > strike.carried.get(passage, _from(strike)):
+            elif strike.fault.proof == "flow" and pipe.carried > strike.carried.get(connection, _from(strike)):
                 strike.prove(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass")
 
-    def ended(self, passage: ProxiedConnection) -> None:
-        """A passage is history, and what was armed on it can't strike any more."""
-        self._door.passages.discard(passage)
-        self._strikes = [strike for strike in self._strikes if strike.passage is not passage]
+    def ended(self, connection: ProxiedConnection) -> None:
+        """Forget a closed connection and the faults armed on it."""
+        self._gate.connections.discard(connection)
+        self._strikes = [strike for strike in self._strikes if strike.connection is not connection]
 
     async def heal(self, strike: RelayStrike) -> None:
-        """Take one fault away, and listen again if it had closed the port."""
+        """Remove one fault, and listen again if it had closed the port."""
         if strike in self._strikes:
             self._strikes.remove(strike)
-        if strike.expected and strike.passage is None:
-            self._door.done(strike.expected)
+        if strike.expected and strike.connection is None:
+            self._gate.done(strike.expected)
         if strike.fault.closes_port:
             if not any(other.fault.closes_port for other in self._strikes):
                 await self.listen()
             return
-        everyone = isinstance(strike.spot, WholeLink)
-        for passage in list(self.passages if everyone else filter(None, [strike.passage])):
-            passage.heal()
+        whole = isinstance(strike.spot, WholeLink)
+        for connection in list(self.connections if whole else filter(None, [strike.connection])):
+            connection.heal()
 
     async def close(self) -> None:
         """Close the port and every connection."""
         self._port.close()
-        self._door.shut()
+        self._gate.shut()
         await asyncio.sleep(0)
 
     def _accept(self) -> Endpoint:
-        passage = self._door.enter()
+        connection = self._gate.enter()
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not strike.fault.closes_port:
-                strike.fault.on_pipe(passage.down, 0)
-        return passage.accept()
+                strike.fault.on_pipe(connection.down, 0)
+        return connection.accept()
 
-    def _meet(self, strike: RelayStrike, passage: ProxiedConnection) -> None:
-        """Strike this connection's request; who came behind it waits for the next strike a while."""
-        strike.passage = passage
-        strike.fault.on_pipe(passage.up, _from(strike))
+    def _meet(self, strike: RelayStrike, connection: ProxiedConnection) -> None:
+        """Arm the fault on this connection's request; later connections wait `AGAIN_S` for the next fault."""
+        strike.connection = connection
+        strike.fault.on_pipe(connection.up, _from(strike))
         if strike.expected:
-            asyncio.get_running_loop().call_later(AGAIN_S, self._door.done, strike.expected)
-        let_through(passage)
+            asyncio.get_running_loop().call_later(AGAIN_S, self._gate.done, strike.expected)
+        let_through(connection)
 
     async def _arm(self, strike: RelayStrike) -> None:
         match strike.spot:
             case Downstream(conn, at):
-                strike.passage = await self._passage(conn)
-                strike.fault.on_pipe(strike.passage.down, at)
+                strike.connection = await self._connection(conn)
+                strike.fault.on_pipe(strike.connection.down, at)
             case WholeLink(conn, at):
                 if conn is not None:
-                    await self._carried(await self._passage(conn), at)
-                for passage in self.passages:
-                    strike.carried[passage] = passage.down.carried
-                    strike.fault.on_pipe(passage.down, passage.down.carried)
+                    await self._carried(await self._connection(conn), at)
+                for connection in self.connections:
+                    strike.carried[connection] = connection.down.carried
+                    strike.fault.on_pipe(connection.down, connection.down.carried)
             case _:
-                strike.expected = self._door.expect(functools.partial(self._meet, strike))
+                strike.expected = self._gate.expect(functools.partial(self._meet, strike))
 
-    async def _passage(self, conn: Address) -> ProxiedConnection:
-        """The passage that the fake knows as `conn`; the fake may have accepted it before we know that it did."""
-        for passage in list(self.passages):
-            await passage.connected()
-            if passage.peer == conn:
-                return passage
+    async def _connection(self, conn: Address) -> ProxiedConnection:
+        """The connection from `conn`; the fake provider can accept it before the relay's own task continues."""
+        for connection in list(self.connections):
+            await connection.connected()
+            if connection.peer == conn:
+                return connection
         raise LinkBusyError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
 
-    async def _carried(self, passage: ProxiedConnection, count: int) -> None:
-        """Wait until so many bytes of a connection have passed towards the agent."""
-        end_s = passage.now() + ARRIVE_S
-        while passage.down.carried < count and not passage.over:
-            if passage.now() > end_s:
+    async def _carried(self, connection: ProxiedConnection, count: int) -> None:
+        """Wait until `count` bytes of a connection have passed towards the agent."""
+        end_s = connection.now() + ARRIVE_S
+        while connection.down.carried < count and not connection.over:
+            if connection.now() > end_s:
                 raise LinkBusyError(f"link {self.name}: byte {count} did not reach its agent in {ARRIVE_S:g} s")
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
     async def _shut(self, strike: RelayStrike) -> None:
-        """Close the port for real, end what is open, and knock."""
+        """Close the port, end open connections, and prove the refusal."""
         self._port.refuse()
-        self._door.shut()
+        self._gate.shut()
         strike.prove(None, await self._port.prove_refusal())
 
 
-def _touches(strike: RelayStrike, passage: ProxiedConnection, pipe: Pipe) -> bool:
-    upwards = isinstance(strike.spot, Upstream)
-    mine = isinstance(strike.spot, WholeLink) or strike.passage is passage
-    return mine and pipe is (passage.up if upwards else passage.down)
+def _touches(strike: RelayStrike, connection: ProxiedConnection, pipe: Pipe) -> bool:
+    mine = isinstance(strike.spot, WholeLink) or strike.connection is connection
+    return mine and pipe is (connection.up if isinstance(strike.spot, Upstream) else connection.down)
 
 
 def _from(strike: RelayStrike) -> int:
-    match strike.spot:
-        case Downstream(at=at) | Upstream(at=at):
-            return at
-        case _:
-            return 0
+    return 0 if isinstance(strike.spot, WholeLink) else strike.spot.at
 
 
 class EmbeddedNetwork:
@@ -207,21 +202,21 @@ class EmbeddedNetwork:
     name: Literal["toxiproxy", "embedded"] = "embedded"
 
     def __init__(self) -> None:
-        """No link yet."""
+        """Start without links."""
         self._links: list[RelayLink] = []
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
-        """A new link; the relay needs no warning of what may be struck."""
+        """Open a link; the relay does not need `resets` and `requests`."""
         link = await RelayLink(name, upstream).listen()
         self._links.append(link)
         return link
 
     async def alive(self) -> bool:
-        """It lives as long as we do."""
+        """Always true: the relay runs in this process."""
         return True
 
     async def __aenter__(self) -> Self:
-        """Nothing to start."""
+        """Start nothing."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

@@ -1,4 +1,4 @@
-"""The real server on a real port, an observer that remembers, and a client that sees every byte."""
+"""The real server on a real port, an observer that records, and a client that sees every byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_S = 10
 
 
 class Recorder:
-    """Remembers facts and points; `plan` says what the gate returns, `closed` holds the points that it names."""
+    """Records facts and points; `plan` is what the gate returns, `closed` are the points that it holds."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -43,14 +43,14 @@ class Recorder:
         return self.plan(point)
 
     def hold(self, at: int) -> asyncio.Event:
-        """Hold replies at body offset `at` until the event returned is set."""
+        """Hold replies at body offset `at` until the returned event is set."""
         return self.closed.setdefault(at, asyncio.Event())
 
     def all(self, kind: type[F]) -> list[F]:
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     async def until(self, met: Callable[[], bool]) -> None:
-        """Wait until something that was seen makes `met` true."""
+        """Wait until a recorded fact makes `met` true."""
         async with asyncio.timeout(PATIENCE_S):
             while not met():
                 self._news.clear()
@@ -62,7 +62,7 @@ class Recorder:
 
 
 class Says:
-    """A script that always says the same; `heard` keeps the conversations."""
+    """A script with one answer; `heard` records the conversations."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -96,7 +96,7 @@ class StillClock:
 
 @dataclass
 class Received:
-    """A reply as its bytes came in; `ends` are the body offsets behind each chunk."""
+    """A reply as it arrived; `ends` are the body offsets behind each chunk."""
 
     head: bytes
     raw_body: bytes
@@ -114,7 +114,7 @@ class Received:
 
     @property
     def error(self) -> tuple[str, str]:
-        """Kind and words of an error, wherever the provider puts them."""
+        """Kind and message of an error, in any provider's shape."""
         return told_error(self.json)
 
     @property
@@ -178,7 +178,7 @@ class Wire:
             return await self.reader.read()
 
     async def silent(self) -> bool:
-        """Tell if nothing more arrives for a moment."""
+        """Return True if nothing more arrives for a moment."""
         try:
             async with asyncio.timeout(0.05):
                 await self.reader.readexactly(1)
@@ -215,7 +215,7 @@ class Wire:
 
 
 class Anthropic:
-    """How a client of the Messages API talks."""
+    """Requests of a client of the Messages API."""
 
     wire = "anthropic"
     path = "/v1/messages"
@@ -231,12 +231,12 @@ class Anthropic:
 
     @staticmethod
     def delta(data: dict[str, Any]) -> Any:
-        """The words that an event of a stream delivers, if it does."""
+        """The text that an event of a stream delivers, if any."""
         return data.get("delta", {}).get("text")
 
 
 class OpenAI:
-    """How a client of chat completions talks."""
+    """Requests of a client of chat completions."""
 
     wire = "openai-chat"
     path = "/v1/chat/completions"
@@ -256,7 +256,7 @@ class OpenAI:
 
 
 class Responses:
-    """How a client of the Responses API talks."""
+    """Requests of a client of the Responses API."""
 
     wire = "openai-responses"
     path = "/v1/responses"
@@ -276,7 +276,7 @@ class Responses:
 
 
 class Gemini:
-    """How a client of Gemini talks: the model stands in the path, and `Wire` puts there if it wants a stream."""
+    """Requests of a client of Gemini, with the model and the method in the path."""
 
     wire = "gemini"
     path = "/v1beta/models/m:generateContent"
@@ -296,7 +296,7 @@ class Gemini:
 
     @staticmethod
     def addressed(path: str, document: Any) -> tuple[str, Any]:
-        """Move what other providers say in the body to the path."""
+        """Move fields that other providers have in the body to the path."""
         if not (isinstance(document, dict) and ":generateContent" in path):
             return path, document
         rest = {name: value for name, value in document.items() if name not in ("model", "stream")}
@@ -305,13 +305,13 @@ class Gemini:
 
 
 class Ollama:
-    """How a client of Ollama talks."""
+    """Requests of a client of Ollama."""
 
     wire = "ollama"
     path = "/api/chat"
     headers: ClassVar = {"Authorization": "Bearer sk-canary"}
     orphan: ClassVar = {"top_logprobs": 21}
-    """No history is refused for its pairs; this is."""
+    """Ollama refuses no history for its pairs; it refuses this."""
     error_event = ""
     model_missing = 404
 
@@ -337,7 +337,7 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 
 @pytest.fixture(params=[Anthropic, OpenAI, Responses], ids=lambda provider: provider.wire)
 def neighbour(request: pytest.FixtureRequest) -> Provider:
-    """Each of those who share `/v1/models` and want a bearer's key for it."""
+    """Each dialect that shares `/v1/models` and needs a bearer token."""
     return request.param  # type: ignore[no-any-return]
 
 
@@ -398,7 +398,7 @@ def open_wire(stack: AsyncExitStack) -> OpenWire:
 
 @pytest.fixture
 def ask(open_wire: OpenWire) -> Callable[..., Awaitable[Received]]:
-    """Ask once on a connection of its own: `await ask(llm, provider, **request)`."""
+    """Send one request on a new connection: `await ask(llm, provider, **request)`."""
 
     async def asked(
         llm: FakeLLM,

@@ -1,4 +1,4 @@
-"""The Messages API: what is said, in its bytes."""
+"""The Messages API: replies as bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answering(*ids: str, text: str = "") -> dict[str, Any]:
 
 
 async def test_a_message_holds_thinking_text_and_calls(open_llm: Any, ask: Any, anthropic: Any) -> None:
-    """Blocks stand in the reply's order, with the scripted id behind the provider's prefix."""
+    """Blocks come in the reply's order, with the scripted id after the provider's prefix."""
     received = await ask(await open_llm(RICH), anthropic)
     thinking, text, call = received.json["content"]
     assert (thinking["type"], thinking["thinking"]) == ("thinking", "Hm.")
@@ -63,7 +63,7 @@ async def test_usage_is_estimated_and_never_zero(open_llm: Any, ask: Any, anthro
 
 
 async def test_scripted_usage_wins(open_llm: Any, ask: Any, anthropic: Any) -> None:
-    """Numbers of the script are told as they are, zero included."""
+    """Numbers of the script are reported as they are, zero included."""
     llm = await open_llm(Reply((Text("Hello"),), Usage(8000, 0)))
     received = await ask(llm, anthropic, stream=True)
     assert received.events[0][1]["message"]["usage"]["input_tokens"] == 8000
@@ -81,7 +81,7 @@ async def test_cut_arguments_arrive_as_far_as_the_wire_carries_them(open_llm: An
 
 
 async def test_made_up_ids_are_unique_and_the_same_in_every_run(open_llm: Any, ask: Any, anthropic: Any) -> None:
-    """Two calls of one reply and two replies never share an id; another server makes up the same ones."""
+    """Two calls of one reply and two replies never share an id; another server generates the same ids."""
     reply = Reply((ToolCall("shell"), ToolCall("shell")))
     runs = []
     for llm in (await open_llm(reply), await open_llm(reply)):
@@ -177,7 +177,7 @@ PAIRING = {
 async def test_broken_pairs_are_refused_in_the_providers_words(
     open_llm: Any, ask: Any, recorder: Any, anthropic: Any, messages: Any, words: str
 ) -> None:
-    """Each refusal is a 400 of type invalid_request_error, told as a pairing refusal."""
+    """Each refusal is a 400 of type invalid_request_error, reported as a pairing refusal."""
     received = await ask(await open_llm(), anthropic, messages=messages)
     (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     assert (received.status, received.json["error"]["type"]) == (400, "invalid_request_error")
@@ -259,7 +259,7 @@ BAD = {
 async def test_other_bad_requests_are_refused_too(
     open_llm: Any, ask: Any, recorder: Any, anthropic: Any, document: Any, words: str
 ) -> None:
-    """What has nothing to do with pairs is refused without blaming them."""
+    """Other mistakes are refused, not as pairing refusals."""
     received = await ask(await open_llm(), anthropic, document)
     (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     assert received.status == 400
@@ -279,7 +279,7 @@ async def test_a_key_and_a_version_are_needed(open_llm: Any, ask: Any, anthropic
 
 
 async def test_a_request_is_read_into_one_view(open_llm: Any, ask: Any, recorder: Any, anthropic: Any) -> None:
-    """System text comes first, results stand in a message of their own before the text beside them."""
+    """System text comes first, results are in their own message before the text."""
     await ask(
         await open_llm(),
         anthropic,

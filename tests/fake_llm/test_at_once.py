@@ -1,4 +1,4 @@
-"""What nobody holds is answered while its request is read; only what takes time has a task."""
+"""A reply without a gate is written while its request is read; only a reply that takes time has a task."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Says:
 
 
 class Tape(asyncio.Transport):
-    """Keeps what is written, write by write."""
+    """Records each write."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ async def test_a_reply_that_nobody_holds_is_written_at_once() -> None:
 
 
 async def test_a_gate_is_asked_by_a_task(recorder: Any) -> None:
-    """So that it may wait in whatever way it likes."""
+    """So that the gate may wait."""
     connection, tape = connected(FakeLLM(Says(Reply((Text("Hi"),))), recorder))
     opened = recorder.hold(-1)
     connection.data_received(ASKED)
@@ -90,7 +90,7 @@ async def test_a_gate_is_asked_by_a_task(recorder: Any) -> None:
     "reply", [Reply((Text("Hi"),), delay_s=3), Reply((Text("Hi you"), Text("there", pace_ms=3000)))]
 )
 async def test_a_reply_that_takes_its_time_is_left_to_a_task(clock: Any, reply: Reply) -> None:
-    """Nobody else waits for it meanwhile."""
+    """Other connections do not wait for it."""
     clock.held = True
     connection, tape = connected(FakeLLM(Says(reply), Hears(), clock=clock))
     connection.data_received(ASKED)
@@ -106,7 +106,7 @@ async def test_a_reply_that_takes_its_time_is_left_to_a_task(clock: Any, reply: 
 
 
 async def test_nothing_may_take_time_before_there_is_a_task() -> None:
-    """What would be resumed too early is told to whoever wrote it."""
+    """An await without a task is reported as an error."""
 
     async def answer(connection: Connection, incoming: Incoming) -> None:
         await asyncio.sleep(0.001)

@@ -26,7 +26,7 @@ async def test_a_client_that_hangs_up_while_held_ends_the_reply(
 async def test_a_hang_up_in_a_paced_reply_bills_what_was_written(
     open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any
 ) -> None:
-    """Of a paced reply the tokens up to the hang-up were generated, no more."""
+    """A paced reply has generated only the tokens up to the hang-up."""
     clock.held = True
     wire = await open_wire(await open_llm(Reply((Text("abcd" * 10, pace_ms=100),))))
     await wire.ask(provider.path, provider.request(stream=True), provider.headers)
@@ -42,7 +42,7 @@ async def test_a_hang_up_in_a_paced_reply_bills_what_was_written(
 async def test_a_hang_up_in_a_delay_is_noticed(
     open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any
 ) -> None:
-    """The request was accepted, so a client that does not wait for the first byte still pays."""
+    """The request was accepted, so a client that does not wait for the first byte is still billed."""
     clock.held = True
     wire = await open_wire(await open_llm(Reply((Text("Hi"),), delay_s=60)))
     await wire.ask(provider.path, provider.request(), provider.headers)
@@ -100,7 +100,7 @@ async def test_a_client_that_wants_to_close_is_obeyed(open_llm: Any, open_wire: 
 async def test_a_client_that_wants_to_close_may_be_left_to_do_it(
     open_llm: Any, open_wire: Any, recorder: Any, provider: Any
 ) -> None:
-    """With `waits_for_close` the reply says `Connection: close`, and the client is the one who closes."""
+    """With `waits_for_close` the reply says `Connection: close`, and the client closes."""
     llm = await open_llm()
     llm.waits_for_close = True
     wire = await open_wire(llm)
@@ -141,7 +141,7 @@ async def test_who_closed_is_told(open_llm: Any, open_wire: Any, recorder: Any, 
 
 
 async def test_an_http_1_0_client_gets_no_chunks(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
-    """For an old client the end of the connection ends the stream, and the marks are right all the same."""
+    """For HTTP/1.0 the end of the connection ends the stream, and the marks are right."""
     wire = await open_wire(await open_llm())
     await wire.ask(provider.path, provider.request(stream=True), provider.headers, version="1.0")
     head, body = (await wire.rest()).split(b"\r\n\r\n", 1)

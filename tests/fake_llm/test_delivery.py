@@ -49,12 +49,12 @@ async def deliver(image: WireReply, sink: Sink) -> Delivery:
 
 @given(frames=frames, stops=st.lists(st.integers(0, 90)))
 async def test_every_stop_is_met_with_exactly_the_bytes_before_it(frames: list[Frame], stops: list[int]) -> None:
-    """Whatever the stops and delays, the gate finds all bytes before its offset written, and none after."""
+    """With any stops and delays, the gate finds all bytes before its offset written, and none after."""
     image, sink = chunked(frames, []), Sink(stops)
     delivery = await deliver(image, sink)
     assert b"".join(sink.writes) == image.head + image.body
     assert (delivery.head, delivery.body) == (len(image.head), image.size)
-    starts = [0, *image.ends][: len(frames)]
+    starts = [0, *image.told.ends][: len(frames)]
     paced = [start for start, frame in zip(starts, frames, strict=True) if frame.delay_s]
     reachable = sorted([*{stop for stop in stops if stop <= image.size}, *paced])
     assert [at for at, _ in sink.asked] == [-1, *reachable]
@@ -64,14 +64,14 @@ async def test_every_stop_is_met_with_exactly_the_bytes_before_it(frames: list[F
 
 
 async def test_a_reply_without_delays_is_one_write() -> None:
-    """Frames that nothing holds apart leave in one write, head included."""
+    """Frames without a stop or delay between them are one write, head included."""
     sink = Sink()
     await deliver(chunked([Frame(b"a"), Frame(b"b"), Frame(b"c")], []), sink)
     assert len(sink.writes) == 1
 
 
 async def test_a_paced_frame_is_written_alone_after_its_delay() -> None:
-    """What comes before a delay is on the wire while it passes."""
+    """Bytes before a delay are written before it begins."""
     image, sink = chunked([Frame(b"a"), Frame(b"b", delay_s=1), Frame(b"c")], []), Sink()
     await deliver(image, sink)
     assert sink.writes == [image.head + b"1\r\na\r\n", b"1\r\nb\r\n1\r\nc\r\n0\r\n\r\n"]

@@ -1,4 +1,4 @@
-"""Reply faults: streams that end early, ping for ever, fail in the middle, or say nonsense."""
+"""Reply faults: streams that end early, ping without end, fail in the middle, or are malformed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_pings_only_never_ends(open_llm: Any, open_wire: Any, recorder: An
 async def test_an_edit_behind_the_last_event_did_not_apply(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:
-    """A stream that is too short for an edit stays whole, and says that nothing was edited."""
+    """A stream that is too short for an edit stays whole, and no edit is reported."""
     whole = await ask(await open_llm(Reply(WORDS)), provider, stream=True)
     edits = (EarlyEnd(len(whole.events)),)
     received = await ask(await open_llm(Reply(WORDS, edits=edits)), provider, stream=True)
@@ -92,20 +92,20 @@ async def test_an_edit_behind_the_last_event_did_not_apply(
 async def test_a_reply_that_is_not_streamed_is_not_edited(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:
-    """Edits are about events; a reply in one piece stays as it is, and says so."""
+    """Edits are for events; a reply in one piece stays as it is, and no edit is reported."""
     received = await ask(await open_llm(Reply(WORDS, edits=(ErrorEvent(1),))), provider)
     assert "how are you today?" in received.body.decode()
     assert recorder.all(WriteStarted)[0].edited == ()
 
 
 def delivering(provider: Any, received: Any) -> list[Any]:
-    """The words that the events of a stream deliver, in the order of arrival."""
+    """The text that the events of a stream deliver, in the order of arrival."""
     deltas = [provider.delta(data) for _, data in received.events if isinstance(data, dict)]
     return [delta for delta in deltas if delta]
 
 
 def first_delivery(provider: Any, received: Any) -> int:
-    """The number of the first event that delivers words."""
+    """The number of the first event that delivers text."""
     numbered = enumerate(received.events, start=1)
     return next(number for number, (_, data) in numbered if isinstance(data, dict) and provider.delta(data))
 
@@ -133,7 +133,7 @@ async def test_a_duplicated_event_comes_twice(
 async def test_reordered_events_change_places(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any, named: bool
 ) -> None:
-    """Two neighbours come in the other order and nothing is lost; what is delivered only ever grows."""
+    """Two neighbours are swapped and nothing is lost; the delivered tokens never decrease."""
     first = first_delivery(provider, whole)
     received = await ask(await open_llm(Reply(WORDS, edits=(Reordered(first * named),))), provider, stream=True)
     one, two = whole.events[first - 1 : first + 1]
@@ -146,7 +146,7 @@ async def test_reordered_events_change_places(
 async def test_the_last_event_has_nothing_to_change_places_with(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any
 ) -> None:
-    """The stream stays whole, and says so; the same event can be doubled."""
+    """The stream stays whole, and no edit is reported; the same event can be doubled."""
     last = len(whole.events)
     await ask(await open_llm(Reply(WORDS, edits=(Reordered(last), Duplicated(last)))), provider, stream=True)
     assert recorder.all(WriteStarted)[-1].edited == ("duplicated_event",)
@@ -207,7 +207,7 @@ async def test_a_page_stands_where_json_was_expected(open_llm: Any, ask: Any, re
 async def test_a_used_up_balance_is_refused_in_each_providers_words(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:
-    """The script knows one kind; status, type and message are the provider's."""
+    """The script has one kind; status, type and message are the provider's."""
     received = await ask(await open_llm(Failure(402, kind=BALANCE)), provider)
     words = {
         "anthropic": (400, "invalid_request_error", "Your credit balance is too low"),

@@ -1,4 +1,4 @@
-"""What the gate holds, seen from the client's end of the wire."""
+"""The gate, from the client's side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_nothing_is_sent_before_the_gate_opens(
 async def test_a_stop_lets_exactly_its_bytes_through(
     open_llm: Any, open_wire: Any, recorder: Any, provider: Any, at: int
 ) -> None:
-    """At a stop all bytes before it have arrived, none behind it; then the reply goes on without a loss."""
+    """At a stop all bytes before it have arrived, none after it; then the reply continues without a loss."""
     recorder.plan = lambda point: [at] if point.at == -1 else []
     held = recorder.hold(at)
     wire = await open_wire(await open_llm(Reply((Text("Hello there, how are you?"),))))
@@ -68,7 +68,7 @@ async def test_the_gate_is_asked_before_each_paced_piece(
 async def test_the_gate_of_a_late_reply_is_asked_before_its_delay_and_after_it(
     open_llm: Any, open_wire: Any, recorder: Any, clock: Any, provider: Any
 ) -> None:
-    """While `delay_s` passes the reply stands before its head, and nothing is sent."""
+    """While `delay_s` passes nothing is sent."""
     clock.held = True
     held = recorder.hold(-2)
     recorder.plan = lambda point: [5] if point.at == -2 else []

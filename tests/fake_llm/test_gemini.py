@@ -1,4 +1,4 @@
-"""Gemini: what is said, in its bytes."""
+"""Gemini: replies as bytes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_without_alt_a_stream_is_one_array(open_llm: Any, ask: Any, record
 
 
 async def test_an_array_is_closed_wherever_it_ends(open_llm: Any, ask: Any) -> None:
-    """An early end and an error leave valid JSON behind; the error stands in place of a response."""
+    """An early end and an error leave valid JSON behind; the error takes the place of a response."""
     early = await ask(await open_llm(Reply((Text("Hello you"),), edits=(EarlyEnd(2),))), Gemini, path=ARRAY)
     empty = await ask(await open_llm(Reply((Text("Hello you"),), edits=(EarlyEnd(0),))), Gemini, path=ARRAY)
     failed = await ask(await open_llm(Reply((Text("Hello you"),), edits=(ErrorEvent(0, 503),))), Gemini, path=ARRAY)
@@ -138,7 +138,7 @@ async def test_arguments_that_are_no_object_are_malformed(open_llm: Any, ask: An
 
 
 async def test_scripted_usage_wins(open_llm: Any, ask: Any) -> None:
-    """Numbers of the script are told as they are, zero included."""
+    """Numbers of the script are reported as they are, zero included."""
     received = await ask(await open_llm(Reply((Text("Hello"),), Usage(8000, 0))), Gemini, path=SSE)
     usage = chunks(received)[-1]["usageMetadata"]
     assert (usage["promptTokenCount"], usage["candidatesTokenCount"], usage["totalTokenCount"]) == (8000, 0, 8000)
@@ -159,7 +159,7 @@ async def test_scripted_usage_wins(open_llm: Any, ask: Any) -> None:
     ],
 )
 async def test_errors_have_the_providers_shape(open_llm: Any, ask: Any, status: int, name: str) -> None:
-    """Code, message and status; in an array where the reply would have been one, and Retry-After beside it."""
+    """Code, message and status; in an array if the reply is one, and Retry-After beside it."""
     llm = await open_llm(Failure(status, retry_after=2))
     received, in_array = await ask(llm, Gemini), await ask(llm, Gemini, path=ARRAY)
     error = received.json["error"]
@@ -206,7 +206,7 @@ PAIRING = {
 async def test_broken_pairs_are_refused_in_the_providers_words(
     open_llm: Any, ask: Any, recorder: Any, contents: Any, words: str
 ) -> None:
-    """Each refusal is a 400 INVALID_ARGUMENT, told as a pairing refusal."""
+    """Each refusal is a 400 INVALID_ARGUMENT, reported as a pairing refusal."""
     received = await ask(await open_llm(), Gemini, contents=contents)
     (refused,) = recorder.all(RefusalSent)
     assert (received.status, received.json["error"]["status"]) == (400, "INVALID_ARGUMENT")
@@ -247,7 +247,7 @@ BAD = {
 async def test_other_bad_requests_are_refused_too(
     open_llm: Any, ask: Any, recorder: Any, document: Any, words: str
 ) -> None:
-    """What has nothing to do with pairs is refused without blaming them."""
+    """Other mistakes are refused, not as pairing refusals."""
     received = await ask(await open_llm(), Gemini, document)
     (refused,) = recorder.all(RefusalSent)
     assert received.status == 400
@@ -290,7 +290,7 @@ async def test_a_key_is_needed_in_a_header_or_in_the_address(open_llm: Any, ask:
 
 
 async def test_a_request_is_read_into_one_view(open_llm: Any, ask: Any, recorder: Any) -> None:
-    """System text first, results beside their calls though they name no id, types of a schema in small letters."""
+    """System text first, results matched to their calls without ids, types of a schema in small letters."""
     declared = {"name": "shell", "parameters": {"type": "OBJECT", "properties": {"command": {"type": "STRING"}}}}
     call = {"functionCall": {"name": "shell", "args": {}, "id": "call_1x1"}}
     answers = answering("shell", also=[{"text": "and now?"}])
@@ -318,7 +318,7 @@ async def test_a_request_is_read_into_one_view(open_llm: Any, ask: Any, recorder
 
 
 async def test_an_error_of_a_tool_is_known_as_one(open_llm: Any, ask: Any, recorder: Any) -> None:
-    """A response with an `error` failed; one of several fields is told as JSON."""
+    """A response with an `error` failed; one of several fields is given as JSON."""
     responses = [{"error": "no such file"}, {"a": 1, "b": 2}]
     answers = [{"functionResponse": {"name": "a", "response": response}} for response in responses]
     await ask(await open_llm(), Gemini, contents=[USER, calling("a", "a"), {"role": "user", "parts": answers}])
@@ -329,7 +329,7 @@ async def test_an_error_of_a_tool_is_known_as_one(open_llm: Any, ask: Any, recor
 
 
 async def test_models_are_listed_and_tokens_counted(open_llm: Any, ask: Any, recorder: Any) -> None:
-    """Under both versions of the API; on the path that others share, the key's header or `?key=` tells who asks."""
+    """Under both versions of the API; on the path that others share, the key's header or `?key=` identifies Gemini."""
     llm = await open_llm(models=["m", "n"])
     for path, headers in ((MODELS, Gemini.headers), ("/v1/models", Gemini.headers), ("/v1/models?key=k", {})):
         listed = await ask(llm, Gemini, b"", path=path, method="GET", headers=headers)

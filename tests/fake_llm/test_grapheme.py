@@ -1,4 +1,4 @@
-"""Text is cut where a reader sees a boundary."""
+"""Text is split between visible characters."""
 
 from __future__ import annotations
 

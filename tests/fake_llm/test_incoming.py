@@ -1,4 +1,4 @@
-"""Requests are read from bytes, however these arrive."""
+"""Requests are read from bytes in any pieces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(data: bytes, *cuts: int) -> list[Incoming]:
 
 @given(cuts=st.lists(st.integers(0, len(LENGTH + CHUNKS + BARE)), max_size=6))
 def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> None:
-    """Three requests on one connection, in as many pieces as may be."""
+    """Three requests on one connection, in any number of pieces."""
     first, second, third = read(LENGTH + CHUNKS + BARE, *cuts)
     assert (first.head.method, first.head.path, first.head.query) == ("POST", "/v1/a b", {"x": "1", "y": ""})
     assert (first.head.headers["X-KEY"], first.head.headers.get("none", "no")) == ("one, two", "no")
@@ -41,7 +41,7 @@ def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> N
     [("1.1", "", True), ("1.1", "close", False), ("1.0", "", False), ("1.0", "Keep-Alive", True)],
 )
 def test_a_client_says_if_it_comes_again(version: str, connection: str, kept: bool) -> None:
-    """By its version, and by the header that says otherwise."""
+    """By its version, or by its `Connection` header."""
     (request,) = read(f"GET / HTTP/{version}\r\nConnection: {connection}\r\n\r\n".encode())
     assert request.head.keep_alive is kept
 
@@ -51,7 +51,7 @@ def test_a_client_says_if_it_comes_again(version: str, connection: str, kept: bo
     [("gzip", gzip.compress(b"{}", mtime=0)), ("deflate", zlib.compress(b"{}")), ("identity", b"{}"), ("gzip", b"")],
 )
 def test_packed_bodies_are_unpacked(coding: str, packed: bytes) -> None:
-    """Gzip and deflate, as official clients may send them; nothing is nothing in any packing."""
+    """Gzip and deflate, as official clients may send them; an empty body is valid in any coding."""
     head = f"POST / HTTP/1.1\r\nContent-Encoding: {coding}\r\nContent-Length: {len(packed)}\r\n\r\n"
     (request,) = read(head.encode() + packed)
     assert request.body == (b"{}" if packed else b"")
@@ -78,7 +78,7 @@ BAD = {
 
 @pytest.mark.parametrize(("data", "status"), BAD.values(), ids=BAD)
 def test_what_cannot_be_read_is_the_last_of_its_connection(data: bytes, status: int) -> None:
-    """Where the framing is lost, nothing after it can be a request."""
+    """After lost framing, no request is read."""
     (request,) = read(data + LENGTH)
     assert request.trouble is not None
     assert request.trouble.status == status
@@ -107,7 +107,7 @@ BODIES = [
 
 @given(st.sampled_from(BODIES), st.integers(0, 40), st.binary(max_size=2), st.integers(0, 2))
 def test_a_body_is_read_as_json_loads_reads_it(body: bytes, at: int, noise: bytes, gone: int) -> None:
-    """Whatever its encoding, and whatever is broken in it."""
+    """In any encoding, and with any error."""
     damaged = body[:at] + noise + body[at + gone :]
     try:
         expected = json.loads(damaged)

@@ -45,7 +45,7 @@ def stopped(provider: Any, received: Any) -> bool:
 
 
 def told_tokens(received: Any) -> int:
-    """The output tokens that the provider reports, in whichever field they stand."""
+    """The output tokens that the provider reports, in any provider's field."""
     names = ("output_tokens", "completion_tokens", "candidatesTokenCount", "eval_count")
     text = received.body.decode()
     return int(next(text.rpartition(f'"{name}":')[2].split(",")[0].rstrip("}] \r\n") for name in names if name in text))

@@ -1,4 +1,4 @@
-"""A tool of the script is the agent's tool of that name, whatever its agent put before the name."""
+"""A tool of the script is the agent's tool of that name, with or without a prefix."""
 
 import pytest
 

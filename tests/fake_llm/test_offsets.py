@@ -40,7 +40,7 @@ async def test_a_whole_reply_has_one_mark(open_llm: Any, ask: Any, recorder: Any
 async def test_tokens_grow_with_the_frames_up_to_the_bill(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:
-    """Delivered tokens never shrink from frame to frame, begin above zero and end at the usage told."""
+    """Delivered tokens never decrease from frame to frame, begin above zero and end at the reported usage."""
     await ask(await open_llm(RICH), provider, stream=True)
     (ended,) = await recorder.wait_for(WriteEnded)
     tokens = [mark.tokens for mark in ended.frames]
@@ -93,7 +93,7 @@ async def test_the_go_ahead_for_a_body_counts_as_carried(
 async def test_refusals_are_held_and_counted_like_replies(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:
-    """An error passes the gate before its first byte, and its end is told."""
+    """An error passes the gate before its first byte, and its end is reported."""
     received = await ask(await open_llm(Failure(500)), provider)
     (ended,) = await recorder.wait_for(WriteEnded)
     assert [point.at for point in recorder.points] == [-1]

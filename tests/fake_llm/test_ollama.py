@@ -56,7 +56,7 @@ async def test_an_answer_holds_thinking_text_and_calls(open_llm: Any, ask: Any) 
 
 
 async def test_a_stream_is_the_default_and_says_the_same_in_lines(open_llm: Any, ask: Any, recorder: Any) -> None:
-    """Each line is an object; calls come whole, and the last line is done and tells the counts."""
+    """Each line is an object; calls come whole, and the last line is done and has the counts."""
     received = await ask(await open_llm(RICH), Ollama)
     *said, last = lines(received)
     calls = [call for line in said for call in line["message"].get("tool_calls", [])]
@@ -71,7 +71,7 @@ async def test_a_stream_is_the_default_and_says_the_same_in_lines(open_llm: Any,
 
 
 async def test_a_prompt_is_completed_in_the_same_way(open_llm: Any, ask: Any, recorder: Any) -> None:
-    """`/api/generate` says `response`, knows no calls and writes them as text."""
+    """`/api/generate` says `response`, has no calls and writes them as text."""
     llm = await open_llm(RICH)
     whole = await ask(llm, Ollama, {**PROMPT, "stream": False, "system": "Be brief."}, **GENERATE)
     streamed = await ask(llm, Ollama, PROMPT, **GENERATE)
@@ -93,7 +93,7 @@ async def test_arguments_that_are_no_object_are_text(open_llm: Any, ask: Any) ->
 
 
 async def test_scripted_usage_wins(open_llm: Any, ask: Any) -> None:
-    """Numbers of the script are told as they are, zero included."""
+    """Numbers of the script are reported as they are, zero included."""
     last = lines(await ask(await open_llm(Reply((Text("Hello"),), Usage(8000, 0))), Ollama))[-1]
     assert (last["prompt_eval_count"], last["eval_count"]) == (8000, 0)
 
@@ -141,7 +141,7 @@ HISTORIES = {
 
 @pytest.mark.parametrize("messages", HISTORIES.values(), ids=HISTORIES)
 async def test_no_history_is_refused_for_its_pairs(open_llm: Any, ask: Any, recorder: Any, messages: Any) -> None:
-    """The provider puts whatever it gets into a template, so nothing is refused and nothing recorded."""
+    """The provider puts any history into a template, so nothing is refused or recorded."""
     assert (await ask(await open_llm(), Ollama, messages=messages)).status == 200
     assert recorder.all(RefusalSent) == []
 

@@ -24,7 +24,7 @@ def answering(id_: str) -> dict[str, Any]:
 
 
 async def test_a_completion_holds_text_and_calls(open_llm: Any, ask: Any, openai: Any) -> None:
-    """Thinking is billed and not shown; the scripted id stands behind the provider's prefix."""
+    """Thinking is billed and not shown; the scripted id follows the provider's prefix."""
     received = await ask(await open_llm(RICH), openai)
     (choice,) = received.json["choices"]
     assert choice["message"]["content"] == "Let me look."
@@ -89,7 +89,7 @@ async def test_there_are_between_1_and_128_choices(
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_refusal_is_no_content(open_llm: Any, ask: Any, openai: Any, stream: bool) -> None:
-    """Its words stand in a field of their own; without words it was a filter that stopped the model."""
+    """A refusal's text has its own field; without text a filter stopped the model."""
     received = await ask(await open_llm(Reply((Text("I can't."),), stop="refusal")), openai, stream=stream)
     filtered = await ask(await open_llm(Reply(stop="refusal")), openai, stream=stream)
     if stream:
@@ -145,7 +145,7 @@ async def test_errors_have_the_providers_shape(
 
 
 async def test_a_used_up_quota_is_a_429_of_its_own(open_llm: Any, ask: Any, openai: Any) -> None:
-    """Type and code tell it from a rate limit, so that nobody needs to retry it."""
+    """Type and code differ from a rate limit's, so that a client need not retry."""
     error = (await ask(await open_llm(Failure(429, kind="insufficient_quota")), openai)).json["error"]
     assert (error["type"], error["code"]) == ("insufficient_quota", "insufficient_quota")
     assert error["message"].startswith("You exceeded your current quota")
@@ -203,7 +203,7 @@ PAIRING = {
 async def test_broken_pairs_are_refused_in_the_providers_words(
     open_llm: Any, ask: Any, recorder: Any, openai: Any, messages: Any, words: str, param: str
 ) -> None:
-    """Each refusal is a 400 of type invalid_request_error that names its place, told as a pairing refusal."""
+    """Each refusal is a 400 of type invalid_request_error that names its place, reported as a pairing refusal."""
     received = await ask(await open_llm(), openai, messages=messages)
     (refused,) = (fact for fact in recorder.facts if type(fact).__name__ == "RefusalSent")
     error = received.json["error"]

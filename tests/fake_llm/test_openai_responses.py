@@ -70,7 +70,7 @@ async def test_a_stream_says_the_same_in_numbered_events(open_llm: Any, ask: Any
 
 
 async def test_each_request_is_echoed_with_its_own_words(open_llm: Any, ask: Any, responses: Any) -> None:
-    """What one request said of its tools and its metadata is not told to the next, though the reply is the same."""
+    """What one request said of its tools and its metadata is not in the next answer, though the reply is the same."""
     llm = await open_llm(RICH)
     for number in ("1", "2"):
         more = {"tools": [TOOL | {"name": f"shell{number}"}], "metadata": {"number": number}, "instructions": number}
@@ -93,7 +93,7 @@ async def test_reasoning_is_shown_where_a_summary_is_asked_for(open_llm: Any, as
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_stop_at_max_tokens_is_incomplete(open_llm: Any, ask: Any, responses: Any, stream: bool) -> None:
-    """The item that was cut says so, its arguments arrive verbatim, and so does the response."""
+    """The cut item and the response are incomplete; the arguments arrive verbatim."""
     reply = Reply((Text("Hm."), ToolCall("shell", raw_args='{"co')), stop="max_tokens")
     received = await ask(await open_llm(reply), responses, stream=stream)
     body = said(received) if stream else received.json
@@ -112,7 +112,7 @@ async def test_a_refusal_is_a_part_of_its_own(open_llm: Any, ask: Any, responses
 
 
 async def test_scripted_usage_wins(open_llm: Any, ask: Any, responses: Any) -> None:
-    """Numbers of the script are told as they are."""
+    """Numbers of the script are reported as they are."""
     received = await ask(await open_llm(Reply((Text("Hello"),), Usage(8000, 0))), responses, stream=True)
     assert (said(received)["usage"]["input_tokens"], said(received)["usage"]["output_tokens"]) == (8000, 0)
 
@@ -171,7 +171,7 @@ async def test_items_can_be_named_instead_of_sent(open_llm: Any, ask: Any, recor
 
 @pytest.mark.parametrize("store", [True, False])
 async def test_responses_are_kept_unless_told_not_to(open_llm: Any, ask: Any, responses: Any, store: bool) -> None:
-    """A kept one can be read, with its input, and deleted; one that is not kept is unknown to everybody."""
+    """A kept one can be read, with its input, and deleted; one that is not kept is not found."""
     llm = await open_llm(RICH)
     id_ = (await ask(llm, responses, {"model": "m", "input": "Hi", "store": store})).json["id"]
     path = f"/v1/responses/{id_}"
@@ -247,7 +247,7 @@ PAIRING = {
 async def test_broken_pairs_are_refused_in_the_providers_words(
     open_llm: Any, ask: Any, recorder: Any, responses: Any, items: Any, words: str
 ) -> None:
-    """Each refusal is a 400 about `input`, told as a pairing refusal."""
+    """Each refusal is a 400 about `input`, reported as a pairing refusal."""
     received = await ask(await open_llm(), responses, input=items)
     (refused,) = recorder.all(RefusalSent)
     assert (received.status, received.json["error"]["type"]) == (400, "invalid_request_error")
@@ -352,7 +352,7 @@ async def test_other_bad_requests_are_refused_too(
 async def test_a_call_does_not_come_back_without_the_reasoning_before_it(
     open_llm: Any, ask: Any, responses: Any
 ) -> None:
-    """The provider keeps both together; without its id the call stands for itself."""
+    """The provider keeps both together; without its id the call needs no reasoning."""
     llm = await open_llm(Reply((Thinking("Hm."), ToolCall("shell", id="1x1"))))
     reasoning, call = (await ask(llm, responses)).json["output"]
     alone = await ask(llm, responses, input=[USER, call, *answering("call_1x1")])

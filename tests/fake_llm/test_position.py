@@ -93,7 +93,7 @@ def test_without_any_marker_it_is_the_turn_under_way(positions: Positions):
 
 
 def test_a_late_request_of_an_earlier_turn_stays_in_its_turn(positions: Positions):
-    """Its own marker says so, whatever is under way."""
+    """Its own marker decides, not the turn under way."""
     positions.end()
     positions.begin(2, MARKERS[2])
     assert positions.place(talk(user("mkqrst1q a"))).turn == 1
@@ -144,7 +144,7 @@ def test_a_renamed_call_is_known_by_the_token_that_its_command_printed(positions
 
 
 def test_renamed_calls_that_print_nothing_are_counted_by_rounds(positions: Positions):
-    """Two rounds whose results tell nothing are step 3."""
+    """Two rounds with results without a token are step 3."""
     told = [user("mkqrst1q go"), calls("a"), results(("a", "")), calls("b", "c"), results(("b", ""), ("c", ""))]
     assert positions.place(talk(*told)).step == 3
 
@@ -163,7 +163,7 @@ def test_renamed_calls_that_print_nothing_are_counted_by_rounds(positions: Posit
 def test_a_result_is_known_by_its_id_first_and_by_what_was_printed_next(
     positions: Positions, id_: str, text: str, found: str
 ):
-    """Another run's tokens are nobody's here."""
+    """Another run's tokens are ignored."""
     assert positions.token_of(ToolResultSeen(id_, text)) == found
 
 
@@ -227,7 +227,7 @@ def test_an_agent_without_tools_is_known_by_the_opening_of_its_system_text():
     ],
 )
 def test_a_system_text_that_begins_with_the_time_is_still_the_agents(control: str, later: str):
-    """Dates, times and ids say nothing about who speaks; the words beside them do."""
+    """Dates, times and ids in the system text do not count; its words do."""
     positions = Positions(SALT, MainShape.of(talk(system(control), user("x"), tools=())))
     assert positions.place(talk(system(later), user("x"), tools=())).background == ""
     other = later.replace("You are an agent", "You write a title")
@@ -235,7 +235,7 @@ def test_a_system_text_that_begins_with_the_time_is_still_the_agents(control: st
 
 
 def test_a_system_text_that_differs_in_every_call_tells_nothing():
-    """A shape without one is known by what else it has."""
+    """A shape without one is compared by its other fields."""
     positions = Positions(SALT, MainShape())
     assert positions.place(talk(system("Mood: sunny."), user("x"), tools=())).background == ""
     assert positions.place(talk(system("Mood: rainy."), user("x"), tools=())).background == ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.ids import made_up, overheard
+from wedgehog.fake_llm.ids import made_up, recorded_ids
 from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script.when import WhenScript
@@ -63,7 +63,7 @@ async def test_a_held_reply_keeps_none_of_its_bytes(open_llm: Any, open_wire: An
 
 
 async def test_a_reply_that_is_kept_is_kept_under_its_own_id(open_llm: Any, ask: Any, responses: Any) -> None:
-    """Each of two equal ones is found again; told not to keep them, the provider knows neither."""
+    """Each of two equal stored replies is found; with `store: false` neither is."""
     llm = await open_llm(RICH)
     kept = [(await ask(llm, responses)).json["id"] for _ in range(3)]
     dropped = [(await ask(llm, responses, store=False)).json["id"] for _ in range(3)]
@@ -80,9 +80,9 @@ def test_a_line_of_a_script_says_one_value() -> None:
     assert line.answer() is line.answer()
 
 
-def test_ids_are_overheard_with_what_they_are_made_of() -> None:
+def test_generated_ids_are_recorded_with_their_parts() -> None:
     """Only meanwhile, and in their order."""
-    with overheard() as ids:
+    with recorded_ids() as ids:
         one = made_up("tool", 7, 0, length=12)
     made_up("tool", 8)
     assert ids == [(("tool", 7, 0), 12, False, one)]

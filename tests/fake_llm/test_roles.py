@@ -1,4 +1,4 @@
-"""Roles: whatever an agent calls its shell, a script can run a command in it."""
+"""Roles: a script can run a command in an agent's shell of any name."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_a_command_becomes_the_arguments_that_this_shell_requires(advertised: To
     ],
 )
 def test_a_tool_that_takes_no_command_is_no_shell(advertised: ToolSpec):
-    """Neither by its name alone nor by its parameter alone; a tool without a schema does no harm."""
+    """Neither by its name alone nor by its parameter alone; a tool without a schema causes no error."""
     assert find_shell([advertised]) is None
 
 

@@ -77,7 +77,7 @@ def test_one_item_is_a_reply() -> None:
     ],
 )
 def test_a_wrong_item_is_named(words: Any, complaint: str) -> None:
-    """Unknown words and bad values are errors that say what was expected."""
+    """Unknown keys and bad values are errors that name what was expected."""
     with pytest.raises(ValidationError, match=complaint):
         ReplyConfig.model_validate(words)
 

@@ -27,7 +27,7 @@ class Raises:
 async def test_a_script_without_an_answer_is_said_to_be_so(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, error: Exception
 ) -> None:
-    """The client gets a 500 in the provider's shape that says why, and the fact is told."""
+    """The client gets a 500 in the provider's shape with the reason, and the fact is reported."""
     received = await ask(await open_llm(Raises(error)), provider)
     assert received.status == 500
     assert "no line fits" in received.error[1]
@@ -67,7 +67,7 @@ async def test_keys_are_known_by_fingerprint_alone(open_llm: Any, ask: Any, reco
 
 
 async def test_a_lenient_server_answers_and_records(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
-    """What the provider would refuse is told as not enforced, and answered."""
+    """A request that the provider refuses is reported as not enforced, and answered."""
     received = await ask(await open_llm(strict=False), provider, **provider.orphan)
     (refused,) = recorder.all(RefusalSent)
     assert received.status == 200
@@ -97,7 +97,7 @@ async def test_unknown_models_are_missing_only_where_models_are_listed(open_llm:
 async def test_models_are_listed_in_the_shape_of_who_asks(
     open_llm: Any, ask: Any, recorder: Any, neighbour: Any
 ) -> None:
-    """One path for two neighbours, told apart by headers; it is no call of a model and costs nothing."""
+    """One path of two dialects, distinguished by headers; it is no call of a model and costs nothing."""
     llm = await open_llm(models=["m", "n"])
     received = await ask(llm, neighbour, b"", path="/v1/models", method="GET")
     one = await ask(llm, neighbour, b"", path="/v1/models/n", method="GET")

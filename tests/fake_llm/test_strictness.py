@@ -1,4 +1,4 @@
-"""What each provider refuses, side by side: the same mistakes, each in its own words."""
+"""The same mistakes, refused by each provider in its own words."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
         "unknown model": ({"model": "z"}, 404, "model 'z' not found"),
     },
 }
-"""Ollama compares no calls with results, and knows no wrong role."""
+"""Ollama compares no calls with results, and accepts any role."""
 PAIRING = ("unpaired", "orphan", "duplicate result", "duplicate call", "misplaced")
 NO_KEY = {
     "anthropic": (401, "x-api-key header is required"),
@@ -150,7 +150,7 @@ MISTAKES = pytest.mark.parametrize("wrong", [*PAIRING, "role", "missing field", 
 async def test_a_mistake_is_refused_in_the_providers_words(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, wrong: Any, stream: bool
 ) -> None:
-    """With its status, and recorded: as one of pairs where it is about calls and results."""
+    """Refused with its status and recorded; mistakes in calls and results as pairing refusals."""
     mistake, more, status, words = wrong
     received = await ask(await open_llm(models=["m"]), provider, **{"stream": stream, **more})
     (refused,) = recorder.all(RefusalSent)
@@ -175,7 +175,7 @@ async def test_a_lenient_server_records_it_and_answers(
 
 
 async def test_a_key_is_missed_in_the_providers_words(open_llm: Any, ask: Any, provider: Any) -> None:
-    """By all but Ollama, which needs none."""
+    """All but Ollama refuse it."""
     headers = {name: value for name, value in provider.headers.items() if "canary" not in value}
     received = await ask(await open_llm(), provider, headers=headers | getattr(provider, "keyless", {}))
     status, words = NO_KEY[provider.wire]
@@ -185,7 +185,7 @@ async def test_a_key_is_missed_in_the_providers_words(open_llm: Any, ask: Any, p
 
 @pytest.mark.parametrize("strict", [True, False])
 async def test_what_is_no_json_is_refused_by_all(open_llm: Any, ask: Any, provider: Any, strict: bool) -> None:
-    """Nobody can answer it, lenient or not."""
+    """It cannot be answered, strict or not."""
     received = await ask(await open_llm(strict=strict), provider, b"nonsense")
     assert (received.status, received.error[1].startswith(NO_JSON[provider.wire])) == (400, True)
 

@@ -1,4 +1,4 @@
-"""The script by position: what is answered depends on turn and step, never on how often was asked."""
+"""The script by position: the answer depends on turn and step, never on a count of requests."""
 
 import json
 from typing import Any
@@ -53,7 +53,7 @@ def script() -> TurnScript:
 
 
 def test_the_step_chooses_the_reply(script: TurnScript):
-    """Two attempts at step 1 get the same words, and step 2 the next."""
+    """Two attempts at step 1 get the same reply, and step 2 the next."""
     first, again = script.answer(1, ASKED), script.answer(2, ASKED)
     assert isinstance(first, Reply) and isinstance(again, Reply)
     assert first.items[0] == again.items[0] == Text("Let me look.")
@@ -62,7 +62,7 @@ def test_the_step_chooses_the_reply(script: TurnScript):
 
 
 def test_a_scripted_shell_becomes_the_agents_own_with_a_beacon_around_the_command(script: TurnScript):
-    """Its id holds the token, so that the result finds its way back, and tells the attempts apart."""
+    """Its id holds the token, which identifies the result, and the attempt."""
     first, again = script.answer(1, ASKED), script.answer(2, ASKED)
     call = first.items[1]
     assert call == ToolCall("Bash", {"command": "<wbcdf1x1x1>ls http://pages"}, "wbcdf1x1x1a1")
@@ -81,21 +81,21 @@ def test_asking_for_a_place_again_counts_no_attempt(script: TurnScript):
 
 
 def test_a_step_beyond_the_script_is_unscripted_and_says_where(script: TurnScript):
-    """The run is an error; it is no guess what the model would have said."""
+    """The run is an error; the script does not guess an answer."""
     script.turns = {1: ScriptedTurn(TURN.replies[:1], "N")}
     with pytest.raises(UnscriptedError, match=r"turn 1 step 2: the script has 1 replies"):
         script.answer(1, answered(script))
 
 
 def test_a_turn_that_the_script_does_not_know_is_unscripted(script: TurnScript):
-    """Likewise."""
+    """The run is an error too."""
     script.positions.begin(5, "mk5q")
     with pytest.raises(UnscriptedError, match="turn 5 step 1: the script has 0"):
         script.answer(1, talk(user("mk5q hm")))
 
 
 def test_a_shell_that_the_agent_does_not_have_is_unscripted(script: TurnScript):
-    """A scenario with tools is skipped for such an agent; here it would be nonsense."""
+    """A scenario with tools is skipped for such an agent; here it is an error."""
     with pytest.raises(UnscriptedError, match="advertises none"):
         script.answer(1, talk(user("mk1q go"), tools=()))
 
@@ -117,7 +117,7 @@ def test_a_background_call_gets_a_valid_answer_and_no_nonce(script: TurnScript):
 
 
 def test_each_call_can_have_a_nonce_of_its_own_that_begins_with_its_turns(script: TurnScript):
-    """So that the control run's answer tells which call it came from."""
+    """The control run's answer identifies its call."""
     script.nonce_per_call = True
     script.turns = {1: ScriptedTurn((Reply((Text("{nonce}"),)),), "NONCE")}
     said = [script.answer(call, ASKED).items[0].text for call in (1, 2)]
@@ -125,6 +125,6 @@ def test_each_call_can_have_a_nonce_of_its_own_that_begins_with_its_turns(script
 
 
 def test_only_known_names_are_expanded():
-    """Shell and JSON are full of braces."""
+    """Braces of shell commands and JSON stay."""
     assert expand("{nonce} {other} {{nonce}} ${HOME}", {"nonce": "N"}) == "N {other} {N} ${HOME}"
     assert expand_all({"a": ["{x}", 1, {"b": "{x}"}], "c": None}, {"x": "X"}) == {"a": ["X", 1, {"b": "X"}], "c": None}

@@ -1,4 +1,4 @@
-"""A request before it is bytes, and words for it."""
+"""A request before it is encoded, and its values."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ odd = st.recursive(
 
 @dataclass(frozen=True)
 class Batch:
-    """Some requests, what takes the places of their values, and how they are broken in ever new ways: by `seed`."""
+    """Requests, replacements for their values, and a `seed` for how they are broken."""
 
     dialect: str
     asked: list[Asked]

@@ -1,4 +1,4 @@
-"""Requests that are in order: what was said and done, as each provider wants to be told of it."""
+"""Valid requests: a history in each provider's form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fuzz.asked import Asked, arguments
 
 @dataclass(frozen=True)
 class Turn:
-    """What was said and done, whatever the provider: calls are (id, name, arguments, result)."""
+    """A history for any provider; calls are (id, name, arguments, result)."""
 
     said: str
     calls: list[tuple[str, str, dict[str, str], str]]
@@ -27,7 +27,7 @@ made_calls = st.lists(st.tuples(st.sampled_from(["shell", "read_file"]), argumen
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Turn]:
-    """What any provider takes."""
+    """Values that any provider accepts."""
     told = draw(st.lists(st.tuples(words, made_calls, words), max_size=3))
     return [
         Turn(said, [(f"call_{number}_{index}", *call) for index, call in enumerate(calls)], answer)
@@ -103,7 +103,7 @@ def sane_ollama(turns: list[Turn], said: str) -> Asked:
 
 
 def sane(asked: Callable[[list[Turn], str], Asked], streams: bool) -> st.SearchStrategy[Asked]:
-    """A request that is in order, streamed or not."""
+    """A valid request, streamed or not."""
 
     def whether(ask: Asked, stream: bool) -> Asked:
         return Asked(ask.path, ask.headers, {**ask.document, "stream": True} if stream else ask.document)

@@ -1,4 +1,4 @@
-"""Whatever a client sends gets an answer in HTTP, in the provider's shape, and leaves nothing behind.
+"""Each input gets an HTTP answer in the provider's shape, and leaves no state behind.
 
 A few hundred requests per dialect; `WEDGEHOG_FUZZ=100000` asks for more (`nox -s fuzz`).
 """
@@ -55,7 +55,7 @@ class Says:
 
 
 class Hears:
-    """Remembers facts."""
+    """Records facts."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -65,7 +65,7 @@ class Hears:
 
 
 class Holds(Hears):
-    """Is asked before each reply, too, so that a task answers."""
+    """Has a gate, so that a task answers."""
 
     async def gate(self, point: Point) -> tuple[int, ...]:
         await asyncio.sleep(0)
@@ -128,10 +128,10 @@ class Line:
         return told
 
     async def hang_up(self) -> None:
-        """The server is left with nothing."""
+        """No state of the client is left in the server."""
         self._pipe.close()
         await asyncio.sleep(0)
-        assert not self._connection.is_there
+        assert not self._connection.is_active
 
 
 def replies(raw: bytes) -> list[tuple[int, str, bytes]]:
@@ -197,7 +197,7 @@ def check(sent: bytes, raw: bytes, facts: list[Fact]) -> Iterator[int]:
 
 @contextmanager
 def telling(sent: bytes) -> Iterator[None]:
-    """Tell which request it was that something is wrong with."""
+    """Name the request in the error."""
     try:
         yield
     except BaseException as wrong:

@@ -1,29 +1,28 @@
-"""Which requests Anthropic's Messages API refuses, and its words for it.
+"""Which requests Anthropic's Messages API refuses, in its words.
 
-Consecutive messages of one role are taken as one, results may come in any order, text may follow them, and the
-first message may be the assistant's: none of that is refused.
+Not refused: consecutive messages of one role (they count as one), results in any order, text after results, and a
+first message of the assistant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]+$")
 TOO_LARGE: Final = Refusal(413)
 
-_BAD_REQUEST: Final = 400
 _LARGEST_BODY: Final = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A content block and its place."""
+    """A content block and its position."""
 
     message: int
     index: int
@@ -40,27 +39,24 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _AnthropicTurn:
-    """All that one role says before the other one speaks."""
+    """Consecutive messages of one role."""
 
     role: str
     blocks: list[_Block]
 
 
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     document = request.document
     if len(request.body) > _LARGEST_BODY:
         yield TOO_LARGE
     if not request.key:
         yield Refusal(401, "x-api-key header is required")
     if "anthropic-version" not in request.headers:
-        yield _bad("anthropic-version: header is required")
+        yield bad("anthropic-version: header is required")
     if document is None:
-        yield _bad("The request body is not valid JSON: expected an object: line 1 column 1 (char 0)")
+        yield bad("The request body is not valid JSON: expected an object: line 1 column 1 (char 0)")
         return
     yield from _fields(document)
     if models is not None and document.get("model") not in models:
@@ -76,35 +72,35 @@ def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refu
 def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
     for name in ("model", "max_tokens", "messages"):
         if name not in document:
-            yield _bad(f"{name}: Field required")
+            yield bad(f"{name}: Field required")
     if not isinstance(document["model"], str) or not document["model"]:
-        yield _bad("model: Input should be a valid string")
+        yield bad("model: Input should be a valid string")
     if not isinstance(document["max_tokens"], int):
-        yield _bad("max_tokens: Input should be a valid integer")
+        yield bad("max_tokens: Input should be a valid integer")
     elif document["max_tokens"] < 1:
-        yield _bad("max_tokens: Input should be greater than or equal to 1")
+        yield bad("max_tokens: Input should be greater than or equal to 1")
     if not isinstance(document["messages"], list):
-        yield _bad("messages: Input should be a valid list")
+        yield bad("messages: Input should be a valid list")
     if not document["messages"]:
-        yield _bad("messages: at least one message is required")
+        yield bad("messages: at least one message is required")
 
 
 def _messages(messages: list[Any]) -> Iterator[Refusal]:
     for index, message in enumerate(messages):
         role, content = mapped(message).get("role"), mapped(message).get("content")
         if role == "system":
-            yield _bad(
+            yield bad(
                 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
                 'not "system" as an input message role.'
             )
         if role not in ("user", "assistant"):
-            yield _bad(f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".')
+            yield bad(f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".')
         if not isinstance(content, str | list):
-            yield _bad(f"messages.{index}.content: Field required")
+            yield bad(f"messages.{index}.content: Field required")
         if not content and role == "user":
-            yield _bad(f"messages.{index}: user messages must have non-empty content")
+            yield bad(f"messages.{index}: user messages must have non-empty content")
         if not content and index < len(messages) - 1:
-            yield _bad(
+            yield bad(
                 f"messages.{index}: all messages must have non-empty content "
                 "except for the optional final assistant message"
             )
@@ -129,31 +125,31 @@ def _shapes(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
     if last.role == "assistant" and last.blocks and last.blocks[-1].type == "text":
         text = str(last.blocks[-1].data.get("text", ""))
         if text != text.rstrip():
-            yield _bad("messages: final assistant content cannot end with trailing whitespace")
+            yield bad("messages: final assistant content cannot end with trailing whitespace")
 
 
 def _shape(block: _Block) -> Iterator[Refusal]:
     data, place = block.data, f"{block.place}.{block.type}"
     if block.type == "text":
         if not data.get("text"):
-            yield _bad("messages: text content blocks must be non-empty")
+            yield bad("messages: text content blocks must be non-empty")
         elif not str(data["text"]).strip():
-            yield _bad("messages: text content blocks must contain non-whitespace text")
+            yield bad("messages: text content blocks must contain non-whitespace text")
     elif block.type == "tool_use":
         for name in ("id", "name", "input"):
             if name not in data:
-                yield _bad(f"{place}.{name}: Field required")
+                yield bad(f"{place}.{name}: Field required")
         if not isinstance(data["id"], str):
-            yield _bad(f"{place}.id: Input should be a valid string")
+            yield bad(f"{place}.id: Input should be a valid string")
         if not _ID.match(data["id"]):
-            yield _bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
+            yield bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
         if not isinstance(data.get("input"), dict):
-            yield _bad(f"{place}.input: Input should be a valid dictionary")
+            yield bad(f"{place}.input: Input should be a valid dictionary")
     elif block.type == "tool_result":
         if "tool_use_id" not in data:
-            yield _bad(f"{place}.tool_use_id: Field required")
+            yield bad(f"{place}.tool_use_id: Field required")
         if not isinstance(data["tool_use_id"], str):
-            yield _bad(f"{place}.tool_use_id: Input should be a valid string")
+            yield bad(f"{place}.tool_use_id: Input should be a valid string")
 
 
 def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
@@ -163,7 +159,7 @@ def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
             if block.type != "tool_use":
                 continue
             if block.data["id"] in seen:
-                yield _unpaired(f"{block.place}: `tool_use` ids must be unique")
+                yield unpaired(f"{block.place}: `tool_use` ids must be unique")
             seen.add(block.data["id"])
 
 
@@ -177,12 +173,12 @@ def _pairs(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
 
 
 def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
-    """Compare calls with the next turn: results come first in it, and only those at its front count."""
+    """Compare calls with the results at the start of the next turn; later results do not count."""
     front = next((n for n, block in enumerate(turn.blocks) if block.type != "tool_result"), len(turn.blocks))
     answered = {block.data.get("tool_use_id") for block in turn.blocks[:front]}
     missing = [block for block in calls if block.data["id"] not in answered]
     if missing:
-        yield _unpaired(
+        yield unpaired(
             f"messages.{missing[0].message}: `tool_use` ids were found without `tool_result` blocks immediately "
             f"after: {', '.join(block.data['id'] for block in missing)}. Each `tool_use` block must have a "
             "corresponding `tool_result` block in the next message."
@@ -193,12 +189,12 @@ def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
         if turn.role != "user" or block.type != "tool_result":
             continue
         if id_ not in known:
-            yield _unpaired(
+            yield unpaired(
                 f"{block.place}: unexpected `tool_use_id` found in `tool_result` blocks: {id_}. Each `tool_result` "
                 "block must have a corresponding `tool_use` block in the previous message."
             )
         if id_ in seen:
-            yield _unpaired(
+            yield unpaired(
                 f"{block.place}: each tool_use must have a single result. "
                 f"Found multiple `tool_result` blocks with id: {id_}"
             )
@@ -210,12 +206,4 @@ def _misplaced(turn: _AnthropicTurn) -> Iterator[Refusal]:
     for block in turn.blocks:
         role = allowed.get(block.type, turn.role)
         if role != turn.role:
-            yield _unpaired(f"messages.{block.message}: `{block.type}` blocks can only be in `{role}` messages")
-
-
-def _bad(message: str) -> Refusal:
-    return Refusal(_BAD_REQUEST, message)
-
-
-def _unpaired(message: str) -> Refusal:
-    return Refusal(_BAD_REQUEST, message, pairing=True)
+            yield unpaired(f"messages.{block.message}: `{block.type}` blocks can only be in `{role}` messages")

@@ -7,39 +7,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.anthropic.validate import TOO_LARGE, refuse
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.anthropic.validate import TOO_LARGE, refuse  # noqa: F401  a verb
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Item, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, blocks, counted, listed, mapped, text_of
-from wedgehog.fake_llm.sse import encode, event
+from wedgehog.fake_llm.request import (
+    Request,
+    blocks,
+    counted,
+    is_known,
+    listed,
+    mapped,
+    model_asked,
+    text_of,
+    tool_spec,
+)
 from wedgehog.fake_llm.usage import Meter, arguments, input_tokens, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
 
 WIRE: Final = "anthropic"
 asks_for_reply: Final = posts_to(re.compile("/v1/messages"))
@@ -85,7 +75,7 @@ def parse(request: Request) -> Conversation:
         model=str(document.get("model", "")),
         stream=document.get("stream") is True,
         messages=(*([Message("system", system)] if system else []), *messages),
-        tools=tuple(_tool(mapped(tool)) for tool in listed(document.get("tools"))),
+        tools=tuple(tool_spec(mapped(tool), "input_schema") for tool in listed(document.get("tools"))),
         max_tokens=counted(document.get("max_tokens")),
         schema=mapped(wanted.get("schema")) if "schema" in wanted else None,
     )
@@ -99,7 +89,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write a message as events, from `message_start` to `message_stop`, with a ping where the provider has one."""
+    """Write a message as events, from `message_start` to `message_stop`, with the provider's ping."""
     meter = Meter(exchange.billed.output_tokens, sum(len(words(item)) for item in reply.items))
     started = _message(exchange) | {"usage": _usage(exchange, min(1, exchange.billed.output_tokens))}
     yield _frame("message_start", {"message": started})
@@ -120,7 +110,7 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are events too."""
+    """Return SSE framing; pings are events."""
     return _FRAMING
 
 
@@ -133,11 +123,11 @@ def error(refusal: Refusal, request: Request) -> Response:
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as an event called `error`."""
+    """Write an event called `error`."""
     return event(error(refusal, exchange.request).body, "error")
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/messages/count_tokens`."""
     if request.path == _COUNT and request.method == "POST":
         return _counted(request, models)
@@ -156,7 +146,7 @@ def aside(request: Request, models: Sequence[str] | None) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name the reply."""
+    """Return the reply's id."""
     return [("request-id", _request_id(request))]
 
 
@@ -164,8 +154,8 @@ def _request_id(request: Request) -> str:
     return f"req_01{made_up('request', request.call, length=22)}"
 
 
-def _counted(request: Request, models: Sequence[str] | None) -> Response:
-    """Count what a message would cost; there need be no `max_tokens`."""
+def _counted(request: Request, models: Models) -> Response:
+    """Count a request's tokens; `max_tokens` is optional."""
     document = None if request.document is None else {"max_tokens": 1} | request.document
     asked = replace(request, document=document)
     refusal = refuse(asked, models)
@@ -201,11 +191,6 @@ def _result(block: dict[str, Any]) -> ToolResultSeen:
     )
 
 
-def _tool(tool: dict[str, Any]) -> ToolSpec:
-    schema = mapped(tool.get("input_schema"))
-    return ToolSpec(str(tool.get("name", "")), str(tool.get("description", "")), schema)
-
-
 def _message(exchange: Exchange) -> dict[str, Any]:
     return {
         "id": f"msg_01{made_up('message', exchange.request.call, length=22)}",
@@ -235,7 +220,7 @@ def _block(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
     if isinstance(item, Thinking):
         return {"type": "thinking", "thinking": item.text, "signature": _signature(item)}
     opening = _opening(item, index, exchange)
-    # The input is an object: of arguments that max_tokens cut, none is left.
+    # The input is an object: nothing is left of arguments that max_tokens cut.
     cut = item.raw_args is not None and not is_whole(reply, index)
     return opening if cut else opening | {"input": _input(item)}
 
@@ -283,7 +268,7 @@ def _signature(item: Thinking) -> str:
 
 
 def _input(item: ToolCall) -> object:
-    """Return the arguments as JSON where they are; text that is not arrives verbatim, as a string."""
+    """Return the arguments as JSON; text that is no JSON is sent verbatim, as a string."""
     if item.raw_args is None:
         return dict(item.args)
     try:

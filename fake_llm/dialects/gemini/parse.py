@@ -1,7 +1,4 @@
-"""Reads requests for Gemini: the model and the method from the path, the rest from the body.
-
-Names are read in camelCase and snake_case, and one object may stand for a list of one, as in Protocol Buffers.
-"""
+"""Reads requests for Gemini; as in Protocol Buffers, names are camelCase or snake_case, one object can be a list."""
 
 from __future__ import annotations
 
@@ -16,11 +13,11 @@ from wedgehog.fake_llm.request import Request, counted, mapped
 
 WIRE: Final = "gemini"
 ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
-"""A version of the API, a model, and what it shall do."""
+"""The API's version, a model, and a method."""
 
 
 def parse(request: Request) -> Conversation:
-    """Read a request: the model and if it is streamed from the path, the rest from the body."""
+    """Read a request: model and streaming from the path, the rest from the body."""
     document = request.document or {}
     config = field(document, "generationConfig")
     address = ADDRESS.fullmatch(request.path)
@@ -41,7 +38,7 @@ def parse(request: Request) -> Conversation:
 
 
 def field(value: object, name: str) -> Any:
-    """Return a field of an object by its camelCase name or its snake_case one, None where there is neither.
+    """Return a field of an object by its camelCase or snake_case name, else None.
 
     >>> field({"function_call": 1}, "functionCall")
     1
@@ -51,7 +48,7 @@ def field(value: object, name: str) -> Any:
 
 
 def several(value: object) -> list[Any]:
-    """Return a list as it is, an object as a list of one, and anything else as an empty one."""
+    """Return a list as it is, an object as a list of one, and anything else as an empty list."""
     return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
 
 
@@ -89,7 +86,7 @@ def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
 
 
 def _result(answer: dict[str, Any], waiting: list[ToolCallSeen]) -> ToolResultSeen:
-    """Read a response; without an id it belongs to the first call of its name that still waits."""
+    """Read a response; without an id it belongs to the first unanswered call of its name."""
     id_, name = answer.get("id"), answer.get("name")
     call = next((call for call in waiting if (call.id == id_ if id_ else call.name == name)), None)
     if call:
@@ -113,7 +110,7 @@ def _schema(config: object) -> dict[str, Any] | None:
 
 
 def _lowered(schema: Any) -> Any:
-    """Write types as JSON Schema does: `STRING` is `string`."""
+    """Convert types to JSON Schema's: `STRING` is `string`."""
     if isinstance(schema, list):
         return [_lowered(one) for one in schema]
     if not isinstance(schema, dict):

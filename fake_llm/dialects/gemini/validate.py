@@ -1,18 +1,18 @@
-"""Which requests Gemini refuses, and its words for it.
+"""Which requests Gemini refuses, in its words.
 
-Consecutive contents of one role are taken as one turn. A turn of the model with calls needs as many responses in the
-user's next turn, in any order, text beside them allowed; ids are not compared, only counts.
+Consecutive contents of one role are one turn. A model's turn with calls needs as many responses in the user's next
+turn, in any order, with or without text; only the numbers are compared, not the ids.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first, unpaired
 from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, field, several
 from wedgehog.fake_llm.request import Request, counted, mapped
 
@@ -21,9 +21,10 @@ _NAME: Final = re.compile(r"[a-zA-Z_][\w.:-]{0,63}", re.ASCII)
 _SIGNS_CALLS: Final = re.compile(r"gemini-([3-9]|\d\d)")
 _CONTENT: Final = "type.googleapis.com/google.ai.generativelanguage.v1beta.Content"
 _STRUCT: Final = "type.googleapis.com/google.protobuf.Struct"
-_NO_KEY: Final = (
+NO_KEY: Final = Refusal(
+    403,
     "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other "
-    "form of API consumer identity to call this API."
+    "form of API consumer identity to call this API.",
 )
 _BAD_NAME: Final = (
     "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
@@ -41,7 +42,7 @@ _COUNT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _GeminiTurn:
-    """All that one side says before the other one does."""
+    """Consecutive contents of one role."""
 
     by_model: bool
     parts: list[dict[str, Any]]
@@ -52,26 +53,18 @@ class _GeminiTurn:
 
 
 def no_model(name: str, version: str, method: str = "generateContent") -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     text = f"models/{name} is not found for API version {version}, or is not supported for {method}."
     return Refusal(404, f"{text} Call ListModels to see the list of available models and their supported methods.")
 
 
-def no_key() -> Refusal:
-    """Say that a key is needed."""
-    return Refusal(403, _NO_KEY)
-
-
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     if not request.key:
-        yield no_key()
+        yield NO_KEY
     if request.document is None:
-        yield _bad(_unreadable(request.body))
+        yield bad(_unreadable(request.body))
         return
     found = ADDRESS.fullmatch(request.path)
     version, model, method = found.groups() if found else ("v1beta", "", "")
@@ -80,14 +73,14 @@ def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refu
     document = request.document
     contents = document.get("contents")
     if contents is not None and not isinstance(contents, list | dict):
-        yield _bad(f"Invalid value at 'contents' ({_CONTENT}), {json.dumps(contents)}")
+        yield bad(f"Invalid value at 'contents' ({_CONTENT}), {json.dumps(contents)}")
     if not contents:
         yield _named("contents", "contents is not specified")
     for index, content in enumerate(several(contents)):
         yield from _shape(f"contents[{index}]", content)
     yield from _tools(document)
     if (counted(field(field(document, "generationConfig"), "candidateCount")) or 1) > 1:
-        yield _bad("Multiple candidates is not enabled for this model")
+        yield bad("Multiple candidates is not enabled for this model")
     turns = _turns(several(contents))
     yield from _pairs(turns)
     if _SIGNS_CALLS.match(model):
@@ -101,10 +94,10 @@ def _unreadable(body: bytes) -> str:
 
 def _shape(place: str, content: object) -> Iterator[Refusal]:
     if not isinstance(content, dict):
-        yield _bad(f"Invalid value at '{place}' ({_CONTENT}), {json.dumps(content)}")
+        yield bad(f"Invalid value at '{place}' ({_CONTENT}), {json.dumps(content)}")
     role = field(content, "role")
     if role and role not in _ROLES:
-        yield _bad("Please use a valid role: user, model.")
+        yield bad("Please use a valid role: user, model.")
     parts = several(field(content, "parts"))
     if not parts and role != "model":
         yield _named(f"{place}.parts", "contents.parts must not be empty.")
@@ -117,7 +110,7 @@ def _part(place: str, part: object) -> Iterator[Refusal]:
         yield _named(f"{place}.data", "required oneof field 'data' must have one initialized field")
     text = field(part, "text")
     if text is not None and not isinstance(text, str):
-        yield _bad(f"Invalid value at '{place}.text' (TYPE_STRING), {json.dumps(text)}")
+        yield bad(f"Invalid value at '{place}.text' (TYPE_STRING), {json.dumps(text)}")
     for kind, name, filling in (
         ("functionCall", "function_call", "args"),
         ("functionResponse", "function_response", "response"),
@@ -129,7 +122,7 @@ def _part(place: str, part: object) -> Iterator[Refusal]:
             yield _named(f"{place}.{name}.name", "Name cannot be empty.")
         given = mapped(called).get(filling)
         if given is not None and not isinstance(given, dict):
-            yield _bad(f"Invalid value at '{place}.{name}.{filling}' ({_STRUCT}), {json.dumps(given)}")
+            yield bad(f"Invalid value at '{place}.{name}.{filling}' ({_STRUCT}), {json.dumps(given)}")
 
 
 def _tools(document: dict[str, Any]) -> Iterator[Refusal]:
@@ -140,7 +133,7 @@ def _tools(document: dict[str, Any]) -> Iterator[Refusal]:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 yield _named(f"tools[{index}].function_declarations[{number}].name", _BAD_NAME)
             if name in seen:
-                yield _bad(f"Duplicate function declaration found: {name}")
+                yield bad(f"Duplicate function declaration found: {name}")
             seen.add(str(name))
 
 
@@ -155,30 +148,30 @@ def _turns(contents: list[Any]) -> list[_GeminiTurn]:
 
 
 def _pairs(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
-    """Compare each turn with the one before it: calls need a user's turn before, responses as many calls."""
+    """Compare each turn with the turn before it: calls need a user's turn, responses need as many calls."""
     called = 0
     for index, turn in enumerate(turns):
         answered = turn.having("functionResponse")
         if answered and (turn.by_model or not called):
-            yield _unpaired(_RESPONSE_PLACE)
+            yield unpaired(_RESPONSE_PLACE)
         if called != answered:
-            yield _unpaired(_COUNT)
+            yield unpaired(_COUNT)
         called = turn.having("functionCall")
         if called and (index == 0 or not turn.by_model):
-            yield _unpaired(_CALL_PLACE)
+            yield unpaired(_CALL_PLACE)
     if called:
-        yield _unpaired(_COUNT)
+        yield unpaired(_COUNT)
 
 
 def _signatures(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
-    """Look for the signature of the first call in each of the model's turns since the user last said something."""
+    """Require a signature on the first call in each of the model's turns since the user's last text."""
     users = [(n, turn) for n, turn in enumerate(turns) if not turn.by_model]
     said = [n for n, turn in users if turn.having("functionResponse") < len(turn.parts)]
     for index in range(max(said, default=0), len(turns)):
         call = next((part for part in turns[index].parts if field(part, "functionCall") is not None), None)
         if call is not None and not field(call, "thoughtSignature"):
             name = mapped(field(call, "functionCall")).get("name")
-            yield _bad(
+            yield bad(
                 "Function call is missing a thought_signature in functionCall parts. This is required for tools to "
                 "work correctly, and missing thought_signature may lead to degraded model performance. Additional "
                 f"data, function call `default_api:{name}` , position {index + 1}. Please refer to "
@@ -187,12 +180,4 @@ def _signatures(turns: list[_GeminiTurn]) -> Iterator[Refusal]:
 
 
 def _named(place: str, message: str) -> Refusal:
-    return _bad(f"* GenerateContentRequest.{place}: {message}\n")
-
-
-def _bad(message: str) -> Refusal:
-    return Refusal(400, message)
-
-
-def _unpaired(message: str) -> Refusal:
-    return Refusal(400, message, pairing=True)
+    return bad(f"* GenerateContentRequest.{place}: {message}\n")

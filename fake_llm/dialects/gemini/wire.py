@@ -1,46 +1,26 @@
 """Google's Gemini: `POST /v1beta/models/MODEL:generateContent`, and `:streamGenerateContent` as SSE or a JSON array.
 
-Arguments are objects there: a call whose `raw_args` are none does not reach the client. As from the provider, it gets
-MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS where they were cut.
+Arguments are objects: a call whose `raw_args` are no object does not reach the client. As from the provider, the client
+gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS if they were cut.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse
-from wedgehog.fake_llm.dialects.gemini.validate import no_key, no_model, refuse
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse  # noqa: F401  a verb
+from wedgehog.fake_llm.dialects.gemini.validate import NO_KEY, no_model, refuse
+from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.sse import encode
-from wedgehog.fake_llm.usage import Meter, arguments, input_tokens, tokens_in, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
+from wedgehog.fake_llm.request import Request, is_known, model_asked
+from wedgehog.fake_llm.usage import Meter, args_of, arguments, input_tokens, tokens_in, words
 
 asks_for_reply: Final = posts_to(
     re.compile(r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)")
@@ -57,7 +37,7 @@ TOO_LARGE: Final = Refusal(400, f"Request payload size exceeds the limit: {LARGE
 
 _STOCK: Final = ("gemini-2.5-flash",)
 _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
-# Official clients take comments for data; an empty line means nothing to them.
+# Official clients read comments as data, and skip an empty line.
 _EVENTS: Final = Framing(SSE, b"\r\n")
 _ARRAY: Final = Framing(_ARRAY_TYPE, b"\r\n", b"[", b",\r\n", b"]")
 _STOPS: Final = {"end": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
@@ -89,7 +69,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write responses with a piece of the candidate each, then one with the reason why it finished."""
+    """Write responses with a piece of the candidate each, then one with the finish reason."""
     spent = exchange.billed.output_tokens
     meter = Meter(spent, sum(len(words(item)) for item in reply.items))
     for index, item in enumerate(reply.items):
@@ -107,12 +87,12 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that responses are events with `alt=sse`, and elements of an array without."""
+    """Return the framing of responses: events with `alt=sse`, else elements of an array."""
     return _EVENTS if _as_events(exchange.request) else _ARRAY
 
 
 def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": {"code", "message", "status"}}`, in an array where the reply would have been one."""
+    """Write `{"error": {"code", "message", "status"}}`, in an array if the reply is one."""
     status, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
     status, message = refusal.kind or status, refusal.message or message
     body = {"error": {"code": refusal.status, "message": message, "status": status}}
@@ -126,7 +106,7 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return _framed(told, exchange) if _as_events(exchange.request) else told[1:-1]
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer `GET …/models`, `GET …/models/NAME` and `POST …/models/NAME:countTokens`."""
     address = ADDRESS.fullmatch(request.path)
     if address and address[3] == "countTokens" and request.method == "POST":
@@ -136,7 +116,7 @@ def aside(request: Request, models: Sequence[str] | None) -> Response | None:
     if name is None:
         return None
     if not request.key:
-        return error(no_key(), request)
+        return error(NO_KEY, request)
     if name and not is_known(name, models):
         return error(no_model(name, version), request)
     if name:
@@ -145,7 +125,7 @@ def aside(request: Request, models: Sequence[str] | None) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name nothing: this provider's replies bear their id in the body."""
+    """Return no headers: a reply's id is in its body."""
     return []
 
 
@@ -158,10 +138,10 @@ def _framed(data: bytes, exchange: Exchange) -> bytes:
 
 
 def _parts(reply: Reply, index: int, exchange: Exchange, *, whole: bool) -> Iterator[dict[str, Any]]:
-    """Yield an item's parts: one, the pieces of a text that is streamed, or none where the client gets nothing."""
+    """Yield an item's parts: one, the pieces of a streamed text, or none if the provider hides the item."""
     item = reply.items[index]
     if isinstance(item, ToolCall):
-        args = _args(item)
+        args = args_of(item)
         if args is not None:
             yield _called(item, args, index, exchange) | _signature(reply, index, exchange)
     elif isinstance(item, Text) or _shows_thoughts(exchange):
@@ -175,15 +155,10 @@ def _called(item: ToolCall, args: dict[str, Any], index: int, exchange: Exchange
 
 
 def _signature(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Sign the first of parallel calls; newer models want that back."""
+    """Sign the first of parallel calls; newer models require the signature back."""
     if index != next(n for n, item in enumerate(reply.items) if isinstance(item, ToolCall)):
         return {}
     return {"thoughtSignature": made_up("signature", exchange.request.call, length=64)}
-
-
-def _args(item: ToolCall) -> dict[str, Any] | None:
-    """Return a call's arguments as an object, None where its text is none."""
-    return dict(item.args) if item.raw_args is None else json_object(item.raw_args.encode(errors="replace"))
 
 
 def _shows_thoughts(exchange: Exchange) -> bool:
@@ -192,7 +167,7 @@ def _shows_thoughts(exchange: Exchange) -> bool:
 
 
 def _ending(reply: Reply) -> dict[str, Any]:
-    broken = [item for item in reply.items if isinstance(item, ToolCall) and _args(item) is None]
+    broken = [item for item in reply.items if isinstance(item, ToolCall) and args_of(item) is None]
     if broken and reply.stop != "max_tokens":
         said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
         return {"finishReason": _MALFORMED, "finishMessage": said}
@@ -227,8 +202,8 @@ def _usage(reply: Reply, exchange: Exchange, output_tokens: int) -> dict[str, An
     }
 
 
-def _counted(request: Request, models: Sequence[str] | None) -> Response:
-    """Count what a request would cost; it may stand inside `generateContentRequest`."""
+def _counted(request: Request, models: Models) -> Response:
+    """Count a request's tokens; the request may be inside `generateContentRequest`."""
     inner = field(request.document, "generateContentRequest")
     document = inner if isinstance(inner, dict) else request.document
     asked = replace(request, document=document)

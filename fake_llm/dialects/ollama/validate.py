@@ -1,17 +1,20 @@
-"""Which requests Ollama refuses, and its words for it: those of Go's JSON decoder, mostly.
+"""Reads requests for Ollama, and refuses some in its words, mostly those of Go's JSON decoder.
 
-It needs no key, and never compares calls with results: whatever the history, it is put into the model's template.
+Ollama needs no key, and never compares calls with results.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
-from wedgehog.fake_llm.dialects.ollama.parse import CHAT
-from wedgehog.fake_llm.request import Request, counted, listed, mapped
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first
+from wedgehog.fake_llm.request import Request, counted, listed, mapped, tool_spec
+
+WIRE: Final = "ollama"
+CHAT: Final = "/api/chat"
 
 _GO_KINDS: Final = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 _TEXT: Final = (str, "string")
@@ -20,29 +23,26 @@ _MESSAGES: Final = (list, "[]api.Message")
 _ARGUMENTS: Final = (dict, "api.ToolCallFunctionArguments")
 
 
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
 def no_model(name: object) -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     return Refusal(404, f"model '{name}' not found")
 
 
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     kind = "ChatRequest" if request.path == CHAT else "GenerateRequest"
     if request.document is None:
-        yield _bad(_unreadable(request.body, kind))
+        yield bad(_unreadable(request.body, kind))
         return
     yield from _fields(request.document, kind)
     name = request.document.get("model")
     if not name:
-        yield _bad("model is required")
+        yield bad("model is required")
     if models is not None and name not in models:
         yield no_model(name)
     if not 0 <= (counted(request.document.get("top_logprobs")) or 0) <= 20:
-        yield _bad("top_logprobs must be between 0 and 20")
+        yield bad("top_logprobs must be between 0 and 20")
 
 
 def _fields(document: dict[str, Any], kind: str) -> Iterator[Refusal]:
@@ -70,7 +70,7 @@ def _typed(document: dict[str, Any], place: str, wanted: dict[str, tuple[type, s
 
 def _mismatch(value: object, wanted: type, place: str, go_type: str) -> Iterator[Refusal]:
     if value is not None and not isinstance(value, wanted):
-        yield _bad(f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go struct field {place} of type {go_type}")
+        yield bad(f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go struct field {place} of type {go_type}")
 
 
 def _unreadable(body: bytes, kind: str) -> str:
@@ -85,5 +85,59 @@ def _unreadable(body: bytes, kind: str) -> str:
     return f"json: cannot unmarshal {_GO_KINDS.get(type(value), 'null')} into Go value of type api.{kind}"
 
 
-def _bad(message: str) -> Refusal:
-    return Refusal(400, message)
+def parse(request: Request) -> Conversation:
+    """Read a request's body."""
+    document = request.document or {}
+    wanted = document.get("format")
+    return Conversation(
+        wire=WIRE,
+        model=str(document.get("model", "")),
+        stream=document.get("stream") is not False,
+        messages=tuple(_messages(document) if request.path == CHAT else _prompt(document)),
+        tools=tuple(tool_spec(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))),
+        max_tokens=counted(mapped(document.get("options")).get("num_predict")),
+        schema={"type": "object"} if wanted == "json" else wanted if isinstance(wanted, dict) else None,
+    )
+
+
+def only_loads(request: Request) -> bool:
+    """Return True for a request without words: it loads the model, or with `keep_alive: 0` unloads it, and is free."""
+    document = request.document
+    return document is not None and not document.get("messages" if request.path == CHAT else "prompt")
+
+
+def _messages(document: dict[str, Any]) -> Iterator[Message]:
+    waiting: list[ToolCallSeen] = []
+    for index, message in enumerate(map(mapped, listed(document.get("messages")))):
+        role, text = message.get("role"), str(message.get("content") or "")
+        if role == "tool":
+            yield Message("tool", tool_results=(_result(message, text, waiting),))
+        elif role == "assistant":
+            given = [mapped(call) for call in listed(message.get("tool_calls"))]
+            calls = [_call(call, f"{index}/{number}") for number, call in enumerate(given)]
+            waiting += calls
+            yield Message("assistant", text, tuple(calls))
+        else:
+            yield Message("system" if role == "system" else "user", text)
+
+
+def _prompt(document: dict[str, Any]) -> Iterator[Message]:
+    if document.get("system"):
+        yield Message("system", str(document["system"]))
+    yield Message("user", str(document.get("prompt") or ""))
+
+
+def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
+    function = mapped(call.get("function"))
+    given = json.dumps(function.get("arguments") or {}, ensure_ascii=False)
+    return ToolCallSeen(str(call.get("id") or made_up_id), str(function.get("name", "")), given)
+
+
+def _result(message: dict[str, Any], text: str, waiting: list[ToolCallSeen]) -> ToolResultSeen:
+    """Read a result; without an id it belongs to the first unanswered call, of its tool if the tool is named."""
+    id_, name = message.get("tool_call_id"), message.get("tool_name") or message.get("name")
+    fits = (call for call in waiting if (call.id == id_ if id_ else name in (None, call.name)))
+    call = next(fits, None)
+    if call:
+        waiting.remove(call)
+    return ToolResultSeen(str(id_ or (call.id if call else "")), text)

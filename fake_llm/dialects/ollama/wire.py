@@ -1,7 +1,7 @@
 """Ollama: `POST /api/chat` and `/api/generate`, streamed unless asked not to, one JSON object a line.
 
-A call arrives whole, its arguments as an object. What its parser does not take for a call is the model's text: so it is
-with arguments that are no object, and with every call under `/api/generate`, which knows no tools.
+A call arrives whole, with its arguments as an object. A call with other arguments arrives as text, and so does every
+call under `/api/generate`, which has no tools.
 """
 
 from __future__ import annotations
@@ -9,39 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.ollama.parse import CHAT, WIRE, only_loads, parse
-from wedgehog.fake_llm.dialects.ollama.validate import no_model, refuse
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.ollama.validate import CHAT, WIRE, no_model, only_loads, parse, refuse  # noqa: F401  verbs
+from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.sse import encode
-from wedgehog.fake_llm.usage import Meter, arguments, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
+from wedgehog.fake_llm.request import Request, is_known
+from wedgehog.fake_llm.usage import Meter, args_of, arguments, words
 
 PATHS: Final = re.compile("/api/.*")
 MARKS: Final = ()
@@ -54,10 +33,18 @@ _VERSION: Final = "0.12.6"
 _STOCK: Final = ("llama3.2",)
 _SINCE: Final = "2025-01-01T00:00:00Z"
 _STOPS: Final = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop"}
+_DETAILS: Final = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "llama",
+    "families": ["llama"],
+    "parameter_size": "3.2B",
+    "quantization_level": "Q4_K_M",
+}
 _LOAD_NS: Final = 20_000_000
 _READ_NS: Final = 1_000_000
 _WRITE_NS: Final = 10_000_000
-"""What loading a model, reading a token and writing one take, it says; the same in every run."""
+"""The times that it reports for loading a model, reading a token and writing one; the same in every run."""
 _ERRORS: Final = {
     400: "bad request",
     401: "unauthorized",
@@ -71,7 +58,7 @@ _ERRORS: Final = {
 
 
 def asks_for_reply(request: Request) -> bool:
-    """Tell if the model is asked to say something: a request without words loads it, or unloads it, and no more."""
+    """Return True if the request has words; a request without words only loads or unloads the model."""
     return _is_of_a_model(request) and not only_loads(request)
 
 
@@ -85,7 +72,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write a line for each piece, a line for each call, and one with the counts."""
+    """Write a line for each piece and each call, and a last line with the counts."""
     spent = exchange.billed.output_tokens
     meter = Meter(spent, sum(len(words(item)) for item in reply.items))
     for index, item in enumerate(reply.items):
@@ -102,25 +89,25 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that events are lines; one without words keeps the stream alive, as while a call is parsed."""
+    """Return line framing; a line without words keeps the stream alive."""
     silence = _line(exchange, {"role": "assistant", "content": ""})
     return Framing("application/x-ndjson", _framed(silence | {"done": False}))
 
 
 def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": "…"}`: there is no kind, and no code but the status."""
+    """Write `{"error": "…"}`, which has no kind."""
     message = refusal.message or _ERRORS.get(refusal.status) or _ERRORS[500 if refusal.status >= 500 else 400]
     body = encode({"error": message})
     return Response(refusal.status, body, refusal.kind, message, "application/json; charset=utf-8")
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as a line."""
+    """Write an error as a line."""
     return error(refusal, exchange.request).body + b"\n"
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
-    """Answer what is loaded and listed: tags, ps, version, show, and a request that only loads a model."""
+def aside(request: Request, models: Models) -> Response | None:
+    """Answer tags, ps, version, show, and a request that only loads a model."""
     asked = (request.method.replace("HEAD", "GET"), request.path)
     if asked == ("GET", "/api/version"):
         return Response(200, encode({"version": _VERSION}))
@@ -134,18 +121,18 @@ def aside(request: Request, models: Sequence[str] | None) -> Response | None:
 
 
 def headers(request: Request) -> list[tuple[str, str]]:
-    """Name nothing: this provider's replies have no id."""
+    """Return no headers: this provider's replies have no id."""
     return []
 
 
 def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Return the one field of a message that an item goes to, and what stands there."""
+    """Return an item as the one field of a message, with its value."""
     item = reply.items[index]
     if isinstance(item, Text):
         return {"content": item.text}
     if isinstance(item, Thinking):
         return {"thinking": item.text}
-    args = _args(item)
+    args = args_of(item)
     if args is None or exchange.request.path != CHAT:
         return {"content": _words_of(item)}
     place = sum(1 for one in reply.items[:index] if isinstance(one, ToolCall))
@@ -154,13 +141,8 @@ def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
     return {"tool_calls": [{"id": f"call_{id_}", "function": function}]}
 
 
-def _args(item: ToolCall) -> dict[str, Any] | None:
-    """Return a call's arguments as an object, None where its text is none."""
-    return dict(item.args) if item.raw_args is None else json_object(item.raw_args.encode(errors="replace"))
-
-
 def _words_of(item: ToolCall) -> str:
-    """Write a call as the model does."""
+    """Write a call as the model's text."""
     close = "}" if item.raw_args is None else ""
     return f'{{"name":{json.dumps(item.name)},"arguments":{arguments(item.args, item.raw_args)}{close}'
 
@@ -194,7 +176,7 @@ def _ending(reply: Reply, exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def _loaded(request: Request, models: Sequence[str] | None) -> Response:
+def _loaded(request: Request, models: Models) -> Response:
     refusal = refuse(request, models)
     if refusal:
         return error(refusal, request)
@@ -205,7 +187,7 @@ def _loaded(request: Request, models: Sequence[str] | None) -> Response:
     return Response(200, encode(line), content_type="application/json; charset=utf-8")
 
 
-def _shown(request: Request, models: Sequence[str] | None) -> Response:
+def _shown(request: Request, models: Models) -> Response:
     document = request.document or {}
     name = document.get("model") or document.get("name")
     if not name:
@@ -216,7 +198,7 @@ def _shown(request: Request, models: Sequence[str] | None) -> Response:
         "modelfile": f"FROM {name}\n",
         "parameters": "",
         "template": "{{ .Prompt }}",
-        "details": _details(),
+        "details": _DETAILS,
         "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
         "capabilities": ["completion", "tools", "thinking"],
         "modified_at": _SINCE,
@@ -232,16 +214,5 @@ def _model(name: str) -> dict[str, Any]:
         "modified_at": _SINCE,
         "size": 2_019_393_189,
         "digest": digest,
-        "details": _details(),
-    }
-
-
-def _details() -> dict[str, Any]:
-    return {
-        "parent_model": "",
-        "format": "gguf",
-        "family": "llama",
-        "families": ["llama"],
-        "parameter_size": "3.2B",
-        "quantization_level": "Q4_K_M",
+        "details": _DETAILS,
     }

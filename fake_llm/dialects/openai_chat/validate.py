@@ -1,14 +1,14 @@
-"""Which requests OpenAI's chat completions refuse, and its words for it.
+"""Which requests OpenAI's chat completions refuse, in its words.
 
-Tool messages may come in any order right after the assistant's message; nothing may stand between them.
+Tool messages come in any order directly after the assistant's message, with nothing between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, first
 from wedgehog.fake_llm.dialects.openai_common import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -17,18 +17,15 @@ MOST_COPIES: Final = 128
 _ROLES: Final = ("system", "assistant", "user", "function", "tool", "developer")
 
 
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
-
-
 def no_model(name: str) -> Refusal:
-    """Say that there is no such model."""
+    """Refuse an unknown model."""
     unknown = f"The model `{name}` does not exist or you do not have access to it."
     return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
 
 
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
     yield from _fields(document)
@@ -56,7 +53,7 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _only_says(message: dict[str, Any]) -> bool:
-    """Tell if a message is a known role and its text: most are, and nothing in their shape can be wrong."""
+    """Return True if a message is only a known role and a text, as most are: its shape needs no check."""
     return isinstance(message.get("content"), str) and "tool_calls" not in message and message.get("role") in _ROLES
 
 
@@ -87,7 +84,7 @@ def _call(place: str, call: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
-    """Walk through the history with the calls that still wait for their message."""
+    """Compare the calls of each message with the tool messages after it."""
     waiting: list[str] = []
     called: list[str] = []
     answered: dict[str, int] = {}

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import struct
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.openai_chat.embeddings import embeddings
-from wedgehog.fake_llm.dialects.openai_chat.validate import MOST_COPIES, no_model, refuse
-from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, error, headers
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
+from wedgehog.fake_llm.dialects.openai_chat.validate import MOST_COPIES, no_model, refuse  # noqa: F401  a verb
+from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, error, headers, missing, unreadable  # noqa: F401  verbs
+from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.listing import is_known, model_asked
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of
-from wedgehog.fake_llm.sse import encode, event
+from wedgehog.fake_llm.request import Request, counted, is_known, listed, mapped, model_asked, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
 
 WIRE: Final = "openai-chat"
 asks_for_reply: Final = posts_to(re.compile("/v1/chat/completions"))
@@ -48,6 +30,8 @@ _STOPS: Final = {"end": "stop", "tool": "tool_calls", "max_tokens": "length", "r
 _MODELS: Final = "/v1/models"
 _EMBEDDINGS: Final = "/v1/embeddings"
 _STOCK: Final = ("gpt-5",)
+_DIMENSIONS: Final = 1536
+_MOST_DIMENSIONS: Final = 3072
 _SINCE_S: Final = 1735689600
 _FRAMING: Final = Framing(SSE, b": ping\n\n")
 
@@ -61,7 +45,7 @@ def parse(request: Request) -> Conversation:
         model=str(document.get("model", "")),
         stream=document.get("stream") is True,
         messages=tuple([_seen(mapped(message)) for message in listed(document.get("messages"))]),
-        tools=tuple([_tool(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))]),
+        tools=tuple([tool_spec(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))]),
         max_tokens=next((limit for limit in limits if limit is not None), None),
         schema=_schema(mapped(document.get("response_format"))),
         copies=min(max(1, counted(document.get("n")) or 1), MOST_COPIES),
@@ -84,7 +68,7 @@ def render(reply: Reply, exchange: Exchange) -> bytes:
 
 
 def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write chunks: the role, then pieces, the finish reason, the usage if asked for, and `[DONE]`."""
+    """Write chunks: the role, the pieces, the finish reason, the usage if asked for, and `[DONE]`."""
     document = exchange.request.document or {}
     count = exchange.conversation.copies
     told = mapped(document.get("stream_options")).get("include_usage") is True
@@ -106,19 +90,19 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are comments."""
+    """Return SSE framing; pings are comments."""
     return _FRAMING
 
 
 def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write the same as an event."""
+    """Write an error as an event."""
     return event(error(refusal, exchange.request).body)
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
+def aside(request: Request, models: Models) -> Response | None:
     """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/embeddings`."""
     if request.path == _EMBEDDINGS and request.method == "POST":
-        return embeddings(request)
+        return _embeddings(request)
     name = model_asked(request, _MODELS)
     if name is None:
         return None
@@ -149,11 +133,6 @@ def _seen(message: dict[str, Any]) -> Message:
 def _call(call: dict[str, Any]) -> ToolCallSeen:
     function = mapped(call.get("function"))
     return ToolCallSeen(str(call.get("id", "")), str(function.get("name", "")), str(function.get("arguments", "")))
-
-
-def _tool(function: dict[str, Any]) -> ToolSpec:
-    schema = mapped(function.get("parameters"))
-    return ToolSpec(str(function.get("name", "")), str(function.get("description", "")), schema)
 
 
 def _schema(wanted: dict[str, Any]) -> dict[str, Any] | None:
@@ -196,7 +175,7 @@ def _function(item: ToolCall) -> dict[str, Any]:
 
 
 def _deltas(reply: Reply, choice: int, exchange: Exchange, meter: Meter) -> Iterator[tuple[dict[str, Any], Frame]]:
-    """Yield each delta of a choice, with a frame that says when it comes and what it delivers."""
+    """Yield each delta of a choice, with a frame for its delay and tokens."""
     opens_with_text = not reply.items or (_says(reply) and not _refuses(reply))
     key = "refusal" if _refuses(reply) else "content"
     role = {"role": "assistant", "content": "" if opens_with_text else None, "refusal": None}
@@ -236,7 +215,7 @@ def _says(reply: Reply) -> bool:
 
 
 def _refuses(reply: Reply) -> bool:
-    """Tell if the words are the model's own refusal; without words it was a filter that stopped it."""
+    """Return True for the model's own refusal; a refusal without text is a filter's."""
     return stop_of(reply) == "refusal" and _says(reply)
 
 
@@ -259,3 +238,41 @@ def _usage(reply: Reply, exchange: Exchange) -> dict[str, Any]:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+def _embeddings(request: Request) -> Response:
+    """Answer `POST /v1/embeddings` with a vector for each text."""
+    refusal = next(_unembeddable(request), None)
+    if refusal:
+        return error(refusal, request)
+    document = request.document or {}
+    texts = _texts(document["input"])
+    size = min(max(1, counted(document.get("dimensions")) or _DIMENSIONS), _MOST_DIMENSIONS)
+    packed = document.get("encoding_format") == "base64"
+    vectors = [
+        {"object": "embedding", "index": index, "embedding": _told(text, size, packed)}
+        for index, text in enumerate(texts)
+    ]
+    spent = max(1, sum(map(tokens_in, texts)))
+    usage = {"prompt_tokens": spent, "total_tokens": spent}
+    return Response(200, encode({"object": "list", "data": vectors, "model": document["model"], "usage": usage}))
+
+
+def _unembeddable(request: Request) -> Iterator[Refusal]:
+    yield from unreadable(request)
+    for name in ("model", "input"):
+        if not (request.document or {}).get(name):
+            yield missing(name)
+
+
+def _texts(given: Any) -> Sequence[str]:
+    """Return the texts of `input`: one, several, or given as tokens."""
+    if not isinstance(given, list) or all(isinstance(token, int) for token in given):
+        return [str(given)]
+    return [str(text) for text in given]
+
+
+def _told(text: str, size: int, packed: bool) -> str | list[float]:
+    data = hashlib.shake_128(text.encode("utf-8", errors="replace")).digest(size)
+    vector = [(byte - 127.5) / (73.9 * size**0.5) for byte in data]
+    return b64encode(struct.pack(f"<{size}f", *vector)).decode() if packed else vector

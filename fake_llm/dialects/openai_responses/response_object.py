@@ -1,4 +1,4 @@
-"""The response object of OpenAI's Responses API, as it starts, as it ends, and as the provider keeps it."""
+"""The response object of OpenAI's Responses API: at its start, at its end, and as the provider stores it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _id(kind: str, exchange: Exchange, index: int = 0) -> str:
 
 
 def started(exchange: Exchange, **more: Any) -> dict[str, Any]:
-    """Return the response object as it stands before anything is said, and `more`."""
+    """Return the response object before its first item, with the fields `more`."""
     document = exchange.request.document or {}
     echoed = {name: document.get(name) if document.get(name) is not None else _ECHOED[name] for name in _ECHOED}
     return {
@@ -60,7 +60,7 @@ def started(exchange: Exchange, **more: Any) -> dict[str, Any]:
 
 
 def finished(reply: Reply, exchange: Exchange) -> dict[str, Any]:
-    """Return the finished response object; the provider keeps it unless told not to."""
+    """Return the finished response object; store it unless the request says `store: false`."""
     output = [_item(reply, index, exchange) for index in range(len(reply.items))]
     reason = _unfinished(reply)
     body = started(
@@ -125,7 +125,7 @@ def _part(reply: Reply, text: str) -> dict[str, Any]:
 
 
 def _summarizes(exchange: Exchange) -> bool:
-    """Tell if reasoning is shown: the provider keeps it to itself unless asked."""
+    """Return True if the request asks for reasoning summaries; else reasoning is hidden."""
     return bool(mapped((exchange.request.document or {}).get("reasoning")).get("summary"))
 
 
@@ -134,6 +134,6 @@ def _seals(exchange: Exchange) -> bool:
 
 
 def opening(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as it stands when nothing of it has been said."""
+    """Return an item before its first delta."""
     empty = {"content": [], "arguments": "", "summary": [], "status": "in_progress"}
     return {name: empty.get(name, value) for name, value in item.items()}

@@ -1,15 +1,15 @@
-"""What a request to OpenAI's Responses API holds once all that it refers to is put in its place, and what is refused.
+"""Resolves the input of a request to OpenAI's Responses API, and says what is refused.
 
-Results may come in any order and anywhere behind their call; a call may be in an earlier response that is named.
+Results come in any order anywhere after their call; the call may be in the named earlier response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, first
 from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -34,7 +34,7 @@ _FEWEST_TOKENS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A response that the provider has kept, with what its request gave beside what the `previous` one holds."""
+    """A stored response, with its request's own input and the id of the `previous` response."""
 
     body: dict[str, Any]
     given: list[dict[str, Any]]
@@ -43,7 +43,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item that the provider said and has kept; it must come back with the reasoning `after` which it was said."""
+    """A stored output item; it must come back together with the reasoning item before it, whose id is `after`."""
 
     data: dict[str, Any]
     after: str = ""
@@ -53,7 +53,7 @@ class StoredItem:
 class ResolvedInput:
     """A request's items in order, those of earlier responses first.
 
-    `lost` is the id of an earlier response, `unknown` are those of items, that are named but not kept.
+    `lost` is the id of a named response that is not stored; `unknown` are the ids of such items.
     """
 
     items: list[dict[str, Any]] = field(default_factory=list)
@@ -62,7 +62,7 @@ class ResolvedInput:
 
 
 def history(request: Request) -> ResolvedInput:
-    """Put together what the model would read."""
+    """Return all items that the model reads."""
     document, found = request.document or {}, ResolvedInput()
     previous = str(document.get("previous_response_id") or "")
     while previous and not found.lost:
@@ -77,7 +77,7 @@ def history(request: Request) -> ResolvedInput:
 
 
 def given(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the items of a request's own input; a bare text is a message."""
+    """Return the items of a request's own input; a text is a message."""
     input_ = document.get("input")
     if isinstance(input_, str):
         return [{"type": "message", "role": "user", "content": input_}]
@@ -85,13 +85,8 @@ def given(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def type_of(item: dict[str, Any]) -> str:
-    """Return an item's type; a message need not say it."""
+    """Return an item's type; it is optional for a message."""
     return str(item.get("type") or ("message" if "role" in item else ""))
-
-
-def refuse(request: Request, models: Collection[str] | None) -> Refusal | None:
-    """Say why the provider would not answer, or None."""
-    return next(_refusals(request, models), None)
 
 
 def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> dict[str, Any]:
@@ -107,7 +102,9 @@ def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> d
     return item
 
 
-def _refusals(request: Request, models: Collection[str] | None) -> Iterator[Refusal]:
+@first
+def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+    """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
     yield from _fields(document)
@@ -197,11 +194,11 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
 
 
 def _twice(found: ResolvedInput) -> Iterator[Refusal]:
-    """Refuse what stands in the history for a second time.
+    """Refuse duplicates in the history.
 
-    For an item's id these are the provider's words (github.com/openai/openai-agents-python/issues/1789,
-    github.com/vercel/ai/issues/7883), and it is what a call that is sent again gets. What OpenAI says to a second
-    result without an id of its own is in no public report; the words here are those of other providers of this API
+    For an item's id and for a repeated call these are the provider's words
+    (github.com/openai/openai-agents-python/issues/1789, github.com/vercel/ai/issues/7883). No public report has the
+    words for a second result without an id; these are other providers' words
     (github.com/NousResearch/hermes-agent/issues/102629), which clients that repair their history look for.
     """
     seen: set[str] = set()
@@ -240,7 +237,7 @@ def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 
 def _reasoned(found: ResolvedInput, request: Request) -> Iterator[Refusal]:
-    """Hold reasoning and what came out of it together."""
+    """Require that reasoning and the item that it led to come together."""
     before = ""
     for index, item in enumerate(found.items):
         kind, id_ = type_of(item), str(item.get("id") or "")
@@ -254,5 +251,5 @@ def _reasoned(found: ResolvedInput, request: Request) -> Iterator[Refusal]:
 
 
 def _follows(rest: list[dict[str, Any]]) -> bool:
-    """Tell if the next item is one that the model said."""
+    """Return True if the next item is one of the model's."""
     return bool(rest) and (type_of(rest[0]) in {*CALLS, "reasoning"} or rest[0].get("role") == "assistant")

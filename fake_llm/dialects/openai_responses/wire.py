@@ -1,47 +1,21 @@
-"""OpenAI's Responses API: `POST /v1/responses`, streamed as numbered events, and the responses that it keeps."""
+"""OpenAI's Responses API: `POST /v1/responses`, streamed as numbered events, and the responses that it stores."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import SSE, Exchange, Framing, Refusal, Response, is_whole, posts_to
-from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, described, error, headers
+from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to
+from wedgehog.fake_llm.dialects.openai_common import BROKE, NO_KEY, TOO_LARGE, described, error, headers  # noqa: F401  verbs
 from wedgehog.fake_llm.dialects.openai_responses.response_object import finished, opening, started
-from wedgehog.fake_llm.dialects.openai_responses.validate import (
-    CALLS,
-    RESULTS,
-    Stored,
-    history,
-    refuse,
-    type_of,
-)
-from wedgehog.fake_llm.frame import Frame
+from wedgehog.fake_llm.dialects.openai_responses.validate import CALLS, RESULTS, Stored, history, refuse, type_of
+from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of
-from wedgehog.fake_llm.sse import encode, event
 from wedgehog.fake_llm.usage import Meter, input_tokens, words
-
-__all__ = [
-    "BROKE",
-    "MARKS",
-    "PATHS",
-    "TOO_LARGE",
-    "WIRE",
-    "aside",
-    "asks_for_reply",
-    "error",
-    "error_event",
-    "framing",
-    "headers",
-    "parse",
-    "refuse",
-    "render",
-    "stream",
-]
 
 WIRE: Final = "openai-responses"
 asks_for_reply: Final = posts_to(re.compile("/v1/responses"))
@@ -51,11 +25,11 @@ MARKS: Final = ()
 _FRAMING: Final = Framing(SSE, b": ping\n\n")
 _COUNT: Final = "/v1/responses/input_tokens"
 _Event = tuple[str, dict[str, Any], Frame]
-"""An event's name, what it says beside name and number, and a frame that says when it comes and what it delivers."""
+"""An event's name, its data without name and number, and a frame for its delay and tokens."""
 
 
 def parse(request: Request) -> Conversation:
-    """Read a request, with the earlier responses that it names."""
+    """Read a request with the earlier responses that it names."""
     document = request.document or {}
     instructions = text_of(document.get("instructions"))
     wanted = mapped(mapped(document.get("text")).get("format"))
@@ -83,7 +57,7 @@ def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
 
 
 def framing(exchange: Exchange) -> Framing:
-    """Say that pings are comments."""
+    """Return SSE framing; pings are comments."""
     return _FRAMING
 
 
@@ -92,8 +66,8 @@ def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
     return event(encode({"type": "error", "error": described(refusal), "sequence_number": number}), "error")
 
 
-def aside(request: Request, models: Sequence[str] | None) -> Response | None:
-    """Answer for responses that are kept, their input items, and `POST /v1/responses/input_tokens`."""
+def aside(request: Request, models: Models) -> Response | None:
+    """Answer for stored responses, their input items, and `POST /v1/responses/input_tokens`."""
     if request.path == _COUNT and request.method == "POST":
         refusal = refuse(request, models)
         told = {"object": "response.input_tokens", "input_tokens": input_tokens(parse(request))}
@@ -122,7 +96,7 @@ def _stored(request: Request, id_: str, what: str, stored: Stored) -> Response |
 
 
 def _messages(items: list[dict[str, Any]]) -> Iterator[Message]:
-    """Gather items: what the model said and called between two others is one message, and so are results."""
+    """Group items: consecutive texts and calls of the model are one message, and so are consecutive results."""
     said: list[str] = []
     calls: list[ToolCallSeen] = []
     results: list[ToolResultSeen] = []

@@ -20,7 +20,7 @@ from typing import Literal, Self
 from wedgehog.harness.faults.base import Toxic, WireFault
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target, Upstream
 from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
-from wedgehog.harness.network.probe import refused
+from wedgehog.harness.network.port import refused
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch

@@ -300,7 +300,7 @@ class ToolHost:
             return None
         waited_s = 0.0
         while waited_s < CROSSING_S:
-            connection = next((one for one in self._front.passages if one.peer == tuple(client)), None)
+            connection = next((one for one in self._front.connections if one.peer == tuple(client)), None)
             agent_side = connection.client.transport if connection is not None else None
             if connection is None or agent_side is None:
                 return None

@@ -76,13 +76,13 @@ async def until(met: Callable[[], Any]) -> None:
 
 
 async def test_health_says_what_is_going_on(llm: Provider):
-    """Sessions that there are, and calls that are not over."""
+    """The sessions, and the calls under way."""
     await chat(llm, "go")
     assert await admin(llm, "GET", "health") == (200, {"ok": True, "sessions": 1, "calls_under_way": 0})
 
 
 async def test_a_script_can_be_read_and_replaced(llm: Provider):
-    """As a text; the next request hears the new one, in all sessions or in one."""
+    """As a text; the next request gets the new script, in all sessions or in one."""
     assert json.loads((await sent("GET", f"{llm.admin_url}/script"))[1]) == HI
     text = b"replies:\n  - {reply: {text: Other words}}\n"
     assert await admin(llm, "PUT", "script?session=red", text) == (200, {"ok": True})
@@ -143,14 +143,14 @@ async def test_a_mistake_is_one_line(llm: Provider, method: str, path: str, body
 
 @pytest.mark.parametrize("headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example"}])
 async def test_no_web_page_gets_an_answer(llm: Provider, headers: dict[str, str]):
-    """Neither one that asks across origins nor one whose name leads here."""
+    """Neither a cross-origin request nor one with a foreign host name."""
     status, told = await admin(llm, "PUT", "script", b"replies: []", **headers)
     assert (status, "not for web pages" in told["error"]) == (403, True)
     assert (await chat(llm, "go"))[0] == 200
 
 
 async def test_agents_cannot_reach_the_admin_api(llm: Provider):
-    """At their address there is nothing but the provider."""
+    """Their address has only the provider's API."""
     for prefix in ("", "/s/red"):
         status, told = await sent("GET", f"{llm.url}{prefix}/_wedgehog/ledger", None, {"Authorization": "Bearer x"})
         assert status == 404 and b"attempts" not in told
@@ -181,7 +181,7 @@ READER = Provider(HI)
 
 
 async def test_a_held_call_is_listed_and_released(llm: Provider):
-    """Before its first byte: nothing has come, until somebody opens the gate."""
+    """Before its first byte: nothing comes until the gate is opened."""
     _, gate = await admin(llm, "POST", "gates?session=red")
     assert gate == {"gate": 1, "session": "red", "at": {"phase": "headers"}, "held": []}
     red = asyncio.create_task(chat(llm, "go", session="red"))
@@ -231,7 +231,7 @@ async def test_who_hangs_up_at_a_gate_is_held_no_more(llm: Provider):
 
 
 async def test_closing_lets_go_of_everything():
-    """Held calls, and those who wait for one: no task is left."""
+    """Held calls and waits for them: no task is left."""
     before = asyncio.all_tasks()
     async with Provider(HI) as llm:
         gates = [llm.hold("red"), llm.hold("blue")]
@@ -248,7 +248,7 @@ async def test_closing_lets_go_of_everything():
 
 
 async def test_the_ledger_tells_each_attempt(llm: Provider):
-    """What was asked, what became of it, and what it cost."""
+    """The request, its outcome and its cost."""
     call = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": CALLED}]}
     result = {"role": "tool", "tool_call_id": "a", "content": "21"}
     await chat(llm, "weather", call, result)
@@ -294,7 +294,7 @@ async def test_background_calls_are_named(llm: Provider):
 
 
 async def test_who_hangs_up_in_a_stall_is_told(llm: Provider):
-    """The reply is under way until the client has enough of it."""
+    """The reply is under way until the client hangs up."""
     llm.put({"replies": [{"reply": {"text": "Hi there!"}, "fault": {"do": "stall", "at": {"byte": 10}}}]})
     with pytest.raises(TimeoutError):
         await chat(llm, "go", wait_s=0.3)
@@ -306,7 +306,7 @@ async def test_who_hangs_up_in_a_stall_is_told(llm: Provider):
 
 
 async def test_no_key_is_in_the_ledger(llm: Provider):
-    """Wherever it comes: in headers, or in the query as Gemini allows."""
+    """In every place: in headers, or in the query as Gemini allows."""
     await chat(llm, "go")
     body = {"contents": [{"parts": [{"text": "go"}]}]}
     await sent("POST", f"{llm.url}/v1beta/models/m:generateContent?key={KEY}&alt=sse", body)
@@ -350,7 +350,7 @@ NOTHING = _Nothing()
 
 
 async def test_a_session_is_named_by_its_prefix_else_by_its_key(llm: Provider):
-    """Those who bring neither share one."""
+    """Requests with neither share one."""
     await chat(llm, "go", session="red")
     await chat(llm, "go", session="red", key="another")
     for key in ("a", "b", "a"):
@@ -364,7 +364,7 @@ async def test_a_session_is_named_by_its_prefix_else_by_its_key(llm: Provider):
 
 
 async def test_what_a_provider_keeps_is_its_sessions_own(llm: Provider):
-    """A response of another session is not there."""
+    """A response of another session is not found."""
     headers = {"Authorization": "Bearer k"}
     _, told = await sent("POST", f"{llm.session_url('red')}/v1/responses", {"model": "m", "input": "go"}, headers)
     id_ = json.loads(told)["id"]

@@ -1,4 +1,4 @@
-"""A prepaid balance: the ledger draws it down, and once nothing is left its provider wants money, in its own words."""
+"""A prepaid balance: bills are subtracted, and when nothing is left the provider refuses in its own words."""
 
 import asyncio
 import http.client
@@ -71,7 +71,7 @@ def test_dollars_are_drawn_by_the_models_price():
 
 
 def test_a_model_without_a_price_is_billed_as_another():
-    """What nobody knows the price of is not free."""
+    """A model without a price is not free."""
     with Provider({"balance": {"usd": 1, "price_as": "claude-sonnet-4-6"}, "replies": [{"reply": REPLY}]}) as llm:
         ask(llm, "anthropic", "red", model="nobodys-model")
         left = llm.balance("red")
@@ -97,7 +97,7 @@ def test_what_was_generated_is_paid_although_it_never_came():
 
 
 def test_a_reset_and_another_script_make_it_whole():
-    """As if somebody had paid."""
+    """The balance is full again."""
     script = {"balance": {"tokens": 10}, "replies": [{"reply": REPLY}]}
     with Provider(script) as llm:
         statuses = [ask(llm, "anthropic", "red")[0] for _ in range(2)]
@@ -127,7 +127,7 @@ def test_a_balance_without_sense_is_refused(words: dict[str, float]):
 
 
 async def test_parallel_calls_draw_from_one_balance():
-    """Whoever comes when it is used up gets nothing, however many there are."""
+    """Parallel requests after it is used up are all refused."""
     async with Provider({"balance": {"tokens": 3300}, "replies": [{"reply": REPLY}]}) as llm:
         asked = [asyncio.to_thread(ask, llm, "openai-chat", "red") for _ in range(3)]
         first = sorted(status for status, _ in await asyncio.gather(*asked))

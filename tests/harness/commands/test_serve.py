@@ -29,7 +29,7 @@ replies:
 
 @asynccontextmanager
 async def serving(path: Path, **options: Any) -> AsyncIterator[tuple[str, int]]:
-    """The address that is said."""
+    """The printed address."""
     said: asyncio.Queue[str] = asyncio.Queue()
     task = asyncio.create_task(serve(path, "127.0.0.1", 0, **{"strict": True, "say": said.put_nowait, **options}))
     getting = asyncio.create_task(said.get())
@@ -80,7 +80,7 @@ def script(tmp_path: Path) -> Callable[..., Path]:
 
 
 async def test_a_script_is_served_at_the_address_that_is_said(script: Any):
-    """The first fitting line answers, in the shape of whoever is asked."""
+    """The first fitting line answers, in the shape of the asked provider."""
     async with serving(script()) as address:
         good, _ = await ask(address, "what weather?")
         busy, _ = await ask(address, "are you busy")
@@ -92,7 +92,7 @@ async def test_a_script_is_served_at_the_address_that_is_said(script: Any):
 
 @pytest.mark.parametrize(("text", "end"), [("cut", "fin"), ("reset", "rst"), ("stall", "silence")])
 async def test_a_lines_wire_fault_strikes_its_reply_to_the_byte(script: Any, text: str, end: str):
-    """Ten bytes of the body, then the harm; the next request is struck too, and other lines are not."""
+    """Ten bytes of the body, then the fault; the next request gets it too, and other lines do not."""
     async with serving(script()) as address:
         for _ in range(2):
             got, how = await ask(address, text, wait_s=0.5)

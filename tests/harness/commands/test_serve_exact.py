@@ -1,4 +1,4 @@
-"""Faults on bytes in `wedgehog serve`: exactly there, every time, wherever in a reply there is, and proven."""
+"""Faults on bytes in `wedgehog serve`: exact, every time, at any byte of a reply, and proven."""
 
 import asyncio
 import json
@@ -80,7 +80,7 @@ def story(do: Any, **at: Any) -> dict[str, Any]:
 
 
 def spots(body: bytes) -> dict[str, int]:
-    """Places in a body that hurt: offsets before which exactly so many bytes are."""
+    """Critical offsets in a body."""
     size, _, _ = body.partition(b"\r\n")
     second = len(size) + 2 + int(size, 16) + 2
     last = body.rindex(b"\r\n", 0, -7) + 2 if body.endswith(b"\r\n0\r\n\r\n") else len(body)
@@ -182,7 +182,7 @@ async def test_a_faulty_reply_is_forgotten_when_its_client_has_gone(llm: Provide
 
 @pytest.mark.parametrize("fault", [{"do": {"down": 0.2}}, {"do": "refuse", "heal": {"after_s": 0.2}}])
 async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, Any]):
-    """Nobody can connect meanwhile, the admin API's address is another one; then everything is as before."""
+    """No connection is accepted meanwhile, except by the admin API; then everything is as before."""
     llm.put({"replies": [{"reply": REPLY, "fault": {**fault, "times": 1}}]}, "falls")
     async with Client(llm, "anthropic", "falls") as client:
         got, how = await client.ask()

@@ -1,4 +1,4 @@
-"""The link of `wedgehog serve`: no hop, and a `Pipe` in a connection from its first strike on."""
+"""The link of `wedgehog serve`: no hop, and a `Pipe` in a connection from its first fault on."""
 
 import asyncio
 import itertools
@@ -57,7 +57,7 @@ async def test_nothing_stands_between_a_client_and_the_fake(llm: Provider):
 
 
 async def test_a_struck_connection_answers_again_after_healing(llm: Provider):
-    """What latency held comes when it is healed, and the next reply on that connection comes at once."""
+    """Delayed bytes come when latency is healed, and the next reply on that connection comes at once."""
     strike(llm, {"latency": 60}, heal={"after_s": 0.05}, times=1)
     async with connected(llm) as (reader, writer):
         for _ in range(2):
@@ -68,7 +68,7 @@ async def test_a_struck_connection_answers_again_after_healing(llm: Provider):
 
 
 async def test_a_pace_goes_on_however_fast_time_passes(llm: Provider, monkeypatch: Any):
-    """Its next bytes become due between two looks at the clock, and pass all the same."""
+    """Bytes that become due between two readings of the clock pass."""
     strike(llm, {"drip": {"every_s": 0.01, "bytes": 100}})
     looks = itertools.count()
     monkeypatch.setattr(PipedTransport, "_now", lambda piped: float(next(looks)))

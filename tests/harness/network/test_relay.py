@@ -1,4 +1,4 @@
-"""The embedded relay's own business; what a client sees of its faults is compared with Toxiproxy in tests/parity."""
+"""The embedded relay; tests/parity compares its faults with Toxiproxy's."""
 
 import asyncio
 import contextlib
@@ -47,8 +47,8 @@ async def ask(reader, writer, data: bytes = b"ping") -> bytes:
 
 
 def peer_of(link) -> tuple[str, int]:
-    (passage,) = link.passages
-    return passage.peer
+    (connection,) = link.connections
+    return connection.peer
 
 
 async def test_a_fault_touches_its_own_connection_only(link):
@@ -67,7 +67,7 @@ async def test_a_fault_touches_its_own_connection_only(link):
 
 
 async def test_a_fault_that_nothing_reaches_has_not_fired(link):
-    """No proof without the byte; healed, the connection is as new."""
+    """No proof without the byte; after healing, the connection works again."""
     reader, writer = await asyncio.open_connection(*link.address)
     await ask(reader, writer)
     strike = await link.strike(Stall(), Downstream(peer_of(link), 6))
@@ -78,7 +78,7 @@ async def test_a_fault_that_nothing_reaches_has_not_fired(link):
 
 
 async def test_a_connection_can_be_struck_as_soon_as_its_upstream_has_accepted_it():
-    """Also in the moment before the relay itself knows that it is connected."""
+    """Also before the relay's own task has continued after its connect."""
     accepted: asyncio.Queue = asyncio.Queue()
     server = await asyncio.start_server(lambda _, writer: accepted.put_nowait(writer), "127.0.0.1", 0)
     async with EmbeddedNetwork() as network:
@@ -103,7 +103,7 @@ async def test_a_connection_that_is_gone_cannot_be_struck(link):
 
 
 async def test_a_closed_port_stays_ours(link):
-    """While a link is down nobody else can take its port, and two faults open it only when both are healed."""
+    """While a link is down its port stays reserved, and two faults open it only when both are healed."""
     first, second = await link.strike(Down(), WholeLink()), await link.strike(Down(), WholeLink())
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(*link.address)
@@ -132,7 +132,7 @@ async def test_a_pace_on_the_whole_link_meets_those_who_come_later(link):
 
 
 async def test_a_reader_that_sleeps_holds_the_writer_back(link):
-    """Back pressure passes through: the relay does not swallow what nobody reads."""
+    """Back pressure passes through: the relay does not buffer bytes that are not read."""
     with socket.socket() as sock:
         sock.setblocking(False)
         await asyncio.get_running_loop().sock_connect(sock, link.address)
@@ -141,11 +141,11 @@ async def test_a_reader_that_sleeps_holds_the_writer_back(link):
 
 
 async def test_a_pace_goes_on_however_fast_time_passes(link, monkeypatch):
-    """Its next byte becomes due between two looks at the clock, and passes all the same."""
+    """A byte that becomes due between two readings of the clock passes."""
     reader, writer = await asyncio.open_connection(*link.address)
     assert await ask(reader, writer) == b"ping"
     await link.strike(Drip(0.01), WholeLink())
     looks = itertools.count()
-    monkeypatch.setattr(ProxiedConnection, "now", lambda passage: float(next(looks)))
+    monkeypatch.setattr(ProxiedConnection, "now", lambda connection: float(next(looks)))
     assert await ask(reader, writer) == b"ping"
     writer.close()
