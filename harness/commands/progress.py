@@ -35,7 +35,8 @@ class LineProgress:
             expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
             expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
-            self._console.print(f"[{self._done}/{self._runs}] {what}: {verdict}", markup=False)
+            number = f"{self._done}/{self._runs}" if self._done <= self._runs else "again"
+            self._console.print(f"[{number}] {what}: {verdict}", markup=False)
         self._show()
 
     def _show(self) -> None:

@@ -6,7 +6,6 @@ the waits for a processor is inconclusive. So overload never makes a pass, and w
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, GaveUp, StartMissed
 from wedgehog.harness.record.history import Call, History, Turn
@@ -29,9 +28,9 @@ def too_late(
     """A time bound was exceeded by `over_s` between these times: red, unless overload explains it."""
     waited = history.cpu_wait(since_s, until_s)
     if history.too_slow_to_judge_time:
-        return inconclusive(f"{says}, but {_why(CpuWait(0, 0, 0), history.lag_s)}", evidence)
+        return inconclusive(f"{says}, but {_why(CpuWait(0, 0, 0), history.lag_s)}", evidence, overload=True)
     if over_s <= min(until_s - since_s, history.lag_s + waited.total_s):
-        return inconclusive(f"{says}, but {_why(waited, history.lag_s)}", evidence)
+        return inconclusive(f"{says}, but {_why(waited, history.lag_s)}", evidence, overload=True)
     return fail(says, evidence)
 
 
@@ -40,7 +39,7 @@ def stopped_too_late(
 ) -> Verdict:
     """A turn was stopped after its time, plus what it had waited for processors."""
     if stop is not None and stop.cpu_wait_s:
-        return inconclusive(f"{says}, but it waited {stop.cpu_wait_s:.1f} s for a processor", evidence)
+        return inconclusive(f"{says}, but it waited {stop.cpu_wait_s:.1f} s for a processor", evidence, overload=True)
     return too_late(history, says, evidence, over_s=float("inf"), since_s=0.0, until_s=0.0)  # lag was granted as well
 
 
@@ -48,7 +47,7 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
     """An error between these times; inconclusive if the agent waited so long that its own timers may be the cause."""
     waited = history.cpu_wait(since_s, until_s)
     if _starved(waited, since_s, until_s):
-        return inconclusive(f"{says}, but {_why(waited)}", evidence)
+        return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)
     return fail(says, evidence)
 
 
@@ -81,7 +80,7 @@ def counted(history: History, found: Verdict, check: Callable[[History], Verdict
         return found
     numbers = ", ".join(map(str, sorted(starved)))
     says = f"{found.says}, but the agent hung up on request {numbers} while it waited for a processor"
-    return Verdict("inconclusive", says, found.evidence, found.name)
+    return Verdict("inconclusive", says, found.evidence, found.name, overload=True)
 
 
 def _unless_cut_short(history: History, found: Verdict) -> Verdict:
@@ -91,7 +90,8 @@ def _unless_cut_short(history: History, found: Verdict) -> Verdict:
         waited = history.cpu_wait(turn.start_s, stop.at_s) if stop else None
         if stop and waited and _starved(waited, turn.start_s, stop.at_s):
             says = f"{turn} was stopped after {stop.at_s - turn.start_s:.1f} s, but {_why(waited)}"
-            return replace(inconclusive(f"{says}: it might have made more calls", (stop,)), name=found.name)
+            found = inconclusive(f"{says}: it might have made more calls", (stop,), overload=True).named(found.name)
+            return found
     return found
 
 

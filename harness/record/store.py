@@ -59,6 +59,12 @@ class Judgement:
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
 
+    @property
+    def overloaded(self) -> bool:
+        """Whether a busy machine left it undecided."""
+        undecided = self.verdict == "inconclusive" or bool(self.in_doubt)
+        return undecided and any(it.overload for it in self.verdicts if it.status == "inconclusive")
+
 
 _JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
 
@@ -182,9 +188,13 @@ class CampaignStore:
         _point(out / "latest", self.folder)
 
     def run(self, scenario: str, agent: str, repeat: int = 1) -> RunStore:
-        """The folder of one run; repeats after the first carry their number."""
+        """Open the folder of one run."""
+        return RunStore(self.run_folder(scenario, agent, repeat), self.folder / "bodies")
+
+    def run_folder(self, scenario: str, agent: str, repeat: int = 1) -> Path:
+        """The path of one run's folder; repeats after the first carry their number."""
         name = agent if repeat == 1 else f"{agent}.{repeat}"
-        return RunStore(self.folder / safe_name(scenario) / safe_name(name), self.folder / "bodies")
+        return self.folder / safe_name(scenario) / safe_name(name)
 
     def describe(self, facts: dict[str, Any]) -> None:
         """Write campaign.json."""

@@ -22,6 +22,8 @@ class Verdict:
     says: str = ""
     evidence: tuple[int, ...] = ()
     name: str = ""
+    overload: bool = False
+    """Whether a busy machine is the reason: on a quiet one it might be judged."""
 
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""
@@ -47,9 +49,9 @@ def fail(says: str, evidence: Iterable[Event]) -> Verdict:
     return Verdict("fail", says, _ids(evidence))
 
 
-def inconclusive(says: str, evidence: Iterable[Event] = ()) -> Verdict:
+def inconclusive(says: str, evidence: Iterable[Event] = (), *, overload: bool = False) -> Verdict:
     """The invariant cannot be judged; `says` is the reason."""
-    return Verdict("inconclusive", says, _ids(evidence))
+    return Verdict("inconclusive", says, _ids(evidence), overload=overload)
 
 
 def error(says: str, evidence: Iterable[Event] = ()) -> Verdict:

@@ -96,12 +96,24 @@ class Campaign:
             NoServer: Toxiproxy is required and can't be had.
         """
         async with self._open([entry.agent for entry in self.entries]) as network:
-            runs = [asyncio.create_task(self._entry(entry, network)) for entry in _long_first(self.entries)]
+            entries = _long_first(self.entries)
+            runs = [asyncio.create_task(self._entry(entry, network)) for entry in entries]
             try:
-                await asyncio.gather(*runs)
+                found = zip(entries, await asyncio.gather(*runs), strict=True)
+                await self._again([(entry, judgement) for entry, judgement in found if judgement.overloaded], network)
             finally:
                 await _end(runs + list(self._controls.values()))
         return self.judgements
+
+    async def _again(self, undecided: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
+        """Play runs that a busy machine left undecided once more, one at a time; the second result counts."""
+        if undecided:
+            runs = "1 run" if len(undecided) == 1 else f"{len(undecided)} runs"
+            self.say(f"the machine was too busy to decide {runs}: once more, one at a time")
+        for entry, judgement in undecided:
+            self.judgements.remove(judgement)
+            shutil.rmtree(self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat))
+            await self._entry(entry, network)
 
     async def control_of(self, agent: AgentSpec) -> ControlFacts:
         """Play one agent's control run alone. Errors as `play`."""
@@ -132,7 +144,7 @@ class Campaign:
             self.say(says)
         return "embedded" if all(missing) else self.options.network
 
-    async def _entry(self, entry: Entry, network: Network) -> None:
+    async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
         async with self._free:
             store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
@@ -145,6 +157,7 @@ class Campaign:
                 store.close(judgement)
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
+            return judgement
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = entry.scenario, entry.agent

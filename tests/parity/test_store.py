@@ -59,16 +59,16 @@ async def opened(network: Network, fault: dict[str, Any]) -> AsyncIterator[tuple
     agent = AgentSpec(name="a", wire="anthropic", command=("x", "{message}"))
     history, positions = History(WallClock()), Positions("wbcdf")
     clock, links = WallClock(), Links(network, scenario.plan(1))
-    nemesis = Injector(scenario.plan(1), links, history, clock)
+    injector = Injector(scenario.plan(1), links, history, clock)
     positions.begin(1, "mk1q")
-    async with RunServices(scenario, agent, links, nemesis, history, positions, clock, 1.0, Path(), "", Path()):
-        await nemesis.before_turn(1)
+    async with RunServices(scenario, agent, links, injector, history, positions, clock, 1.0, Path(), "", Path()):
+        await injector.before_turn(1)
         client = Client(links.url("store:db", "tcp") or "")
         yield history, client
         client.lost("")
-        await nemesis.after_turn(1)
-        await nemesis.close()
-        assert not nemesis.broken.is_set()
+        await injector.after_turn(1)
+        await injector.close()
+        assert not injector.broken.is_set()
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ class Hosted:
         self.agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
         self.history = History(WallClock())
         self.folder, self.cities = folder, list(faults)
-        self.nemesis: Injector
+        self.injector: Injector
 
     @contextlib.asynccontextmanager
     async def open(self, network: Network) -> AsyncIterator[str]:
@@ -176,18 +176,18 @@ class Hosted:
         links, positions, log = Links(network, plan), Positions("wbcdf"), self.folder / "tools.log"
         tools: RunServices
         targets = Targets(server=lambda: tools)
-        self.nemesis = Injector(plan, links, self.history, clock, targets=targets)
+        self.injector = Injector(plan, links, self.history, clock, targets=targets)
         tools = RunServices(
-            self.scenario, self.agent, links, self.nemesis, self.history, positions, clock, 1.0, self.folder, mark, log
+            self.scenario, self.agent, links, self.injector, self.history, positions, clock, 1.0, self.folder, mark, log
         )
         for n, city in enumerate(self.cities, start=1):
             tools.offered(ToolCall("mcp__host__weather", {"city": city}, f"wbcdf1x1x{n}a1"))
         async with tools:
-            await self.nemesis.before_turn(1)
+            await self.injector.before_turn(1)
             yield links.url("tool:mcp", path="/mcp") or tools.tool_command or ""
-            await self.nemesis.after_turn(1)
+            await self.injector.after_turn(1)
             assert not list(self.history.of(Trouble))
-            await self.nemesis.close()
+            await self.injector.close()
 
     @property
     def fired(self) -> list[str]:
@@ -251,8 +251,8 @@ async def test_a_killed_server_is_back_at_its_address_when_the_turn_is_over(netw
     async with hosted.open(network) as server:
         dies, refuses = await outcomes("mcp-handshake", server, ["dies", "refuses"])
         with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection(*hosted.nemesis.state.links["tool:mcp"].address)
-        await hosted.nemesis.after_turn(1)
+            await asyncio.open_connection(*hosted.injector.state.links["tool:mcp"].address)
+        await hosted.injector.after_turn(1)
         assert not list(hosted.history.of(Trouble))
         assert await outcomes("mcp-handshake", server, ["is back"]) == ["21 °C"]
     assert lost(dies) and refuses == "lost its server"

@@ -18,7 +18,7 @@ PLAIN = Result("21 °C")
 
 
 class It:
-    """A nemesis with its links, in turn 1."""
+    """An injector with its links, in turn 1."""
 
     def __init__(self, faults: list[dict[str, Any]], clock: Any, link: Any) -> None:
         told = {"name": "a", "why": "w", "tools": {"weather": {}}, "store": {}, "faults": faults}
@@ -27,8 +27,8 @@ class It:
         self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
         self.server: Any = None
         targets = Targets(server=lambda: self.server)
-        self.nemesis = Injector(scenario.plan(1), self.links, self.history, clock, targets=targets)
-        self.tools = self.nemesis.tools
+        self.injector = Injector(scenario.plan(1), self.links, self.history, clock, targets=targets)
+        self.tools = self.injector.tools
 
     @property
     def fired(self) -> list[str]:
@@ -42,7 +42,7 @@ class It:
 def it(manual_clock: Any, fake_link: Any) -> Any:
     async def make(*faults: dict[str, Any]) -> It:
         made = It(list(faults), manual_clock, fake_link)
-        await made.nemesis.before_turn(1)
+        await made.injector.before_turn(1)
         return made
 
     return make
@@ -59,7 +59,7 @@ async def test_a_result_is_harmed_on_the_call_that_the_trigger_names(it: Any):
     made = await it(on("lose_result", step=2, tool=2))
     assert made.tools.asked("1.1.2", PLAIN) == (PLAIN, [])
     assert made.tools.asked("1.2.1", PLAIN) == (PLAIN, [])
-    assert made.nemesis.beacon("1.2.2", "started") == [] and made.fired == []
+    assert made.injector.beacon("1.2.2", "started") == [] and made.fired == []
     harmed, later = made.tools.asked("1.2.2", PLAIN)
     assert harmed.lost and later == [] and made.fired == ["lose_result"]
 
@@ -103,7 +103,7 @@ async def test_a_result_is_struck_at_its_byte_on_its_own_connection(it: Any, set
     await made.links["tool:mcp"].strikes[0].hits()
     await settled()
     assert made.fired == ["cut"]
-    await made.nemesis.after_turn(1)
+    await made.injector.after_turn(1)
     assert made.links["tool:mcp"].strikes[0].healed and len(list(made.history.of(FaultHealed))) == 1
 
 
@@ -122,7 +122,7 @@ async def test_a_stall_that_ends_is_the_host_holding_its_answer(it: Any, manual_
 async def test_a_port_that_closes_strikes_while_the_tool_works(it: Any, manual_clock: Any):
     """By the beacon, for the whole link; a moment later, so that what is being written arrives."""
     made = await it(on("refuse"))
-    (task,) = made.nemesis.beacon("1.1.1", "started")
+    (task,) = made.injector.beacon("1.1.1", "started")
     await manual_clock.advance(0.05)
     assert task.done() and made.struck() == [("refuse", WholeLink())]
     await made.tools.at("1.1.1", SPOT)
@@ -164,7 +164,7 @@ async def test_a_strike_on_a_chat_connection_ends_with_it_because_it_keeps_other
     """The agent has given that poll up, and asks again."""
     made = await it({"link": "chat", "at": {"chat": "poll"}, "do": {"drip": 5}})
     await made.tools.at_chat("poll", SPOT)
-    assert made.nemesis.keeps_requests_away and not made.links["chat"].strikes[0].healed
+    assert made.injector.keeps_requests_away and not made.links["chat"].strikes[0].healed
     made.tools.left_chat(("127.0.0.1", 1))
     await settled()
     assert not made.links["chat"].strikes[0].healed, "that was somebody else's"
@@ -188,18 +188,18 @@ async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manu
 
     made = await it(on({"kill": {"whom": "server"}}, heal={"after_s": 3}), on({"kill": {"whom": "server"}}, tool=2))
     made.server = SimpleNamespace(kill_server=kill, restart_server=restart)
-    made.nemesis.beacon("1.1.1", "started")
-    made.nemesis.beacon("1.1.2", "started")
+    made.injector.beacon("1.1.1", "started")
+    made.injector.beacon("1.1.2", "started")
     await manual_clock.advance(1)
     assert made.fired == ["kill", "kill"]
     await manual_clock.advance(3.1)
     assert len(came) == 1
-    await made.nemesis.after_turn(1)
-    assert len(came) == 2 and not made.nemesis.broken.is_set()
+    await made.injector.after_turn(1)
+    assert len(came) == 2 and not made.injector.broken.is_set()
 
     broken = await it(on({"kill": {"whom": "server"}}))
     broken.server = SimpleNamespace(kill_server=kill, restart_server=fails)
-    broken.nemesis.beacon("1.1.1", "started")
+    broken.injector.beacon("1.1.1", "started")
     await manual_clock.advance(0.1)
-    await broken.nemesis.after_turn(1)
-    assert broken.nemesis.broken.is_set()
+    await broken.injector.after_turn(1)
+    assert broken.injector.broken.is_set()

@@ -1,4 +1,4 @@
-"""Which pipe a fault strikes, where, and what proves it: the nemesis beside pipes that only take notes."""
+"""Which pipe a fault strikes, where, and what proves it: the injector beside pipes that only take notes."""
 
 import asyncio
 from collections.abc import Callable
@@ -52,18 +52,18 @@ class FakePipe:
 
 
 class Rig:
-    """A nemesis, and pipes that open."""
+    """An injector, and pipes that open."""
 
     def __init__(self, clock: Any, make_link: Any, settle: Any, faults: tuple[dict[str, Any], ...]) -> None:
         self.history, self.clock, self.settle, self._make_link = History(clock), clock, settle, make_link
         plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
-        self.nemesis = Injector(plan, {"llm": make_link()}, self.history, clock)
+        self.injector = Injector(plan, {"llm": make_link()}, self.history, clock)
 
     async def opens(self, name: str = "db") -> FakePipe:
         """A pipe opens, and is let go."""
         fake = FakePipe(self._make_link, name)
         held = [direction.stop(0) for direction in fake.pipe.ways.values()]
-        await self.nemesis.pipes.opened(fake.pipe)
+        await self.injector.pipes.opened(fake.pipe)
         for direction, stop in zip(fake.pipe.ways.values(), held, strict=True):
             direction.go(stop)
         await self.settle()
@@ -94,27 +94,27 @@ async def test_a_fault_is_armed_before_the_first_byte_of_the_pipe_of_its_name(ri
         {"link": "ipc:db", "at": {"byte": 7}, "do": "cut"},
         {"link": "ipc:db", "at": {"phase": "request", "byte": 9}, "do": "stall"},
     )
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     assert len(it.of(FaultArmed)) == 2
     other, db = await it.opens("web"), await it.opens("db")
     assert (on(other), on(other, "in"), on(db), on(db, "in")) == ([], [], [at(7)], [at(9)])
     assert db.writes("out", 50) == 50, "nothing holds it once the fault is armed"
     assert it.of(PipeOpened)[1].child == 101
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_a_pipe_of_another_turn_goes_free(rig: Any):
     """And so does every second one of the turn, unless the plan says how many."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     first = await it.opens()
     first.ends()
-    await it.nemesis.pipes.closed(first.pipe)
-    await it.nemesis.after_turn(1)
-    await it.nemesis.before_turn(2)
+    await it.injector.pipes.closed(first.pipe)
+    await it.injector.after_turn(1)
+    await it.injector.before_turn(2)
     second, third = await it.opens(), await it.opens()
     assert (on(first), on(second), on(third)) == ([], [at(7)], [])
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 @pytest.mark.parametrize(
@@ -129,34 +129,34 @@ async def test_a_pipe_of_another_turn_goes_free(rig: Any):
 async def test_an_attempt_is_one_pipe_of_that_name(rig: Any, more: dict[str, Any], struck: list[int]):
     """A server that is started again is the next attempt."""
     it = rig({"link": "ipc:db", "do": "cut", **more})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     pipes = [await it.opens() for _ in range(3)]
     assert [len(on(fake)) for fake in pipes] == struck
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_on_a_pipe_that_is_open_bytes_count_from_the_start_of_the_turn(rig: Any):
     """A server that lives on from turn to turn has said no one knows how much by then."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "stall"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.writes("out", 500)
-    await it.nemesis.after_turn(1)
-    await it.nemesis.before_turn(2)
+    await it.injector.after_turn(1)
+    await it.injector.before_turn(2)
     assert on(fake) == [at(507)]
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_a_pipe_that_an_earlier_agent_left_behind_is_nobodys_attempt(rig: Any):
     """The next turn's agent opens its own, and that is the first one."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "stall"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     left = await it.opens()
     left.pipe.abandoned = True
-    await it.nemesis.before_turn(2)
+    await it.injector.before_turn(2)
     fresh = await it.opens()
     assert (on(left), on(fresh)) == ([], [at(7)])
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 @pytest.mark.parametrize("over", [True, False])
@@ -165,15 +165,15 @@ async def test_a_pipe_that_ends_while_it_is_struck_is_no_trouble_of_the_network(
 ):
     """Its connection is gone; where the pipe lives on, something is wrong."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "stall"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.links["out"].broken = NetworkError("no open connection")
     if over:
         asyncio.get_running_loop().call_later(0.02, fake.pipe.closed.set)
     monkeypatch.setattr(pipes, "CLOSING_S", 0.1)
-    await it.nemesis.before_turn(2)
+    await it.injector.before_turn(2)
     assert (len(it.of(Trouble)), len(it.of(Note))) == ((0, 1) if over else (1, 0))
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 @pytest.mark.parametrize("while_arming", [False, True])
@@ -184,7 +184,7 @@ async def test_a_way_that_a_fault_has_cut_is_not_struck_again(rig: Any, while_ar
         {"link": "ipc:db", "at": {"byte": 7}, "do": "cut"},
         {"link": "ipc:db", "at": {"tool": 1}, "do": "stall" if while_arming else does},
     )
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.writes("out", 7)
     fake.links["out"].broken = NetworkError("no open connection")
@@ -193,42 +193,42 @@ async def test_a_way_that_a_fault_has_cut_is_not_struck_again(rig: Any, while_ar
     if not while_arming:
         await asyncio.sleep(0.001)
         await it.settle()
-    await asyncio.wait(it.nemesis.beacon("1.1.1", "started"))
+    await asyncio.wait(it.injector.beacon("1.1.1", "started"))
     assert (on(fake), len(it.of(Note)), it.of(Trouble)) == ([at(7)], 1, [])
     assert [fired.name for fired in it.of(FaultFired)] == ["cut"]
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_with_a_beacon_bytes_count_from_the_beacon_on_the_youngest_pipe(rig: Any):
     """And what the beacon's sender must wait for is done when the fault is armed."""
     it = rig({"link": "ipc:db", "at": {"step": 2, "tool": 1, "byte": 3}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     old, young = await it.opens(), await it.opens()
     young.writes("out", 40)
-    assert it.nemesis.beacon("1.1.1", "started") == [] and it.nemesis.beacon("1.2.1", "done") == []
-    await asyncio.wait(it.nemesis.beacon("1.2.1", "started"))
+    assert it.injector.beacon("1.1.1", "started") == [] and it.injector.beacon("1.2.1", "done") == []
+    await asyncio.wait(it.injector.beacon("1.2.1", "started"))
     assert (on(old), on(young)) == ([], [at(43)])
-    assert it.nemesis.beacon("1.2.1", "started") == [], "once"
-    await it.nemesis.close()
+    assert it.injector.beacon("1.2.1", "started") == [], "once"
+    await it.injector.close()
 
 
 async def test_what_begins_at_once_waits_for_its_byte(rig: Any):
     """A delay or a drip is armed while the pipe stands exactly there, which then goes on."""
     it = rig({"link": "ipc:db", "at": {"byte": 30}, "do": {"latency": 1}})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     assert on(fake) == []
     assert fake.writes("out", 100) == 30
     await it.settle()
     assert on(fake) == [WholeLink(("127.0.0.1", 5), 30)]
     assert fake.writes("out", 100) == 130
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_a_stall_that_ends_is_the_pipe_standing_for_so_long(rig: Any):
     """It fires when the byte is reached, and nothing is lost."""
     it = rig({"link": "ipc:db", "at": {"byte": 30}, "do": {"stall": 5}})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     assert it.of(FaultFired) == []
     fake.writes("out", 100)
@@ -237,15 +237,15 @@ async def test_a_stall_that_ends_is_the_pipe_standing_for_so_long(rig: Any):
     assert (fired.bytes, fake.writes("out", 100)) == (30, 30)
     await it.clock.advance(2)
     assert fake.writes("out", 100) == 130
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_a_stall_that_is_healed_before_its_byte_lets_the_pipe_go(rig: Any):
     """The turn is over: whoever comes to that byte later passes."""
     it = rig({"link": "ipc:db", "at": {"byte": 30}, "do": {"stall": 5}})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
-    await it.nemesis.after_turn(1)
+    await it.injector.after_turn(1)
     await it.settle()
     assert (fake.writes("out", 100), it.of(FaultFired)) == (100, [])
 
@@ -253,26 +253,26 @@ async def test_a_stall_that_is_healed_before_its_byte_lets_the_pipe_go(rig: Any)
 async def test_after_s_lets_the_pipe_run_on_before_it_is_struck(rig: Any):
     """Its bytes count from then on."""
     it = rig({"link": "ipc:db", "at": {"after_s": 2, "byte": 4}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.writes("out", 10)
     assert on(fake) == []
     await it.clock.advance(3)
     assert on(fake) == [at(14)]
-    await it.nemesis.close()
+    await it.injector.close()
 
 
 async def test_the_pipes_own_count_proves_a_cut(rig: Any):
     """What came out at the agent's end is as good as the kernel's count, and both are one proof."""
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     await it.settle()
     await fake.links["out"].strikes[0].hits()
     (fired,) = it.of(FaultFired)
     assert (fired.link, fired.bytes, fired.proof) == ("ipc:db", 7, "wedgehog-pipe got 7 bytes, then FIN")
-    await it.nemesis.after_turn(1)
+    await it.injector.after_turn(1)
     assert len(it.of(FaultHealed)) == 1 and it.of(Trouble) == []
 
 
@@ -280,13 +280,13 @@ async def test_the_pipes_own_count_proves_a_cut(rig: Any):
 async def test_a_cut_at_another_byte_or_of_another_kind_is_our_trouble(rig: Any, ended: StreamEnd):
     """It is an error of the run, and never blamed on the agent."""
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.pipe.ways["out"].ended.set_result(ended)
     await it.settle()
     (trouble,) = it.of(Trouble)
     assert f"ended after {ended.received} bytes with {ended.how.upper()}" in trouble.what
-    assert it.of(FaultFired) == [] and it.nemesis.broken.is_set()
+    assert it.of(FaultFired) == [] and it.injector.broken.is_set()
 
 
 async def test_a_link_that_ends_by_itself_is_our_trouble(rig: Any):
@@ -301,21 +301,21 @@ async def test_a_link_that_ends_by_itself_is_our_trouble(rig: Any):
 async def test_a_link_that_ends_in_the_same_breath_as_its_pipe_is_heard_first(rig: Any):
     """A tool that is over as soon as its output is cut was still cut."""
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "cut"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     fake.ends(7)
-    await it.nemesis.pipes.closed(fake.pipe)
+    await it.injector.pipes.closed(fake.pipe)
     assert len(it.of(FaultFired)) == 1 and it.of(Trouble) == []
 
 
 async def test_a_stall_that_is_healed_ends_its_link_and_that_is_no_trouble(rig: Any):
     """Healing sends FIN."""
     it = rig({"link": "ipc:db", "at": {"byte": 7}, "do": "stall"})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     await fake.links["out"].strikes[0].hits()
-    await it.nemesis.after_turn(1)
+    await it.injector.after_turn(1)
     fake.pipe.ways["out"].ended.set_result(StreamEnd("fin", 7))
     await it.settle()
     assert it.of(Trouble) == []
@@ -324,12 +324,12 @@ async def test_a_stall_that_is_healed_ends_its_link_and_that_is_no_trouble(rig: 
 async def test_bytes_that_crossed_under_a_delay_prove_it_when_the_pipe_has_ended(rig: Any):
     """A short command is over before anybody could look at its sockets."""
     it = rig({"link": "ipc:db", "at": {"byte": 3}, "do": {"latency": 1}})
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.writes("out", 3)
     await it.settle()
     fake.ends(10)
-    await it.nemesis.pipes.closed(fake.pipe)
+    await it.injector.pipes.closed(fake.pipe)
     (fired,) = it.of(FaultFired)
     assert fired.proof == "7 bytes crossed the pipe under it"
     (closed,) = it.of(PipeClosed)
@@ -342,12 +342,12 @@ async def test_a_fault_whose_byte_never_came_has_not_fired(rig: Any):
         {"link": "ipc:db", "at": {"byte": 30}, "do": {"latency": 1}},
         {"link": "ipc:db", "at": {"byte": 30}, "do": "cut"},
     )
-    await it.nemesis.before_turn(1)
+    await it.injector.before_turn(1)
     fake = await it.opens()
     fake.writes("out", 3)
     fake.ends(3)
-    await it.nemesis.pipes.closed(fake.pipe)
-    await it.nemesis.after_turn(1)
+    await it.injector.pipes.closed(fake.pipe)
+    await it.injector.after_turn(1)
     assert it.of(FaultFired) == [] and it.of(FaultHealed) == []
 
 
@@ -356,10 +356,10 @@ async def test_a_pipe_does_not_touch_the_models_calls(rig: Any):
     from wedgehog.fake_llm.script.position import CallPosition
 
     it = rig({"link": "ipc:db", "at": {"phase": "request", "byte": 1}, "do": "cut"})
-    await it.nemesis.before_turn(1)
-    it.nemesis.arrived(1, CallPosition(1, 1, 1, ""), "m")
-    assert not it.nemesis.closes_after(1)
-    assert not it.nemesis.keeps_requests_away
+    await it.injector.before_turn(1)
+    it.injector.arrived(1, CallPosition(1, 1, 1, ""), "m")
+    assert not it.injector.closes_after(1)
+    assert not it.injector.keeps_requests_away
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.store import Judgement, read_run, run_folders
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import control
 from wedgehog.harness.run.campaign import Campaign, Options, exit_code
 from wedgehog.harness.run.control import ControlFacts
@@ -204,6 +205,27 @@ def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: 
     for processors, jobs in ((1, 1), (2, 2), (64, 6)):
         monkeypatch.setattr("wedgehog.harness.run.campaign.processors", lambda processors=processors: processors)
         assert Options(Path()).jobs == jobs
+
+
+@pytest.mark.parametrize("second", ["pass", "inconclusive"])
+async def test_a_run_that_a_busy_machine_left_undecided_is_played_once_more(
+    second: str, entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Alone, when the others are done; the second result counts, whatever it is."""
+    undecided = Verdict("inconclusive", "late, but the agent waited 2.0 s for a processor", overload=True)
+    results = {"well": ["inconclusive", second], "other": ["pass"]}
+
+    def judged(history: Any, scenario: Any, *more: Any) -> Judgement:
+        status = results[scenario.name].pop(0)
+        verdicts = (undecided,) if status == "inconclusive" else ()
+        return Judgement(scenario.name, "mine", "embedded", status, verdicts=verdicts)
+
+    monkeypatch.setattr("wedgehog.harness.run.campaign.judge", judged)
+    campaign, progress = await played(tmp_path / "runs", entry(), entry(name="other"))
+    begun = [what for word, what in progress.lines if word == "begins" and not what.startswith("control")]
+    assert sorted(begun[:2]) == ["other x mine", "well x mine"] and begun[2:] == ["well x mine"]
+    assert sorted((it.scenario, it.verdict) for it in campaign.judgements) == [("other", "pass"), ("well", second)]
+    assert len(run_folders(campaign.store.folder)) == 2
 
 
 async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):

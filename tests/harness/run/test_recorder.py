@@ -42,7 +42,7 @@ MARKS = (
 
 @dataclass
 class FakeHarm:
-    """A nemesis that limits the calls it is told to."""
+    """An injector that limits the calls it is told to."""
 
     limited: dict[int, LimitKind] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
@@ -263,7 +263,7 @@ def test_a_whole_reply_is_paid_and_delivered_whole(rig: Rig):
 
 
 def test_the_end_of_a_refusal_is_not_the_end_of_a_reply(rig: Rig):
-    """It is told to the nemesis as unpaid, and billed to nobody."""
+    """It is told to the injector as unpaid, and billed to nobody."""
     rig.asks(1, TALK)
     rig.recorder.saw(fact.RefusalSent(1, 429, "rate", "", False, True))
     rig.ends()

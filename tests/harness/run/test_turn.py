@@ -78,14 +78,14 @@ class Rig:
         self.clock = clock
         self.session = FakeSession()
         self.history = History(clock)
-        self.nemesis = Injector(FaultPlan(), {}, self.history, clock)
+        self.injector = Injector(FaultPlan(), {}, self.history, clock)
         self.positions = Positions("w")
         self.watchdog = LagMonitor(clock)
         bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0))
         self.player = TurnPlayer(
             self.session,  # type: ignore[arg-type]
             self.history,
-            self.nemesis,
+            self.injector,
             self.positions,
             self.watchdog,
             clock,
@@ -284,7 +284,7 @@ async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_
 
 async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_usual_start(rig: Rig, manual_clock: Any):
     """Start-up as the control measured it: 2 s, then 10, then ours."""
-    type(rig.nemesis).keeps_requests_away  # noqa: B018  it is a property of the class
+    type(rig.injector).keeps_requests_away  # noqa: B018  it is a property of the class
     rig.player.injector = away = type("Away", (), {"keeps_requests_away": True})()
     for name in (
         "before_turn",
@@ -296,7 +296,7 @@ async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_us
         "frozen_s",
         "messages",
     ):
-        setattr(away, name, getattr(rig.nemesis, name))
+        setattr(away, name, getattr(rig.injector, name))
     playing = rig.plays()
     await until(lambda: rig.session.told)
     await manual_clock.advance(12.9)
@@ -314,7 +314,7 @@ async def test_a_demand_of_the_plan_is_obeyed_at_once(rig: Rig, demand: Any, tol
     """The event comes before the deed."""
     playing = rig.plays()
     await until(lambda: rig.session.told)
-    await rig.nemesis.demands.put(demand)
+    await rig.injector.demands.put(demand)
     await playing
     assert rig.session.told[-1] == told
     assert rig.kinds() == ["stimulus_given", event.kind, "turn_ended"]
@@ -326,7 +326,7 @@ async def test_a_service_is_watched_after_it_was_stopped_and_a_command_is_not(ma
         rig = Rig(manual_clock, stays=stays)
         playing = rig.plays()
         await until(lambda rig=rig: rig.session.told)
-        await rig.nemesis.demands.put(("abort", None))
+        await rig.injector.demands.put(("abort", None))
         await until(lambda rig=rig: list(rig.history.of(TurnEnded)))
         await asyncio.sleep(0.05)
         assert playing.done() is not stays
@@ -337,10 +337,10 @@ async def test_a_service_is_watched_after_it_was_stopped_and_a_command_is_not(ma
 async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_see(manual_clock: Any):
     """A request later than the stretched bound ends the watching; before that it does not."""
     rig = Rig(manual_clock, stays=True)
-    rig.nemesis.open_calls.add(1)
+    rig.injector.open_calls.add(1)
     playing = rig.plays()
     await until(lambda: rig.session.told)
-    await rig.nemesis.demands.put(("abort", None))
+    await rig.injector.demands.put(("abort", None))
     await until(lambda: list(rig.history.of(TurnEnded)))
     await manual_clock.advance(1)
     rig.request()
@@ -360,7 +360,7 @@ async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(
     rig.history.add(BeaconSeen(token="1.1.2", phase="started"))
     playing = rig.plays()
     await until(lambda: rig.session.told)
-    await rig.nemesis.demands.put(("abort", None))
+    await rig.injector.demands.put(("abort", None))
     await until(lambda: list(rig.history.of(TurnEnded)))
     await manual_clock.advance(5)
     assert not playing.done(), "the second command has not come to its end"
@@ -372,10 +372,10 @@ async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(
 async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
     """Also with a call that never ends."""
     rig = Rig(manual_clock, stays=True)
-    rig.nemesis.open_calls.add(1)
+    rig.injector.open_calls.add(1)
     playing = rig.plays()
     await until(lambda: rig.session.told)
-    await rig.nemesis.demands.put(("abort", None))
+    await rig.injector.demands.put(("abort", None))
     await until(lambda: list(rig.history.of(TurnEnded)))
     await manual_clock.advance(LONGEST_WATCH_S + 0.2)
     assert playing.done()
@@ -385,7 +385,7 @@ async def test_a_network_that_breaks_in_mid_turn_stops_it(rig: Rig):
     """The agent is ended first, so that nothing half-owned stays."""
     playing = rig.plays()
     await until(lambda: rig.session.told)
-    rig.nemesis.network_died()
+    rig.injector.network_died()
     with pytest.raises(NetworkBrokeError):
         await playing
     assert rig.session.told[-1] == "end_turn"
