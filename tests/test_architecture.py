@@ -122,6 +122,12 @@ def test_the_harness_is_its_rooms():
     assert folders == set(ROOMS)
 
 
+def test_the_page_lists_the_rooms_in_their_order():
+    """docs/architecture.md is what a new reader sees first."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## The rooms")[2]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.M)) == ROOMS
+
+
 @pytest.mark.parametrize("path", sources(), ids=name_of)
 def test_a_room_imports_only_rooms_above_it(path: Path):
     """`reports` imports only the record; `fake_llm` imports nothing of ours."""
