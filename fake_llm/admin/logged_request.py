@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.conversation import Conversation
@@ -14,9 +14,6 @@ from wedgehog.fake_llm.script.position import MainShape, purpose_of
 from wedgehog.fake_llm.value import value
 
 DeliveryEnd: TypeAlias = Literal["complete", "hung_up", "cut"]
-
-_CLOSES: Final = frozenset({"cut", "down", "refuse"})
-"""Faults that end a connection; the close that follows is no hang-up of the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +28,8 @@ class LoggedFault:
     at: int | None = None
     passed: Callable[[], int | None] = lambda: None
     proof: Callable[[], str] = lambda: ""
+    closes: bool = False
+    """Whether it ends the connection: the close that follows is no hang-up of the client."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -92,7 +91,7 @@ class LoggedRequest(RequestFacts):
         short = self.struck is not None and self.ended is not None and self.bytes_delivered < self.ended.body_bytes
         if self.ended is None or (short and self.gone_at is None):
             return None
-        if (short or self.ended.how == "hung_up") and self.struck is not None and self.struck.fault in _CLOSES:
+        if (short or self.ended.how == "hung_up") and self.struck is not None and self.struck.closes:
             return "cut"
         return "hung_up" if short else self.ended.how
 

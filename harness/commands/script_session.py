@@ -78,7 +78,8 @@ class FaultyReply:
         self.injector = Injector(plan, {self.name: self}, History(clock), clock)
         self.injector.arrived(at.call, CallPosition(1, 1, 1), "")
         if (byte := resolve_offset(trigger, at)) is not None:
-            attempt.struck = LoggedFault(planned.fault.name, max(0, byte), self._passed, self._proof)
+            closes = isinstance(planned.fault, WireFault) and planned.fault.ends in ("fin", "rst")
+            attempt.struck = LoggedFault(planned.fault.name, max(0, byte), self._passed, self._proof, closes)
 
     @property
     def over(self) -> bool:

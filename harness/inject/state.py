@@ -198,7 +198,11 @@ class InjectorState:
 
     def limit(self, call: int | None, state: FaultState, at: int, *, meant: bool = True) -> None:
         """From here on a fault of bytes limits this reply; `meant` limits replace others."""
-        if call is not None and state.wire is not None and (meant or call not in self.limited):
+        earlier = self.limited.get(call) if call is not None else None
+        if earlier is not None and earlier.state is state and state.slows:
+            earlier.meant = earlier.meant or meant  # what comes before this byte is on the slow link already
+            return
+        if call is not None and state.wire is not None and (meant or earlier is None):
             self.limited[call] = LimitedReply(state.wire, state, at, self.written[call], meant)
 
     def slow(self, state: FaultState) -> bool:

@@ -370,6 +370,20 @@ async def test_a_fault_on_every_attempt_slows_its_link_once(rig: Any, settled: A
     assert it.strikes[0].healed
 
 
+async def test_a_slow_link_delays_the_first_bytes_of_a_second_attempt_too(rig: Any, manual_clock: Any):
+    """The trigger names a byte; only in the first attempt have the bytes before it arrived."""
+    it = rig({"at": {"byte": 120}, "do": {"latency": 60}, "times": "always"})
+    await it.injector.before_turn(1)
+    for attempt in (1, 2):
+        call = it.arrives(attempt=attempt)
+        assert list(await it.ask(call, conn=attempt)) == [120]
+        await it.ask(call, at=120, conn=attempt)
+        it.injector.ended(call, True)
+        await manual_clock.advance(1)
+        it.injector.closed(call)
+    assert it.delivered == [(1, PartialDelivery(120, "slowed")), (2, PartialDelivery(0, "slowed"))]
+
+
 async def test_who_waits_until_a_slow_link_is_healed_gets_the_whole_reply(rig: Any, manual_clock: Any):
     """Healed in its turn it lets pass what was late; after the turn nobody reads that any more."""
     for heals, cut in ((3, None), (9, PartialDelivery(0, "slowed"))):
