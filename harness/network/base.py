@@ -11,6 +11,7 @@ async with network as net:
 ```
 """
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
@@ -51,6 +52,23 @@ class Proof:
 
     bytes: int | None
     how: str
+
+
+class Provable:
+    """An armed fault that our own bytes prove: `hit` gets the first proof."""
+
+    __slots__ = ()
+    hit: "asyncio.Future[Proof]"
+
+    async def fired(self, timeout_s: float) -> Proof | None:
+        """Wait for the proof; None after `timeout_s`."""
+        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
+        return self.hit.result() if done else None
+
+    def prove(self, count: int | None, how: str) -> None:
+        """Record the first proof: the bytes that passed, and how that is known."""
+        if not self.hit.done():
+            self.hit.set_result(Proof(count, how))
 
 
 class NetworkError(Exception):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Target
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Provable, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 from wedgehog.harness.network.port import Port
 from wedgehog.harness.network.proxied_connection import close
@@ -55,7 +55,7 @@ class ProviderServer(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class DirectStrike:
+class DirectStrike(Provable):
     """One fault armed on a connection from byte `at` on, or (`piped` is None) on the port."""
 
     link: "DirectLink"
@@ -63,11 +63,6 @@ class DirectStrike:
     at: int = 0
     piped: "PipedTransport | None" = None
     hit: "asyncio.Future[Proof]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof that the fault was applied; None if there is none by then."""
-        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
-        return self.hit.result() if done else None
 
     @property
     def proof(self) -> str:
@@ -88,12 +83,10 @@ class DirectStrike:
 
     def look(self, pipe: Pipe) -> None:
         """Record a proof if the bytes that just passed give one."""
-        if self.hit.done():
-            return
         if pipe.stopped:
-            self.hit.set_result(Proof(pipe.carried, f"{pipe.carried} bytes passed, then {pipe.stopped}"))
+            self.prove(pipe.carried, f"{pipe.carried} bytes passed, then {pipe.stopped}")
         elif self.fault.slows and pipe.carried > self.at:
-            self.hit.set_result(Proof(pipe.carried, f"{self.fault.name} is on while bytes pass"))
+            self.prove(pipe.carried, f"{self.fault.name} is on while bytes pass")
 
 
 class DirectLink:
@@ -141,7 +134,7 @@ class DirectLink:
         self._port.refuse()
         for connection in list(self._server.connections):
             connection.transport.abort()
-        strike.hit.set_result(Proof(None, await self._port.prove_refusal()))
+        strike.prove(None, await self._port.prove_refusal())
         return strike
 
     def _piped(self, conn: Address) -> "PipedTransport":

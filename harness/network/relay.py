@@ -16,6 +16,7 @@ from wedgehog.harness.network.base import (
     Downstream,
     LinkBusyError,
     Proof,
+    Provable,
     Target,
     Upstream,
     WholeLink,
@@ -32,7 +33,7 @@ POLL_S = 0.001
 
 
 @dataclass(eq=False, slots=True)
-class RelayStrike:
+class RelayStrike(Provable):
     """One fault armed on a relay link."""
 
     link: "RelayLink"
@@ -46,21 +47,11 @@ class RelayStrike:
     """The bytes that each open connection of a whole link had carried when the fault was armed."""
     healed: bool = False
 
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """The relay's count, once the bytes are handed to the kernel; None after `timeout_s`."""
-        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
-        return self.hit.result() if done else None
-
     async def heal(self) -> None:
         """Remove the fault."""
         if not self.healed:
             self.healed = True
             await self.link.heal(self)
-
-    def prove(self, count: int | None, how: str) -> None:
-        """Record the proof."""
-        if not self.hit.done():
-            self.hit.set_result(Proof(count, how))
 
 
 class RelayLink:
