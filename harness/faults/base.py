@@ -76,9 +76,9 @@ class Fault:
         return ()
 
     @property
-    def timed(self) -> Literal["never", "alone", "always"]:
-        """Whether time triggers it instead of a call; `alone`: where its trigger names no part of a call."""
-        return "never"
+    def timed(self) -> bool:
+        """Whether `after_s` counts from the turn's start where its trigger names no call."""
+        return False
 
     def __post_init__(self) -> None:
         """Raise FaultError for a parameter of the wrong type or out of range."""
@@ -138,9 +138,9 @@ class WireFault(Fault):
         return None
 
     @property
-    def timed(self) -> Literal["never", "alone", "always"]:
+    def timed(self) -> bool:
         """A fault of a whole link needs no call."""
-        return "alone" if self.reach == "link" else "never"
+        return self.reach == "link"
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """Apply the fault to one direction of a connection at absolute byte `at`."""

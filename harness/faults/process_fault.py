@@ -31,10 +31,25 @@ class Hands(Protocol):
 
 
 class ActorFault(Fault):
-    """What people and processes do."""
+    """What people and processes do: at a point of a reply, a tool or a session file, or after a time."""
 
     __slots__ = ()
-    timed: Literal["alone", "always"] = "always"
+    timed = True
+    says: ClassVar[str] = "is done to the agent"
+    aim_hint: ClassVar[str] = ""
+    """What to write for another link."""
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that it fits."""
+        return "agent", "llm"
+
+    @property
+    def aim(self) -> Aim:
+        """During a call, or after a time."""
+        phases = ("headers", "body", "middle", "terminal", "linger")
+        phases_say = f"{self.says}: write one of {', '.join(phases)}"
+        return Aim(self.links, self.says, (None, *phases), phases_say, self.aim_hint)
 
     async def act(self, hands: Hands) -> None:
         """Do it."""
@@ -42,12 +57,10 @@ class ActorFault(Fault):
 
 
 class ProcessFault(ActorFault):
-    """What is done to processes at a point of a reply, a tool or a session file, or after a time."""
+    """What is done to processes."""
 
     __slots__ = ()
-    timed = "alone"
-    aim_hint: ClassVar[str] = ""
-    """What to write for another link."""
+    says = "is done to processes"
 
     @property
     def at_server(self) -> bool:
@@ -55,12 +68,9 @@ class ProcessFault(ActorFault):
         return False
 
     @property
-    def aim(self) -> Aim:
-        """The agent's link or the tool host's, during a call or after a time."""
-        link = "tool:mcp" if self.at_server else "agent"
-        phases = ("headers", "body", "middle", "terminal", "linger")
-        says = "is done to processes"
-        return Aim((link,), says, (None, *phases), f"{says}: write one of {', '.join(phases)}", self.aim_hint)
+    def links(self) -> tuple[str, ...]:
+        """The agent's link, or the tool host's."""
+        return ("tool:mcp" if self.at_server else "agent",)
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -9,7 +9,7 @@ from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.arm import Armer, Held
 from wedgehog.harness.inject.heal import Healer
@@ -202,7 +202,7 @@ class Injector:
                 stops = await self._before_reply(point)
             else:
                 for state in self._held_at.pop((point.call, point.at), ()):
-                    if isinstance(state.planned.fault, ProcessFault):
+                    if isinstance(state.planned.fault, ActorFault):
                         await self._processes.at_byte(state, point.at)
                     else:
                         await self._inject(state, point, point.at)

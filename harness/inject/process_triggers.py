@@ -4,7 +4,7 @@ import asyncio
 from typing import Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
-from wedgehog.harness.faults.process_fault import ActorFault, ProcessFault
+from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.processes import Agent, AgentHands, Targets
 from wedgehog.harness.inject.resolve_offset import resolve_offset
@@ -32,7 +32,7 @@ class ProcessFaults:
     def at_reply(self, point: Point) -> list[tuple[FaultState, int]]:
         """The faults that fire at this reply, each with its byte; those that wait for something else begin to wait."""
         found = []
-        for state in self._state.of_call(point.call, ProcessFault):
+        for state in self._state.of_call(point.call, ActorFault):
             if isinstance(state.at, SessionWritten):
                 self._state.spawn(self._once_written(state))
             elif isinstance(state.at, AtReply) and state.at.phase == "linger":
@@ -46,9 +46,9 @@ class ProcessFaults:
 
         That comes through the network a moment later: a reply that went on meanwhile would seem to have arrived.
         """
-        self.agent.dead = False
+        self.agent.leaves = False
         await asyncio.shield(self._state.spawn(self._delayed(state, SETTLE_S if byte > BEFORE_HEAD else 0)))
-        if self.agent.dead:
+        if self.agent.leaves:
             await self._state.clock.sleep(HANG_UP_S)
 
     def reply_ended(self, call: int) -> None:

@@ -129,8 +129,8 @@ class Agent:
     """Turns whose message the runner must give now, beside the one under way."""
     tools: dict[str, None] = field(default_factory=dict)
     """Scripted commands that run, oldest first."""
-    dead: bool = False
-    """Whether the last signal has ended the agent's own process, as far as can be told."""
+    leaves: bool = False
+    """Whether the last fault makes the agent close its connections: its process was ended, or the user stopped it."""
     dying_until_s: float = 0.0
     """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
     thawed_s: float = 0.0
@@ -153,6 +153,7 @@ class AgentHands:
     async def demand(self, what: Demand) -> None:
         """The runner stops the turn, or closes the client connection."""
         self.run.fired(self.state, "the runner did it")
+        self.agent.leaves = True
         await self.agent.demands.put((what, self.state.at.after_s))
 
     async def speak(self, turn: int) -> None:
@@ -198,7 +199,7 @@ class AgentHands:
             self.agent.targets.processes.struck(number, self.agent.targets.grace_s)
         hit = Hit(pids, await self._proof(processes, number, leaders))
         agents_own = [process for process in processes if process.pid in leaders]
-        self.agent.dead = bool(agents_own) and not await gone(agents_own, self.run.clock.sleep, DEAD_AT_ONCE_S)
+        self.agent.leaves = bool(agents_own) and not await gone(agents_own, self.run.clock.sleep, DEAD_AT_ONCE_S)
         return hit
 
     async def _proof(self, processes: Sequence[psutil.Process], number: signal.Signals, leaders: frozenset[int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import Fault, WireFault
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery, Written
 from wedgehog.harness.network.base import Link, NetworkError, Strike
@@ -178,7 +178,7 @@ class InjectorState:
         self, state: FaultState, place: CallPosition, model: str, family: type[Fault], conn: int, count: bool
     ) -> bool:
         planned, at = state.planned, state.at
-        on_calls = planned.link == "llm" or isinstance(planned.fault, ProcessFault)
+        on_calls = planned.link == "llm" or isinstance(planned.fault, ActorFault)
         if not isinstance(at, AtCall) or not isinstance(planned.fault, family) or not on_calls:
             return False
         if state.healed.is_set():

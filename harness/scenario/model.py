@@ -24,7 +24,7 @@ from pydantic import (
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.items import ReplyConfig
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
-from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
@@ -164,13 +164,10 @@ class TriggerConfig(ScenarioModel):
         for key, kind in _KINDS.items():
             if getattr(self, key) is not None:
                 return kind
-        if fault.timed == "always":
-            return AfterStart
         if self.phase in ("connect", "request"):
             return BeforeRequest
-        alone = self.after_s is not None and self.step == 1
-        somewhere = (self.byte, self.event, self.phase) != (None, None, None)
-        return AfterStart if alone and not somewhere and fault.timed == "alone" else AtReply
+        alone = self == TriggerConfig(turn=self.turn, after_s=self.after_s) and self.after_s is not None
+        return AfterStart if alone and fault.timed else AtReply
 
 
 _KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery, "chat": AtChat, "tool": AtTool}
@@ -240,7 +237,7 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
         raise BadValueError(f"{fault.name} {aim.phases_say}", "at", "phase")
     if isinstance(fault, WireFault) and words.link == AGENT:
         raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
-    if not isinstance(fault, ProcessFault):
+    if not isinstance(fault, ActorFault):
         key = "session" if words.at.session is not None else "phase"
         if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
             raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)

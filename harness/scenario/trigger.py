@@ -59,8 +59,6 @@ class Trigger:
 class AfterStart(Trigger):
     """`after_s` after the turn's start."""
 
-    refuses: ClassVar[str] = "time sets this fault off: write `after_s` instead of `{key}`"
-
 
 @dataclass(frozen=True, slots=True)
 class AtCall(Trigger):

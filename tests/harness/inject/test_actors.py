@@ -507,3 +507,25 @@ async def test_what_one_turn_asks_for_is_not_forgotten_at_the_end_of_another(rig
     assert not it.injector.demands.empty()
     await it.injector.after_turn(1)
     assert it.injector.demands.empty()
+
+
+# ---- a user who stops the turn
+
+
+@pytest.mark.parametrize("words", [{"do": "abort", "link": "agent"}, {"do": "give_up", "link": "channel"}])
+@pytest.mark.parametrize(("at", "stops"), [({"step": 2}, []), ({"step": 2, "byte": 40}, [40])])
+async def test_a_turn_is_stopped_in_the_call_that_the_trigger_names(rig: Any, words: Any, at: Any, stops: list[int]):
+    """No earlier call sets it off, and the reply waits a moment for the agent to hang up."""
+    it = rig({**words, "at": at})
+    await it.injector.before_turn(1)
+    await it.ask(it.arrives())
+    assert it.injector.demands.empty(), "the first step goes on"
+    asked_s = it.clock.now()
+    call = it.arrives(step=2)
+    assert list(await it.ask(call)) == stops
+    if stops:
+        assert it.injector.demands.empty(), "before its byte nothing happens"
+        await it.ask(call, at=40)
+    assert it.injector.demands.get_nowait() == (words["do"], None)
+    assert it.of(FaultFired)[0].step == 2
+    assert it.clock.now() - asked_s >= 0.5, "a reply that went on at once would have arrived"

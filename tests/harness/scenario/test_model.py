@@ -69,7 +69,10 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
         ("faults:\n  - do: cut\n    at: {event: 2, when: done}\n", "a-story.yaml:9: `when` belongs to another kind of"),
         ("faults:\n  - do: cut\n    at: {tool: 1, event: 2}\n", "a-story.yaml:9: `event` means nothing beside `tool`"),
-        ("faults:\n  - do: abort\n    at: {byte: 2}\n", "a-story.yaml:9: time sets this fault off: write `after_s`"),
+        (
+            "faults:\n  - do: abort\n    at: {phase: connect}\n",
+            "a-story.yaml:9: abort is done to the agent: write one of",
+        ),
         ("faults:\n  - do: cut\n    at: {step: 0}\n", "a-story.yaml:9: "),
         ("faults:\n  - do: cut\n    times: 0\n", "a-story.yaml:9: "),
         (

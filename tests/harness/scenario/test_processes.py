@@ -13,6 +13,7 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.run.control import ControlFacts, why_skipped
 from wedgehog.harness.scenario.model import FaultConfig, Scenario
+from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool
 
 HEAD = {"name": "s", "why": "because"}
 TURN = {"user": "Go.", "model": [{"text": "Done {nonce}"}]}
@@ -137,3 +138,23 @@ def test_what_an_agent_cannot_be_put_through_is_skipped(monkeypatch: pytest.Monk
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == "no namespaces here"
     monkeypatch.setattr("wedgehog.harness.run.control.disk_unavailable_reason", lambda: None)
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == ""
+
+
+@pytest.mark.parametrize("words", [{"do": "abort"}, {"do": "give_up", "link": "channel"}])
+@pytest.mark.parametrize(
+    ("at", "kind"),
+    [
+        ({}, AtReply),
+        ({"step": 2}, AtReply),
+        ({"step": 2, "byte": 40}, AtReply),
+        ({"step": 2, "after_s": 1}, AtReply),
+        ({"attempt": 2, "after_s": 1}, AtReply),
+        ({"model_name": "m", "after_s": 1}, AtReply),
+        ({"after_s": 1}, AfterStart),
+        ({"tool": 1}, AtTool),
+    ],
+)
+def test_a_user_who_stops_a_turn_waits_for_the_call_that_is_named(words: Any, at: dict[str, Any], kind: type):
+    """Only a time without a place counts from the turn's start: else nothing would be left to stop."""
+    line = FaultConfig.model_validate({**words, "at": at}).planned()
+    assert type(line.trigger) is kind
