@@ -77,9 +77,11 @@ class FaultyReply:
         self._strike: DirectStrike | None = None
         self.injector = Injector(plan, {self.name: self}, History(clock), clock)
         self.injector.arrived(at.call, CallPosition(1, 1, 1), "")
+        self._held_at = 0
         if (byte := resolve_offset(trigger, at)) is not None:
+            self._held_at = max(0, byte)
             closes = isinstance(planned.fault, WireFault) and planned.fault.ends in ("fin", "rst")
-            attempt.struck = LoggedFault(planned.fault.name, max(0, byte), self._passed, self._proof, closes)
+            attempt.struck = LoggedFault(planned.fault.name, self._held_at, self._passed, self._proof, closes)
 
     @property
     def over(self) -> bool:
@@ -90,8 +92,8 @@ class FaultyReply:
     def _passed(self) -> int | None:
         if self._strike is None:
             return None
-        # None: the whole link is down, and what was held here has gone nowhere.
-        return 0 if self._strike.passed is None else max(0, self._strike.passed - self._before)
+        # None: the whole link is down; the bytes before the trigger's byte were written.
+        return self._held_at if self._strike.passed is None else max(0, self._strike.passed - self._before)
 
     def _proof(self) -> str:
         fired = self.injector.state.history.first(FaultFired)

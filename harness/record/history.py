@@ -325,7 +325,8 @@ class History:
     def cut_short(self) -> bool:
         """Whether the agent still made calls of the scenario when it was stopped, or when the history ends."""
         stopped = any(turn.deadline is not None and turn.goes_on for turn in self.turns if not turn.recovery)
-        return not self.whole or stopped or any(call.open_after(self.watched_until) for call in self.played_calls)
+        open_calls = any(call.open_after(self.watched_until) for call in self.played_calls)
+        return bool(self.played_calls) and (not self.whole or stopped or open_calls)
 
     @cached_property
     def tool_uses(self) -> tuple[ToolUse, ...]:

@@ -180,13 +180,15 @@ async def test_a_faulty_reply_is_forgotten_when_its_client_has_gone(llm: Provide
     assert len(llm._faulty._replies) <= 2
 
 
+@pytest.mark.parametrize("byte", [None, 20])
 @pytest.mark.parametrize("fault", [{"do": {"down": 0.2}}, {"do": "refuse", "heal": {"after_s": 0.2}}])
-async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, Any]):
+async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, Any], byte: int | None):
     """No connection is accepted meanwhile, except by the admin API; then everything is as before."""
-    llm.put({"replies": [{"reply": REPLY, "fault": {**fault, "times": 1}}]}, "falls")
+    at = {} if byte is None else {"at": {"byte": byte}}
+    llm.put({"replies": [{"reply": REPLY, "fault": {**fault, **at, "times": 1}}]}, "falls")
     async with Client(llm, "anthropic", "falls") as client:
         got, how = await client.ask()
-    assert (got, how) == (b"", "fin")
+    assert (len(got), how) == (byte or 0, "fin")
     with pytest.raises(ConnectionRefusedError):
         async with Client(llm, "anthropic", "falls"):
             pass
@@ -199,5 +201,5 @@ async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, 
             except ConnectionRefusedError:
                 await asyncio.sleep(0.02)
     first, second = llm.ledger("falls")
-    assert (first["bytes_delivered"], first["ended"], second["ended"]) == (0, "cut", "complete")
+    assert (first["bytes_delivered"], first["ended"], second["ended"]) == (byte or 0, "cut", "complete")
     assert "refused" in first["fault"]["proof"]

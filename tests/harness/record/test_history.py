@@ -270,7 +270,8 @@ def test_a_run_that_ends_while_calls_are_made_is_cut_short():
 
 
 def test_a_run_that_came_to_its_end_is_not_cut_short():
-    """Neither is one that answered and did not exit, nor one whose own recovery message was open."""
+    """Neither is one that never asked, one that answered and did not exit, or one with an open recovery message."""
+    assert not History(StoppedClock()).seal().cut_short  # type: ignore[arg-type]
     tell = HistoryBuilder()
     tell.message()
     tell.stall(tell.ask(1))
