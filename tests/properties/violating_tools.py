@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.event import ToolResult
 from wedgehog.harness.testing.history_builder import result
-from wedgehog.harness.testing.valid_runs import RunDraw, Violation
 
 
 def _tool_deadline(play: RunDraw) -> None:
