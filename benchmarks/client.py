@@ -1,4 +1,4 @@
-"""Load from outside: by wrk if it is installed, else by our own client, with raw bytes over open connections."""
+"""Load from outside, over open connections: by wrk if it is installed, else by aiohttp."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
+
+import aiohttp
 
 PATIENCE_S = 60
 CONNECTIONS = 32
-LAST_CHUNK = b"\r\n0\r\n\r\n"
 Load: TypeAlias = Callable[[int, str], int]
 """`load(port, word)` sends requests for about a second, and returns how many were answered."""
 
@@ -26,101 +28,61 @@ wrk.headers["Authorization"] = "Bearer sk-bench"
 """
 
 
-def request(word: str) -> bytes:
-    """Write a request for a chat completion whose last message is `word`; all but "plain" ask for a stream."""
-    data = body(word)
-    head = (
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer sk-bench\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-    )
-    return head.encode() + data
+def url(port: int) -> str:
+    """The address that is asked."""
+    return f"http://127.0.0.1:{port}/v1/chat/completions"
 
 
-def body(word: str) -> bytes:
-    """Write the JSON of that request."""
+def body(word: str) -> str:
+    """A request for a chat completion whose last message is `word`; all but "plain" ask for a stream."""
     messages = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": word}]
-    return json.dumps({"model": "gpt-4o", "messages": messages, "stream": word != "plain"}).encode()
+    return json.dumps({"model": "gpt-4o", "messages": messages, "stream": word != "plain"})
 
 
-class Connection(asyncio.Protocol):
-    """Sends one request `times` times, and keeps the last reply."""
-
-    _transport: asyncio.Transport
-
-    def __init__(self, asked: bytes, times: int) -> None:
-        """Send `times` requests, one after the other."""
-        self.done = asyncio.get_running_loop().create_future()
-        self.last = b""
-        self._asked, self._left = asked, times
-        self._got = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the first request."""
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.write(self._asked)
-
-    def data_received(self, data: bytes) -> None:
-        """Send the next request when a reply is complete."""
-        self._got += data
-        if not self._is_whole():
-            return
-        self.last = bytes(self._got)
-        self._got.clear()
-        self._left -= 1
-        if self._left:
-            self._transport.write(self._asked)
-        else:
-            self._transport.close()
-            self.done.set_result(self.last)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Fail if the end came too early."""
-        if not self.done.done():
-            self.done.set_exception(exc or ConnectionError(f"closed after {bytes(self._got[:300])!r}"))
-
-    def _is_whole(self) -> bool:
-        head = self._got.find(b"\r\n\r\n")
-        if head < 0:
-            return False
-        if b"chunked" in self._got[:head].lower():
-            return self._got.endswith(LAST_CHUNK)
-        length = self._got[:head].lower().split(b"content-length: ")[1].split(b"\r")[0]
-        return len(self._got) >= head + 4 + int(length)
+def _client() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        headers={"Authorization": "Bearer sk-bench", "Content-Type": "application/json"},
+        connector=aiohttp.TCPConnector(limit=0),
+        timeout=aiohttp.ClientTimeout(total=PATIENCE_S),
+        raise_for_status=True,
+    )
 
 
 async def ask(port: int, word: str, count: int, connections: int = CONNECTIONS) -> bytes:
-    """Send `count` requests over a few connections; return the last reply, head and all."""
-    loop = asyncio.get_running_loop()
-    asked, times = request(word), count // connections
-    opened = [
-        await loop.create_connection(lambda: Connection(asked, times), "127.0.0.1", port) for _ in range(connections)
-    ]
-    async with asyncio.timeout(PATIENCE_S):
-        replies = await asyncio.gather(*(protocol.done for _, protocol in opened))
+    """Send `count` requests over a few connections; return the body of the last reply."""
+    data = body(word)
+
+    async def in_turn(http: aiohttp.ClientSession) -> bytes:
+        for _ in range(count // connections):
+            async with http.post(url(port), data=data) as reply:
+                last = await reply.read()
+        return last
+
+    async with _client() as http:
+        replies = await asyncio.gather(*(in_turn(http) for _ in range(connections)))
     return replies[0]
 
 
-async def hold(port: int, count: int) -> list[asyncio.StreamWriter]:
-    """Open `count` streams that stall after their first event, and wait for each first event."""
-    asked = request("hold")
-    held: list[asyncio.StreamWriter] = []
-    for start in range(0, count, 200):
-        held += await asyncio.gather(*(_held(port, asked) for _ in range(min(200, count - start))))
-    return held
+@asynccontextmanager
+async def held(port: int, count: int) -> AsyncIterator[None]:
+    """`count` open streams that stall after their first event, which has arrived."""
 
+    async def first_event(http: aiohttp.ClientSession) -> aiohttp.ClientResponse:
+        reply = await http.post(url(port), data=body("hold"))
+        await reply.content.readuntil(b"data: ")
+        return reply
 
-async def _held(port: int, asked: bytes) -> asyncio.StreamWriter:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(asked)
-    async with asyncio.timeout(PATIENCE_S):
-        await reader.readuntil(b"data: ")
-    return writer
+    replies: list[aiohttp.ClientResponse] = []  # a reply that is dropped closes its connection
+    async with _client() as http:
+        for start in range(0, count, 200):
+            replies += await asyncio.gather(*(first_event(http) for _ in range(min(200, count - start))))
+        yield
 
 
 def choose(folder: Path) -> tuple[str, Load]:
     """Return a load with its name; `folder` takes its files."""
     if shutil.which("wrk") is None:
-        return "our own client, because wrk is not installed", _by_client
+        return "aiohttp, because wrk is not installed", _by_client
     return "wrk", lambda port, word: _by_wrk(folder, port, word)
 
 
@@ -131,11 +93,10 @@ def _by_client(port: int, word: str) -> int:
 
 def _by_wrk(folder: Path, port: int, word: str) -> int:
     script = folder / f"{word}.lua"
-    script.write_text(_WRK.format(body=body(word).decode()))
+    script.write_text(_WRK.format(body=body(word)))
     options = ("-t1", f"-c{CONNECTIONS}", "-d1s", "-s", str(script))
-    url = f"http://127.0.0.1:{port}/v1/chat/completions"
-    told = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(["wrk", *options, url(port)], capture_output=True, text=True, check=True).stdout
     count = re.search(r"(\d+) requests in", told)
     if count is None or "Non-2xx" in told or "Socket errors" in told:
-        raise SystemExit(f"wrk {url}, {word}:\n{told}")
+        raise SystemExit(f"wrk {url(port)}, {word}:\n{told}")
     return int(count[1])

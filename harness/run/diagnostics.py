@@ -23,8 +23,7 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import AgentKilled, BeaconSeen, HangSeen
 from wedgehog.harness.record.history import Call, History
-from wedgehog.harness.sandbox.peers import Peer, peers_of
-from wedgehog.harness.sandbox.process_info import ProcessInfo, environment, process_infos, tree_of
+from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of
 from wedgehog.harness.sandbox.stacks import (
     NodeReport,
     Stacks,

@@ -18,44 +18,27 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.sandbox.mounting import DONE, LARGE, PAGE, READY
-
-PROGRAM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mounting.py")))
-WITHIN_S = 10.0
+from wedgehog.harness.sandbox.namespaces import PROGRAM, WITHIN_S, Namespaces, namespaces_refused
 
 
 class NoDiskError(Exception):
     """The small disk cannot be created."""
 
 
-class SmallDisk:
+class SmallDisk(Namespaces):
     """One tmpfs over several folders of one agent; other processes do not see it."""
 
     def __init__(self, place: Path, folders: Sequence[Path]) -> None:
         """The disk is mounted below `place` and covers `folders` for processes that are started on it."""
         self._disk, self._folders = place.absolute() / "disk", [folder.absolute() for folder in folders]
-        self._process: asyncio.subprocess.Process | None = None
 
     async def open(self, mark: str) -> None:
         """Create the disk and copy the folders' content to it. Its keeper process has `mark`. Errors: NoDiskError."""
-        self._process = await asyncio.create_subprocess_exec(
-            *PROGRAM,
-            "hold",
-            str(self._disk),
-            *map(str, self._folders),
-            env={RUN_VARIABLE: mark},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        pipe = asyncio.subprocess.PIPE
+        await self._keep([*PROGRAM, "hold", str(self._disk), *map(str, self._folders)], mark, stdin=pipe, stdout=pipe)
         if await self._reply() != READY:
             raise NoDiskError(f"cannot create a small disk: {disk_unavailable_reason() or 'no reason given'}")
-
-    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """The command line that runs `command` on the disk; pid, signals and exit code are those of `command`."""
-        return [*PROGRAM, "enter", str(self._pid), str(cwd), *command]
 
     def outside(self, path: Path) -> Path:
         """The path at which this process finds the agent's file `path`."""
@@ -72,17 +55,6 @@ class SmallDisk:
     async def relieve(self) -> None:
         """Free space again."""
         await self._request(LARGE)
-
-    async def close(self) -> None:
-        """End the keeper process; the disk disappears with the last process on it."""
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
-
-    @property
-    def _pid(self) -> int:
-        return self._process.pid if self._process is not None else 0
 
     async def _request(self, free_bytes: int) -> str:
         assert self._process is not None and self._process.stdin is not None  # noqa: S101  it is open
@@ -121,5 +93,4 @@ def disk_unavailable_reason() -> str | None:
             return f"user namespaces: {wrong}"
     if tried.stdout.split() == [READY, DONE]:
         return None
-    errors = tried.stderr.strip().splitlines()
-    return f"user namespaces do not work here: {errors[-1] if errors else f'exit code {tried.returncode}'}"
+    return namespaces_refused(tried.stderr, f"exit code {tried.returncode}")

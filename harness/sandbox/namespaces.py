@@ -1,4 +1,6 @@
-"""A network for one agent, without root: loopback only, with our files mounted over the system's; see `mounting`.
+"""Namespaces for one agent, without root: each is kept by a process of `mounting`, and the agent enters it.
+
+A private network has loopback only, and our files are mounted over the system's:
 
 network = PrivateNetwork({hosts_file: Path("/etc/hosts")})
 await network.open("campaign/run/agent")
@@ -15,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
-from wedgehog.harness.sandbox.disk import PROGRAM
 from wedgehog.harness.sandbox.mounting import DONE, PAGE, READY
 
+PROGRAM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mounting.py")))
 WITHIN_S = 10.0
 Enter = Callable[[Sequence[str], Path], Sequence[str]]
 
@@ -29,13 +31,44 @@ class NoNetworkError(Exception):
     """The private network cannot be created."""
 
 
-class PrivateNetwork:
+class Namespaces:
+    """Namespaces, and the process that keeps them; they disappear with the last process in them."""
+
+    _process: asyncio.subprocess.Process | None = None
+
+    @property
+    def _pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
+    async def _keep(self, argv: Sequence[str], mark: str, **more: Any) -> None:
+        """Start the process that keeps them; it has `mark`."""
+        self._process = await asyncio.create_subprocess_exec(
+            *argv, env={RUN_VARIABLE: mark}, stderr=asyncio.subprocess.DEVNULL, start_new_session=True, **more
+        )
+
+    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
+        """The command line that runs `command` in them; pid, signals and exit code are those of `command`."""
+        return [*PROGRAM, "enter", str(self._pid), str(cwd), *command]
+
+    async def close(self) -> None:
+        """End the process that keeps them."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+
+def namespaces_refused(errors: str, otherwise: str) -> str:
+    """Why `mounting` has failed here, by its last line."""
+    return f"user namespaces do not work here: {(errors.strip().splitlines() or [otherwise])[-1]}"
+
+
+class PrivateNetwork(Namespaces):
     """A user, mount and network namespace, and the process that keeps it and creates sockets in it."""
 
     def __init__(self, mounts: Mapping[Path, Path]) -> None:
         """`mounts`: which of our files or folders is mounted over which of the system's, inside the network."""
         self._mounts = [f"{source.absolute()}={target}" for source, target in mounts.items()]
-        self._process: asyncio.subprocess.Process | None = None
         self._ours: socket.socket | None = None
         self._asking = asyncio.Lock()
 
@@ -44,17 +77,10 @@ class PrivateNetwork:
         self._ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.settimeout(WITHIN_S)
         with its:
-            self._process = await asyncio.create_subprocess_exec(
-                *enter([*PROGRAM, "connect", str(its.fileno()), *self._mounts], Path("/")),
-                env={RUN_VARIABLE: mark},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                pass_fds=[its.fileno()],
-                start_new_session=True,
-            )
-        reply, made = await self._received()
-        _close_all(made)
+            argv = enter([*PROGRAM, "connect", str(its.fileno()), *self._mounts], Path("/"))
+            silent = asyncio.subprocess.DEVNULL
+            await self._keep(argv, mark, stdin=silent, stdout=silent, pass_fds=[its.fileno()])
+        reply, _ = await self._received()
         if reply != READY:
             reason = network_unavailable_reason() or "no reason given"
             raise NoNetworkError(f"cannot create a private network: {reason}")
@@ -69,19 +95,11 @@ class PrivateNetwork:
             raise NoNetworkError(reply or "the process that keeps the agent's network has ended")
         return socket.socket(fileno=made[0])
 
-    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """The command line that runs `command` in it; pid, signals and exit code are those of `command`."""
-        pid = self._process.pid if self._process is not None else 0
-        return [*PROGRAM, "enter", str(pid), str(cwd), *command]
-
     async def close(self) -> None:
         """End the keeper process; the network disappears with the last process in it."""
         if self._ours is not None:
             self._ours.close()
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        await super().close()
 
     async def _received(self) -> tuple[str, list[int]]:
         assert self._ours is not None  # noqa: S101  it is open
@@ -89,11 +107,6 @@ class PrivateNetwork:
             reply, made, _, _ = await asyncio.to_thread(socket.recv_fds, self._ours, PAGE, 1)
             return reply.decode(), list(made)
         return "", []
-
-
-def _close_all(handles: Sequence[int]) -> None:
-    for handle in handles:
-        socket.socket(fileno=handle).close()
 
 
 @cache
@@ -115,4 +128,4 @@ def network_unavailable_reason() -> str | None:
         _, errors = tried.communicate()
     if reply == READY:
         return None
-    return f"user namespaces do not work here: {(errors.strip().splitlines() or [reply])[-1]}"
+    return namespaces_refused(errors, reply)

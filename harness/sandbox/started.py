@@ -5,11 +5,11 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import distributions
 from pathlib import Path
 
 INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
@@ -107,7 +107,7 @@ def _npm_version(entry: Path) -> str | None:
 
 
 def _version_of_command(program: Path) -> str | None:
-    for package in _installed(_site_packages(program)):
+    for package in distributions(path=list(map(str, _site_packages(program)))):
         if any(point.group == "console_scripts" and point.name == program.name for point in package.entry_points):
             return package.version
     return None
@@ -115,14 +115,10 @@ def _version_of_command(program: Path) -> str | None:
 
 def _version_of_module(name: str, folders: Sequence[str]) -> str | None:
     top = name.split(".", maxsplit=1)[0]
-    for package in _installed([Path(folder) for folder in folders if folder.endswith("-packages")]):
+    for package in distributions(path=[folder for folder in folders if folder.endswith("-packages")]):
         if any(file.parts[0] in (top, f"{top}.py") for file in package.files or ()):
             return package.version
     return None
-
-
-def _installed(folders: Sequence[Path]) -> Iterator[Distribution]:
-    return iter(distributions(path=[str(folder) for folder in folders])) if folders else iter(())
 
 
 def _site_packages(program: Path) -> list[Path]:

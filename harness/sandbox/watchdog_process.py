@@ -7,18 +7,24 @@ It reads from our pipe. GOODBYE on the pipe means an orderly stop; end of file w
 """
 
 import os
+import select
+import shutil
+import signal
 import stat
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 
 GOODBYE = b"done"
 READY = b"ready"
+LOOK_AT_PARENT_S = 1.0
+SWEEP_S = 5.0
+PROGRAM = "from wedgehog.harness.sandbox.watchdog_process import main; main()"
 
 
 def identity_of(folder: Path) -> tuple[int, int]:
@@ -45,7 +51,7 @@ class WatchdogProcess:
         kept = [] if folder is None else [str(folder.absolute()), *map(str, identity_of(folder))]
         # With an empty mark it belongs to no run, so no run ends it.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "wedgehog.harness.sandbox.watchdog_main", mark, str(os.getpid()), *kept],
+            [sys.executable, "-P", "-c", PROGRAM, mark, str(os.getpid()), *kept],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -78,8 +84,41 @@ class WatchdogProcess:
         """The watchdog process is ready."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Stop it."""
         self.stop()
+
+
+# ---- the watchdog process itself; its stdin is our pipe
+
+
+def main() -> None:
+    """The program; its arguments are MARK PARENT [FOLDER DEVICE INODE]."""
+    mark, parent, *kept = sys.argv[1:]
+    if watch(mark, int(parent)) and kept:
+        remove(Path(kept[0]), int(kept[1]), int(kept[2]))
+
+
+def watch(mark: str, parent: int) -> bool:
+    """Wait for the end of the pipe; without GOODBYE, end all processes with `mark`. Return whether it did so.
+
+    A forked child of the parent may keep the pipe open, so the parent's pid is checked too.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.write(1, READY)
+    while not select.select([0], [], [], LOOK_AT_PARENT_S)[0]:
+        if os.getppid() != parent:
+            break
+    else:
+        if os.read(0, len(GOODBYE)) == GOODBYE:
+            return False
+    end_all(lambda: carrying(mark), threading.Event().wait, SWEEP_S)
+    return True
+
+
+def remove(folder: Path, device: int, inode: int) -> None:
+    """Remove this folder, but not another one that replaced it; links inside it are removed, not followed."""
+    with suppress(OSError, ValueError):
+        if identity_of(folder) == (device, inode):
+            shutil.rmtree(folder, ignore_errors=True)

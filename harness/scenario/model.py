@@ -264,6 +264,24 @@ class FailConfig(ScenarioModel):
 Expect = Literal["pass", "inconclusive", "error"] | FailConfig
 
 
+def _agents(key: str) -> list[str]:
+    """The agents of one key in `expect`."""
+    return [name.strip() for name in key.split(",")]
+
+
+def _by_agent(expect: dict[str, Expect]) -> dict[str, Expect]:
+    """`buggy, fixed: pass` holds for both."""
+    each: dict[str, Expect] = {}
+    for key, outcome in expect.items():
+        for name in _agents(key):
+            if not name:
+                raise BadValueError(f"expected names of agents, separated by commas, found {key!r}", key)
+            if name in each:
+                raise BadValueError(f"{name!r} stands here a second time", key)
+            each[name] = outcome
+    return each
+
+
 def _off(value: Any) -> Any:
     """`name: off` and `name: "off: reason"` switch a stock invariant off; a bare `name:` asks for it as it is."""
     if value is None:
@@ -308,7 +326,7 @@ class Scenario(ScenarioModel):
     """What the incident's report measured, in its own words; shown beside the measured time."""
     seen: LinkName = ""
     """A public report of somebody to whom it happened."""
-    expect: dict[str, Expect] = {}
+    expect: Annotated[dict[str, Expect], AfterValidator(_by_agent)] = {}
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Scenario":
@@ -444,10 +462,11 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
         for name, given in scenario.invariants.items():
             if said := wrong(name, given):
                 raise document.error(("invariants", name), said)
-        for agent, expected in scenario.expect.items():
+        for key in document.data.get("expect", ()):
+            expected = scenario.expect[_agents(key)[0]]
             for name in expected.fail if isinstance(expected, FailConfig) else ():
                 if said := wrong(name, None):
-                    raise document.error(("expect", agent), said)
+                    raise document.error(("expect", key), said)
     return ScenarioFile(path, scenario)
 
 

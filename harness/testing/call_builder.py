@@ -27,9 +27,11 @@ class CallBuilder:
         """The open turn, or 0."""
         self._given = e.StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
 
-    def _add(self, event: e.Event) -> e.Event:
+    def add(self, event: e.Event) -> Self:
+        """Any event, with the time of now."""
         self._now_s += TICK_S
-        return self._history.add(replace(event, at_s=self._now_s))
+        self._history.add(replace(event, at_s=self._now_s))
+        return self
 
     @property
     def nonce(self) -> str:
@@ -57,7 +59,7 @@ class CallBuilder:
         call = len(self._calls) + 1
         self._calls[call] = (of, step)
         self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
-        self._add(
+        self.add(
             e.RequestArrived(
                 call=call,
                 conn=call,
@@ -89,7 +91,7 @@ class CallBuilder:
     ) -> None:
         """The provider refuses a request."""
         why = "tool_use without tool_result" if pairing else f"status {status}"
-        self._add(
+        self.add(
             e.RequestRefused(
                 call=call,
                 status=status,
@@ -120,9 +122,9 @@ class CallBuilder:
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
         blocks = sum(tools) + (1 if text and how == "complete" else 0)
-        self._add(e.ReplyStarted(call=call, input_tokens=input_tokens))
+        self.add(e.ReplyStarted(call=call, input_tokens=input_tokens))
         self.wait(took_s)
-        self._add(
+        self.add(
             e.ReplyEnded(
                 call=call,
                 how=how,
@@ -148,39 +150,22 @@ class CallBuilder:
 
     def hangs_up(self, call: int) -> Self:
         """The agent closes the connection of a call."""
-        self._add(e.HungUp(call=call))
-        return self
-
-    def gives_up(self, call: int, *, after_s: float, waited_s: float = 0.0) -> None:
-        """The agent hangs up on a reply without a fault, after it waited `waited_s` for a processor."""
-        self.reply(call, how="hung up", delivered=0, took_s=after_s)
-        self._add(e.CpuWaitSeen(turn=0, waits=(e.CpuWait(self._now_s - after_s, self._now_s, waited_s),)))
-        self._add(e.HungUp(call=call))
+        return self.add(e.HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network cuts the reply."""
         self._fire("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def _fire(self, name: str, call: int | None, link: str = "llm", *, slows: bool = False) -> None:
+    def _fire(self, name: str, call: int | None) -> None:
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
-        self._add(
-            e.FaultFired(
-                fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="built", slows=slows
-            )
+        self.add(
+            e.FaultFired(fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="built")
         )
-
-    def strikes_agent(self, fault: str) -> None:
-        """A fault fires on the agent's processes."""
-        self._fire(fault, None, "agent")
 
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request does not reach the provider."""
         self._fire(fault, None)
-
-    def link_slowed(self, fault: str = "latency") -> None:
-        """All requests and replies arrive later."""
-        self._fire(fault, None, slows=True)
 
     def answer_step(self, step: int, results: Sequence[e.ToolResult] = ()) -> None:
         """The first attempt of a step gets the final reply with the nonce."""

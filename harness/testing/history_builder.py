@@ -35,7 +35,7 @@ class HistoryBuilder(CallBuilder):
     ) -> None:
         """A run that has just started."""
         super().__init__(stream=stream, model=model)
-        self._add(
+        self.add(
             e.RunStarted(
                 scenario="built",
                 agent="built",
@@ -51,14 +51,12 @@ class HistoryBuilder(CallBuilder):
 
     def lag(self, worst_s: float) -> "HistoryBuilder":
         """The harness lagged."""
-        self._add(e.LagSeen(worst_s=worst_s))
-        return self
+        return self.add(e.LagSeen(worst_s=worst_s))
 
     def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
         """Waits for a processor in the last `for_s` seconds."""
         wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
-        self._add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
-        return self
+        return self.add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
 
     def seal(self) -> History:
         """The finished history."""
@@ -76,7 +74,7 @@ class HistoryBuilder(CallBuilder):
         self._given = e.StimulusGiven(
             turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
         )
-        self._add(self._given)
+        self.add(self._given)
         return number
 
     def goes_on(self, turn: int) -> "HistoryBuilder":
@@ -87,10 +85,9 @@ class HistoryBuilder(CallBuilder):
 
     def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
         """Processes are frozen for `for_s` seconds."""
-        self._add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        self.add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
-        self._add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
-        return self
+        return self.add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
 
     def end(
         self,
@@ -105,7 +102,7 @@ class HistoryBuilder(CallBuilder):
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
-        self._add(
+        self.add(
             e.TurnEnded(
                 turn=self.turn,
                 ended=ended,
@@ -127,60 +124,35 @@ class HistoryBuilder(CallBuilder):
 
     def abort(self) -> "HistoryBuilder":
         """The user aborts the turn."""
-        self._add(e.AbortSent(turn=self.turn))
-        return self
+        return self.add(e.AbortSent(turn=self.turn))
 
     def give_up(self, after_s: float | None = None) -> "HistoryBuilder":
         """The front end closes its connection."""
-        self._add(e.GaveUp(turn=self.turn, after_s=after_s))
-        return self
+        return self.add(e.GaveUp(turn=self.turn, after_s=after_s))
 
     def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
         """The agent is killed, and its turn ends; `saved`: the results in its session file."""
-        self._add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
-        self._add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        self.add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self.add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
     def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """The turn exceeds its deadline."""
-        self._add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
-        return self
-
-    def sees_hang(self, says: str) -> "HistoryBuilder":
-        """The agent is observed at its deadline."""
-        self._add(e.HangSeen(turn=self.turn, says=says, file=f"hang-{self.turn}.json"))
-        return self
-
-    def planted(self) -> "HistoryBuilder":
-        """The agent starts with a session of the scenario."""
-        self._add(e.SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
-        return self
-
-    def host_refused(self, host: str, why: str) -> "HistoryBuilder":
-        """The agent asks for a host and is refused."""
-        self._add(e.HostRefused(host=host, why=why))
-        return self
-
-    def stores(self, rows: int, verb: str = "INSERT") -> "HistoryBuilder":
-        """The database answers a query."""
-        number = sum(isinstance(event, e.StoreAsked) for event in self._history.events) + 1
-        self._add(e.StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
-        return self
+        return self.add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """No request arrived within the start-up bound."""
-        self._add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
-        return self
+        return self.add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
 
     # ---- tools
 
     def starts(self, token: str, *, background: bool = False) -> None:
         """A command starts; with `background` it ends in `&`."""
-        self._add(e.BeaconSeen(token=token, phase="started", background=background))
+        self.add(e.BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""
-        self._add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
+        self.add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
     def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> e.ToolResult:
         """A command runs; returns its result."""

@@ -6,11 +6,12 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties.valid_runs import valid_histories
+from tests.properties.violating_runs import BREAKS, violating_runs
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.event import from_json
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Tally, ledger_of
-from wedgehog.harness.testing import BREAKS, valid_histories, violating_runs
 
 any_history = st.one_of(
     valid_histories(), st.sampled_from(sorted(BREAKS)).flatmap(violating_runs).map(lambda it: it.history)

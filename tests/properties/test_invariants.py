@@ -4,9 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.valid_runs import answered_histories, valid_histories
+from tests.properties.violating_runs import BREAKS, ViolatingRun, violating_runs
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing import BREAKS, ViolatingRun, answered_histories, valid_histories, violating_runs
 
 STOCK = [name for name, it in known().items() if not it.asked]
 GENEROUS = {

@@ -11,13 +11,18 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.sandbox.hosts.ca import CertificateAuthority, ca_unavailable_reason
 from wedgehog.harness.sandbox.hosts.dns_stub import PORT, NameServer
 from wedgehog.harness.sandbox.hosts.tls_proxy import TlsProxy
 from wedgehog.harness.sandbox.namespaces import Enter, PrivateNetwork, network_unavailable_reason
+
+if TYPE_CHECKING:
+    from trustme import CA
 
 HTTPS = 443
 UNDECLARED, DISTRUST = "not among the spec's hosts", "the agent does not accept our certificate"
@@ -34,9 +39,49 @@ MOUNTS = {
 """Our files over the system's. nscd is covered because its cache would answer before our name server."""
 
 
+VARIABLES = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""The variables by which Node, OpenSSL (with it Python, Go, Ruby), requests and curl load one more authority."""
+
+
 def hosts_unavailable_reason() -> str | None:
     """Why this system cannot give an agent private hosts; None if it can. Tried once."""
-    return network_unavailable_reason() or ca_unavailable_reason()
+    trustme = None if find_spec("trustme") else "certificates need the trustme package: pip install 'wedgehog[hosts]'"
+    return network_unavailable_reason() or trustme
+
+
+class CertificateAuthority:
+    """The authority of one run, generated on first use: an agent that trusts it accepts our certificates.
+
+    Its key stays in memory. A host's key is in the run's folder only while it is read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Its certificate will be `ca.pem` in `folder`."""
+        self._folder = folder
+        self.certificate = folder.absolute() / "ca.pem"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment that makes an agent trust it."""
+        return dict.fromkeys(VARIABLES, str(self.certificate))
+
+    def publish(self) -> None:
+        """Write its certificate to `certificate`."""
+        self._authority.cert_pem.write_to_path(self.certificate)
+
+    def issue(self, host: str) -> ssl.SSLContext:
+        """A server context with a certificate for `host`, for HTTP/1.1."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.set_alpn_protocols(["http/1.1"])
+        with self._authority.issue_cert(host).private_key_and_cert_chain_pem.tempfile(str(self._folder)) as pem:
+            context.load_cert_chain(pem)
+        return context
+
+    @cached_property
+    def _authority(self) -> "CA":
+        from trustme import CA  # imported here because it takes a tenth of a second and few agents need it
+
+        return CA(organization_name="Wedgehog, for one run")
 
 
 class PrivateHosts:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -51,28 +51,6 @@ class Provider:
             return await _assemble(_events(response.content))
 
 
-@dataclass(slots=True)
-class _Reply:
-    """An assistant message that is still arriving."""
-
-    text: str = ""
-    calls: dict[int, Json] = field(default_factory=dict)
-
-    def add(self, delta: Json) -> None:
-        self.text += delta.get("content") or ""
-        for part in delta.get("tool_calls") or ():
-            call = self.calls.setdefault(
-                part["index"], {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            )
-            call["id"] += part.get("id") or ""
-            for key in ("name", "arguments"):
-                call["function"][key] += part.get("function", {}).get(key) or ""
-
-    def message(self) -> Json:
-        calls = {"tool_calls": list(self.calls.values())} if self.calls else {}
-        return {"role": "assistant", "content": self.text or None, **calls}
-
-
 async def _events(body: aiohttp.StreamReader) -> AsyncIterator[Json]:
     async for line in body:
         name, _, data = line.decode().strip().partition(":")
@@ -81,13 +59,23 @@ async def _events(body: aiohttp.StreamReader) -> AsyncIterator[Json]:
 
 
 async def _assemble(events: AsyncIterator[Json]) -> Json:
-    reply, finished = _Reply(), False
+    text, finished = "", False
+    calls: dict[int, Json] = {}
     async for event in events:
         if "error" in event:
             raise ProviderError(event["error"].get("message", "the stream ended in an error"))
         for choice in event["choices"]:
-            reply.add(choice.get("delta") or {})
+            delta = choice.get("delta") or {}
+            text += delta.get("content") or ""
+            for part in delta.get("tool_calls") or ():
+                _extend(calls.setdefault(part["index"], {"id": "", "type": "function", "function": {}}), part)
             finished = finished or bool(choice.get("finish_reason"))
     if not finished:
         raise ProviderError("the stream ended early")
-    return reply.message()
+    return {"role": "assistant", "content": text or None} | ({"tool_calls": list(calls.values())} if calls else {})
+
+
+def _extend(call: Json, part: Json) -> None:
+    call["id"] += part.get("id") or ""
+    for key in ("name", "arguments"):
+        call["function"][key] = call["function"].get(key, "") + (part.get("function", {}).get(key) or "")

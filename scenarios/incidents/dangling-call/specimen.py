@@ -26,18 +26,10 @@ FAILURES = (UserAbortError, GlobalRequestTimeoutError, ProviderError, aiohttp.Cl
 GLOBAL_TIMEOUT_S = 90.0
 
 
-def fixes(text: str) -> frozenset[str]:
-    """``none``, or names from `FIXES` joined by commas."""
-    chosen = frozenset() if text == "none" else frozenset(text.split(","))
-    if unknown := chosen.difference(FIXES):
-        raise argparse.ArgumentTypeError(f"no such fix: {', '.join(sorted(unknown))}")
-    return chosen
-
-
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="specimen of the incident dangling-call")
-    parser.add_argument("--fixes", type=fixes, default="none")
+    parser.add_argument("--fixes", default="none", help=f"joined by commas: {', '.join(FIXES)}")
     parser.add_argument("--time-scale", type=float, default=1.0)
     parser.add_argument("--timeout", type=float, default=GLOBAL_TIMEOUT_S, help="of a whole turn, in seconds")
     parser.add_argument("--session", type=Path, required=True)
@@ -45,7 +37,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--key", required=True)
     parser.add_argument("--serve", type=int, metavar="PORT")
     parser.add_argument("message", nargs="?", default="")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.fixes = frozenset(options.fixes.split(",")) - {"none"}
+    if unknown := options.fixes.difference(FIXES):
+        parser.error(f"no such fix: {', '.join(sorted(unknown))}")
+    return options
 
 
 async def turn(options: argparse.Namespace, text: str, *, owns_terminal: bool) -> str:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 QUERY_S = 0.05  # one round trip to the report's database
@@ -29,18 +29,8 @@ TOOL = {
 }
 
 
-class Database(Protocol):
-    """Every query costs one round trip."""
-
-    queries: int
-
-    async def query(self, statement: str, *values: Any) -> list[Any]:
-        """The first column of the result's rows."""
-        ...
-
-
 class Near:
-    """A file; each query also waits for the time of a round trip."""
+    """A file; each query also waits for the time of a round trip. It returns the first column of its rows."""
 
     def __init__(self, file: Path, query_s: float) -> None:
         self._database = sqlite3.connect(file, isolation_level=None)
@@ -70,6 +60,9 @@ class Far:
             raise ValueError(reply["error"])
         self.queries += 1
         return [row[0] for row in reply["rows"]]
+
+
+Database = Near | Far
 
 
 class Units:

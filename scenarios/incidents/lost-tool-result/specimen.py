@@ -9,11 +9,10 @@ after the other. All state is in ``DIR/<session>.jsonl``. Durations are divided 
 
 import argparse
 import json
-import queue
 import sys
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,9 +36,8 @@ class Lane:
     def __init__(self, loop: Loop, typing_ttl_s: float) -> None:
         self._loop = loop
         self._typing_ttl_s = typing_ttl_s
-        self._waiting: queue.Queue[tuple[str, Future[str]]] = queue.Queue()
+        self._thread = ThreadPoolExecutor(1)
         self._unanswered = 0
-        threading.Thread(target=self._work, daemon=True).start()
 
     @property
     def status(self) -> str:
@@ -51,21 +49,11 @@ class Lane:
         typing.daemon = True
         typing.start()
         self._unanswered += 1
-        answer: Future[str] = Future()
-        self._waiting.put((text, answer))
         try:
-            return answer.result()
+            return self._thread.submit(self._loop.answer, text).result()
         finally:
             self._unanswered -= 1
             typing.cancel()
-
-    def _work(self) -> None:
-        while True:
-            text, answer = self._waiting.get()
-            try:
-                answer.set_result(self._loop.answer(text))
-            except Exception as error:
-                answer.set_exception(error)
 
 
 class Gateway(ThreadingHTTPServer):
@@ -129,25 +117,21 @@ def _log(words: str) -> None:
     print(f"{datetime.now().astimezone().isoformat(timespec='seconds')}: {words}", file=sys.stderr, flush=True)
 
 
-def fixes(text: str) -> frozenset[str]:
-    """``none``, or names from `FIXES` joined by commas."""
-    chosen = frozenset() if text == "none" else frozenset(text.split(","))
-    if unknown := chosen.difference(FIXES):
-        raise argparse.ArgumentTypeError(f"no such fix: {', '.join(sorted(unknown))}")
-    return chosen
-
-
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="specimen of the incident lost-tool-result")
-    parser.add_argument("--fixes", type=fixes, default="none")
+    parser.add_argument("--fixes", default="none", help=f"joined by commas: {', '.join(FIXES)}")
     parser.add_argument("--time-scale", type=float, default=1.0)
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--pipe", default="", help="an executable that carries the exec host's stdin and stdout")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.fixes = frozenset(options.fixes.split(",")) - {"none"}
+    if unknown := options.fixes.difference(FIXES):
+        parser.error(f"no such fix: {', '.join(sorted(unknown))}")
+    return options
 
 
 if __name__ == "__main__":

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import aiohttp
-from session import Session
-from shell import run_command
-from wires import WIRES, Draft, EventReader, ProviderError, Wire
+from wires import WIRES, Draft, ProviderError, Wire, next_event, parsed
 
 MAX_RUN_LOOP_ITERATIONS = 160
 BREAKER_CAP = 5
 TOTAL_BUDGET = 8  # the breaker's five, and three more: any total is a guess
 HEADERS_S = 5.0  # not the idle timer: a slow start on a busy machine is no stalled provider
+EXEC_S = 30.0
 FIXES = {"wrapper-counter", "outer-counter", "reset-on-output", "reset-on-progress", "total-budget"}
 
 
@@ -99,26 +99,65 @@ class Attempt:
         async with reply:  # an early exit closes the socket
             if reply.status >= 400:
                 raise ProviderError(f"HTTP {reply.status}: {(await reply.text())[:200]}")
-            await self._read(draft, EventReader(reply.content))
+            await self._read(draft, reply.content)
         return draft
 
-    async def _read(self, draft: Draft, events: EventReader) -> None:
+    async def _read(self, draft: Draft, body: aiohttp.StreamReader) -> None:
         while not draft.done:
-            coming = asyncio.create_task(events.next())
+            coming = asyncio.create_task(next_event(body))
             # `wait`, not `wait_for`: an event that arrived while we had no processor is not a timeout.
             if not (await asyncio.wait({coming}, timeout=self._options.idle_s))[0]:
                 coming.cancel()
                 self._timed_out(draft)
-            sse = coming.result()
-            if sse is None:
+            event = coming.result()
+            if event is None:
                 raise ProviderError("the stream ended before the reply did")
-            self._options.wire.read(draft, sse)
+            self._options.wire.read(draft, event)
             self._streak.length = 0
 
     def _timed_out(self, draft: Draft) -> NoReturn:
         self._streak.length += 1
         self._streak.check()
         raise IdleTimeoutError(draft)
+
+
+class Session:
+    """The conversation in `session.jsonl`, and a line for each attempt in `attempts.jsonl`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file, self._books = folder / "session.jsonl", folder / "attempts.jsonl"
+        lines = self._file.read_text().splitlines() if self._file.exists() else []
+        self.messages: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def add(self, *messages: dict[str, Any]) -> None:
+        self.messages.extend(messages)
+        with self._file.open("a") as file:
+            file.writelines(json.dumps(message) + "\n" for message in messages)
+
+    def book(self, attempt: int, model: str, draft: Draft, ended: str) -> None:
+        line = {"attempt": attempt, "model": model, "ended": ended}
+        with self._books.open("a") as file:
+            file.write(json.dumps(line | {"input_tokens": draft.input_tokens, "output_tokens": draft.output}) + "\n")
+
+
+async def run_command(arguments: str) -> str:
+    """The output of the command, or why there is none."""
+    command = parsed(arguments).get("command")
+    if not isinstance(command, str):
+        return f'not run: {arguments!r} is not {{"command": …}}'
+    shell = await asyncio.create_subprocess_shell(
+        command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        out, _ = await asyncio.wait_for(shell.communicate(), EXEC_S)
+    except TimeoutError:
+        shell.kill()
+        return f"no result after {EXEC_S:.0f} s"
+    return out.decode(errors="replace") or f"exit code {shell.returncode}"
 
 
 class Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 
@@ -53,42 +53,20 @@ class Draft:
     done: bool = False
 
 
-@dataclass(frozen=True)
-class SSE:
-    event: str
-    data: dict[str, Any]
-
-
-class EventReader:
-    """Reads a body as server-sent events; skips comments and pings, which are not events of the model."""
-
-    def __init__(self, body: aiohttp.StreamReader) -> None:
-        self._body = body
-
-    async def next(self) -> SSE | None:
-        """The model's next event, or None at the end of the body."""
-        name, data = "", ""
-        while line := (await self._body.readline()).decode():
-            word, _, value = line.rstrip("\r\n").partition(":")
-            if word == "event":
-                name = value.strip()
-            elif word == "data":
-                data += value.strip()
-            elif not line.strip() and data:
-                if name != "ping":
-                    return SSE(name, {} if data == "[DONE]" else json.loads(data))
-                name, data = "", ""
-        return None
-
-
-class Wire(Protocol):
-    path: str
-
-    def headers(self, key: str) -> dict[str, str]: ...
-
-    def body(self, model: str, messages: Sequence[dict[str, Any]]) -> dict[str, Any]: ...
-
-    def read(self, draft: Draft, sse: SSE) -> None: ...
+async def next_event(body: aiohttp.StreamReader) -> dict[str, Any] | None:
+    """The model's next event, empty for `[DONE]`; None at the end. Comments and pings are not events of the model."""
+    name, data = "", ""
+    while line := (await body.readline()).decode():
+        word, _, value = line.rstrip("\r\n").partition(":")
+        if word == "event":
+            name = value.strip()
+        elif word == "data":
+            data += value.strip()
+        elif not line.strip() and data:
+            if name != "ping":
+                return {} if data == "[DONE]" else json.loads(data)
+            name, data = "", ""
+    return None
 
 
 class Anthropic:
@@ -121,20 +99,20 @@ class Anthropic:
         ]
         return {"role": message["role"], "content": blocks}
 
-    def read(self, draft: Draft, sse: SSE) -> None:
-        kind = sse.data.get("type")
+    def read(self, draft: Draft, event: dict[str, Any]) -> None:
+        kind = event.get("type")
         if kind == "message_start":
-            draft.input_tokens = sse.data["message"]["usage"]["input_tokens"]
-        elif kind == "content_block_start" and sse.data["content_block"]["type"] == "tool_use":
-            draft.calls.append(ToolCall(sse.data["content_block"]["id"], sse.data["content_block"]["name"]))
+            draft.input_tokens = event["message"]["usage"]["input_tokens"]
+        elif kind == "content_block_start" and event["content_block"]["type"] == "tool_use":
+            draft.calls.append(ToolCall(event["content_block"]["id"], event["content_block"]["name"]))
         elif kind == "content_block_delta":
-            self._delta(draft, sse.data["delta"])
+            self._delta(draft, event["delta"])
         elif kind == "content_block_stop":
             draft.finished_blocks += 1
         elif kind == "message_stop":
             draft.done = True
         elif kind == "error":
-            raise ProviderError(f"the stream broke off: {sse.data['error']['message']}")
+            raise ProviderError(f"the stream broke off: {event['error']['message']}")
 
     def _delta(self, draft: Draft, delta: dict[str, Any]) -> None:
         draft.output += any(delta.get(piece) for piece in ("text", "thinking", "partial_json"))
@@ -173,14 +151,14 @@ class OpenAIChat:
         ]
         return [{"role": message["role"], "content": message["text"]} | ({"tool_calls": calls} if calls else {})]
 
-    def read(self, draft: Draft, sse: SSE) -> None:
-        if not sse.data:  # [DONE]
+    def read(self, draft: Draft, event: dict[str, Any]) -> None:
+        if not event:  # [DONE]
             draft.done = True
             return
-        if "error" in sse.data:
-            raise ProviderError(f"the stream broke off: {sse.data['error']['message']}")
-        draft.input_tokens = (sse.data.get("usage") or {}).get("prompt_tokens", draft.input_tokens)
-        for choice in sse.data.get("choices", []):
+        if "error" in event:
+            raise ProviderError(f"the stream broke off: {event['error']['message']}")
+        draft.input_tokens = (event.get("usage") or {}).get("prompt_tokens", draft.input_tokens)
+        for choice in event.get("choices", []):
             self._delta(draft, choice.get("delta") or {})
             if choice.get("finish_reason"):
                 draft.finished_blocks += bool(draft.text) + len(draft.calls)
@@ -195,4 +173,5 @@ class OpenAIChat:
             draft.output += 1
 
 
+Wire = Anthropic | OpenAIChat
 WIRES: dict[str, Wire] = {"anthropic": Anthropic(), "openai-chat": OpenAIChat()}

@@ -74,18 +74,10 @@ SCHEMAS = (
 )
 
 
-def fixes(text: str) -> frozenset[str]:
-    """``none``, or names from `FIXES` joined by commas."""
-    chosen = frozenset() if text == "none" else frozenset(text.split(","))
-    if unknown := chosen.difference(FIXES):
-        raise argparse.ArgumentTypeError(f"no such fix: {', '.join(sorted(unknown))}")
-    return chosen
-
-
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="specimen of the incident silent-stall")
-    parser.add_argument("--fixes", type=fixes, default="none")
+    parser.add_argument("--fixes", default="none", help=f"joined by commas: {', '.join(FIXES)}")
     parser.add_argument("--time-scale", type=float, default=1.0)
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--url", required=True)
@@ -93,7 +85,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     speaks = parser.add_mutually_exclusive_group(required=True)
     speaks.add_argument("--chat", metavar="URL")
     speaks.add_argument("message", nargs="?")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.fixes = frozenset(options.fixes.split(",")) - {"none"}
+    if unknown := options.fixes.difference(FIXES):
+        parser.error(f"no such fix: {', '.join(sorted(unknown))}")
+    return options
 
 
 def main(argv: Sequence[str]) -> int:

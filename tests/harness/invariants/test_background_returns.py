@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
@@ -111,7 +112,8 @@ def test_a_kill_ends_the_time_in_which_it_could_have_come_back(after_s: float):
 def test_an_agent_that_was_harmed_itself_is_judged_until_then():
     """Frozen, or without room on its disk, it may not be able to send anything."""
     tell, token, _ = _job()
-    tell.wait(1).strikes_agent("freeze")
+    freeze = FaultFired(fault=0, name="freeze", link="agent", turn=1, step=1, attempt=1, call=None, proof="built")
+    tell.wait(1).add(freeze)
     tell.wait(30).done(token)
     tell.answer_step(2, [result(token)])
     assert check("background_returns", tell.end().seal()).status == "nothing"

@@ -184,7 +184,9 @@ def _paid(by_itself: int, starved: int) -> History:
     tell = HistoryBuilder()
     tell.message()
     for wait_s in (0.0,) * by_itself + (1.0,) * starved:
-        tell.gives_up(tell.ask(1), after_s=2, waited_s=wait_s)
+        call = tell.ask(1)
+        tell.reply(call, how="hung up", delivered=0, took_s=2)
+        tell.waited(wait_s, for_s=2).hangs_up(call)
     tell.answer_step(1)
     return tell.end().seal()
 

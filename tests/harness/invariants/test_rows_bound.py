@@ -3,14 +3,15 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import StoreAsked
 from wedgehog.harness.testing import HistoryBuilder
 
 
 def _told(*queries: tuple[int, str]) -> HistoryBuilder:
     tell = HistoryBuilder()
     tell.message()
-    for rows, verb in queries:
-        tell.stores(rows, verb)
+    for number, (rows, verb) in enumerate(queries, start=1):
+        tell.add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=0.05))
     tell.answer_step(1)
     return tell.end()
 

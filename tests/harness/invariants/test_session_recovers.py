@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import SessionPlanted
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -200,7 +201,7 @@ def test_messages_before_the_last_harm_and_those_that_owe_nothing_are_none_that_
 
 def test_an_agent_that_never_asks_from_a_planted_session_has_not_recovered():
     """Its control had asked, from a session of its own."""
-    tell = HistoryBuilder().planted()
+    tell = HistoryBuilder().add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
     tell.message("recovery")
     tell.wait(61).start_missed()
     assert check("session_recovers", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"

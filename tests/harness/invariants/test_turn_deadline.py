@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import HangSeen, SessionPlanted
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -168,7 +169,7 @@ def test_an_agent_that_never_asked_at_all_is_inconclusive():
 
 def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
     """Its control had asked, from a session of its own."""
-    tell = HistoryBuilder().planted()
+    tell = HistoryBuilder().add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
     tell.message()
     tell.wait(61).start_missed()
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
@@ -186,7 +187,7 @@ def test_what_the_agent_was_seen_to_wait_for_is_said_and_is_evidence():
         else:
             tell.ask(1)
             tell.wait(122).deadline()
-        tell.sees_hang("it waited for Godot")
+        tell.add(HangSeen(turn=tell.turn, says="it waited for Godot", file="hang-1.json"))
         history = tell.end("", ended="deadline", exit_code=-9).seal()
         verdict = check("turn_deadline", history)
         assert verdict.status == "fail" and verdict.says.endswith(".0 s: it waited for Godot")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.record.event import KINDS, Event, LagSeen, Note, RequestArrived, from_json
+from wedgehog.harness.record.event import KINDS, Event, HangSeen, LagSeen, Note, RequestArrived, from_json
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -199,7 +199,7 @@ def _deadline(*, hangs_up_s: float = 0.0) -> HistoryBuilder:
     tell = HistoryBuilder()
     tell.message()
     call = tell.ask(1)
-    tell.wait(120).deadline().sees_hang("it waited")
+    tell.wait(120).deadline().add(HangSeen(turn=1, says="it waited", file="hang-1.json"))
     tell.end("", ended="deadline")
     tell.wait(hangs_up_s).reply(call, how="hung up", delivered=0, took_s=0)
     return tell.hangs_up(call)
@@ -224,7 +224,7 @@ def test_a_call_that_the_agent_gave_up_before_we_touched_it_is_its_own():
     call = tell.ask(1)
     tell.wait(120).deadline()
     tell.reply(call, how="hung up", delivered=0)
-    tell.hangs_up(call).sees_hang("it waited")
+    tell.hangs_up(call).add(HangSeen(turn=1, says="it waited", file="hang-1.json"))
     assert tell.end("", ended="deadline").seal().calls[0].stopped_by == ""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.record.event import FaultFired, RunStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, causes, outcome_of, plain
 from wedgehog.harness.testing import HistoryBuilder
@@ -343,7 +343,8 @@ def test_a_slow_network_keeps_no_request_away():
     tell = HistoryBuilder()
     tell.message("wake_up")
     tell.reply(tell.ask(1), "Nothing to do.")
-    tell.link_slowed()
+    slowed = {"name": "latency", "link": "llm", "slows": True}
+    tell.add(FaultFired(fault=0, turn=1, step=1, attempt=1, call=None, proof="built", **slowed))
     assert _came_to(tell.end("").seal()).kind == "stopped by its user"
 
 

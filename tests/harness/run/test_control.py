@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import CallUnscripted, Trouble
+from wedgehog.harness.record.event import CallUnscripted, HostRefused, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control, why_skipped
 from wedgehog.harness.scenario.model import Scenario
@@ -166,7 +166,7 @@ def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
     """The spec's author may have forgotten it, or the agent does not accept our certificate."""
     tell = HistoryBuilder()
     tell.message()
-    tell.host_refused("api.example.com", "not among the spec's hosts")
+    tell.add(HostRefused(host="api.example.com", why="not among the spec's hosts"))
     said = read(tell.end("", error="fetch failed", exit_code=1).seal(), None).says
     expected = ", but it asked for api.example.com (not among the spec's hosts). Its last words: fetch failed"
     assert said.endswith(f"exit code 1{expected}")

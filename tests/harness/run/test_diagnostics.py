@@ -13,8 +13,7 @@ from wedgehog.harness.record.event import HangSeen, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run import diagnostics as forensics
 from wedgehog.harness.run.diagnostics import Diagnosis, Diagnostics, sentence
-from wedgehog.harness.sandbox.peers import Peer
-from wedgehog.harness.sandbox.process_info import ProcessInfo
+from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo
 from wedgehog.harness.sandbox.stacks import StackFrame, Stacks, Thread
 from wedgehog.harness.testing import HistoryBuilder
 

@@ -53,7 +53,7 @@ def test_words_that_came_before_the_kill_are_not_taken_for_an_answer():
     tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), CUT_TEXT)
-    tell._add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)))
+    tell.add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)))
     history = tell.end(CUT_TEXT, ended="killed", exit_code=-9).seal()
     assert kinds(history) == ["killed"]
     assert check("truncation_noticed", history).status != "fail"
@@ -64,7 +64,7 @@ def test_a_turn_that_had_answered_before_it_was_killed_has_answered():
     tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)
-    tell._add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
+    tell.add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
     history = tell.end(ended="killed", exit_code=143).seal()
     outcome = outcome_of(history.turns[0], history)
     assert (outcome.kind, outcome.remark) == ("answered", "it answered before it was killed")
@@ -75,7 +75,7 @@ def test_a_turn_that_goes_on_after_a_signal_is_judged_as_ever(whom: str):
     """A SIGTERM that was survived, the death of a tool or a server: they end no turn."""
     tell = HistoryBuilder()
     tell.message()
-    tell._add(AgentKilled(turn=1, signal="SIGTERM", whom=whom, pids=(1,)))
+    tell.add(AgentKilled(turn=1, signal="SIGTERM", whom=whom, pids=(1,)))
     for _ in range(20):
         tell.stall(tell.ask(1), waits_s=1)
     history = tell.end("Sorry.").seal()
@@ -111,7 +111,7 @@ def test_how_long_an_agent_takes_to_end_is_no_work_of_its_turn():
     tell = HistoryBuilder()
     tell.message()
     tell.reply(tell.ask(1), tools=[True])
-    tell._add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
+    tell.add(AgentKilled(turn=1, signal="SIGTERM", whom="tree", pids=(1,)))
     tell.wait(60)
     history = tell.end("", ended="killed", exit_code=143).seal()
     assert check("turn_deadline", history, turn_s=10).status == "pass"
@@ -131,7 +131,7 @@ def test_of_several_kills_the_agents_own_is_told():
     tell = HistoryBuilder()
     tell.message()
     for whom in ("tool", "tree", "tool"):
-        tell._add(AgentKilled(turn=1, signal="SIGKILL", whom=whom, pids=(1,)))
+        tell.add(AgentKilled(turn=1, signal="SIGKILL", whom=whom, pids=(1,)))
     (turn,) = tell.end("", ended="killed", exit_code=-9).seal().turns
     assert turn.killed is not None and turn.killed.whom == "tree"
 
@@ -264,7 +264,7 @@ def test_the_kill_of_both_ends_both():
     tell = HistoryBuilder()
     tell.message()
     tell.message()
-    tell._add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1, 2)))
+    tell.add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1, 2)))
     tell.end("", ended="killed", exit_code=-9)
     history = tell.goes_on(1).end("", ended="killed", exit_code=-9).seal()
     assert kinds(history) == ["killed", "killed"]

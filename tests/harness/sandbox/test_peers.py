@@ -4,7 +4,7 @@ import socket
 
 import psutil
 
-from wedgehog.harness.sandbox.peers import peers_of
+from wedgehog.harness.sandbox.process_info import peers_of
 
 
 def test_connections_are_named_by_their_link_or_their_address_or_as_the_channel():

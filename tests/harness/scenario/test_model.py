@@ -92,6 +92,10 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("expect:\n  buggy: {fail: [no_such]}\n", "a-story.yaml:8: unknown invariant 'no_such'"),
         ("expect:\n  buggy: fail\n", "a-story.yaml:8: "),
         ("expect:\n  buggy: {fail: []}\n", "a-story.yaml:8: "),
+        ("expect:\n  fixed: pass\n  buggy, other: {fail: [no_such]}\n", "a-story.yaml:9: unknown invariant 'no_such'"),
+        ("expect:\n  fixed: pass\n  buggy, other: fail\n", "a-story.yaml:9: "),
+        ("expect:\n  buggy, fixed: pass\n  other, fixed: pass\n", "a-story.yaml:9: 'fixed' stands here a second time"),
+        ("expect:\n  buggy,, fixed: pass\n", "a-story.yaml:8: expected names of agents, separated by commas"),
         ("web:\n  /a: {status: 99}\n", "a-story.yaml:8: "),
         ("session: planted/none.jsonl\n", "a-story.yaml:7: no such file beside the scenario: planted/none.jsonl"),
         ("session: /etc/passwd\n", "a-story.yaml:7: expected a file beside the scenario, such as planted/passwd"),
@@ -206,6 +210,13 @@ def test_an_invariant_is_asked_for_bounded_or_switched_off(written: Any, means: 
 def test_an_expectation_is_exact(expect: Any, verdict: Any, violated: tuple[str, ...], met: bool):
     """Verdict and set of violations, both."""
     assert meets(expect, verdict, violated) is met
+
+
+def test_one_expectation_can_be_of_several_agents(file: Any):
+    """Their names are separated by commas."""
+    scenario = load_scenario(file("expect:\n  buggy, only-a: {fail: [turn_answered]}\n  fixed: pass\n")).scenario
+    red = FailConfig(fail=["turn_answered"])
+    assert scenario.expect == {"buggy": red, "only-a": red, "fixed": "pass"}
 
 
 def test_an_expectation_in_words():

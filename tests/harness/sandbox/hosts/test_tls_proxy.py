@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.sandbox.hosts.ca import CertificateAuthority
+from wedgehog.harness.sandbox.hosts.private_hosts import CertificateAuthority
 from wedgehog.harness.sandbox.hosts.tls_proxy import TlsProxy
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.testing.history_builder import CUT_TEXT
-from wedgehog.harness.testing.valid_runs import RunDraw, Violation
 
 
 def _paid_too_often(play: RunDraw) -> None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from tests.properties.valid_runs import BoundValue, Draw, Violation, begin, recovery, some_turns
+from tests.properties.violating_tools import TOOLS
+from tests.properties.violating_turns import CALLS_AND_TURNS
 from wedgehog.harness.record.history import History
-from wedgehog.harness.testing.valid_runs import BoundValue, Draw, Violation, begin, recovery, some_turns
-from wedgehog.harness.testing.violating_tools import TOOLS
-from wedgehog.harness.testing.violating_turns import CALLS_AND_TURNS
 
 BREAKS: Mapping[str, tuple[Violation, ...]] = {**CALLS_AND_TURNS, **TOOLS}
 """The ways to violate each invariant."""

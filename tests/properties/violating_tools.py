@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.record.event import ToolResult
+from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.harness.record.event import StoreAsked, ToolResult
 from wedgehog.harness.testing.history_builder import result
-from wedgehog.harness.testing.valid_runs import RunDraw, Violation
 
 
 def _tool_deadline(play: RunDraw) -> None:
@@ -146,7 +146,8 @@ def _rows_bound(play: RunDraw) -> None:
         play.tell.message()
         (token,) = play.tell.reply(play.ask(1), tools=[True])
         for _row in range(rows):
-            play.tell.stores(1).stores(7, "SELECT").stores(9, "UPDATE")
+            for number, (verb, count) in enumerate([("INSERT", 1), ("SELECT", 7), ("UPDATE", 9)], start=1):
+                play.tell.add(StoreAsked(number=number, verb=verb, rows=count, latency_s=0.05))
         play.tell.answer_step(2, [play.tell.runs(token)])
         play.tell.end()
     play.bounds["rows"] = rows
