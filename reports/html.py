@@ -26,9 +26,9 @@ from wedgehog.reports.result_category import (
 )
 from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.style import CSS
 from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
+CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 OPEN_ALL_UP_TO = 3
