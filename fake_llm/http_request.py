@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final, TypeVar, overload
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from wedgehog.fake_llm.value import value
-
-_T = TypeVar("_T")
 
 LARGEST_BODY: Final = 64 * 2**20
 _LONGEST_HEAD: Final = 64 * 2**10
@@ -26,44 +24,18 @@ _WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _UNDECODED: Final = "The request body could not be decoded"
 
 
-class RequestHeaders(Mapping[str, str]):
-    """Header fields by name in any case; the values of a repeated name are joined by commas.
+class RequestHeaders(dict[str, str]):
+    """Header fields by name in small letters, as `get` and `in` want it; the values of a repeated name are joined.
 
     >>> RequestHeaders({"content-type": "text/html"})["Content-Type"]
     'text/html'
     """
 
-    __slots__ = ("_fields",)
-
-    def __init__(self, fields: dict[str, str]) -> None:
-        """`fields` have names in small letters."""
-        self._fields = fields
-
-    def __getitem__(self, name: str) -> str:
-        """Return the value of a field."""
-        return self._fields[name.lower()]
-
-    @overload
-    def get(self, name: str, /) -> str | None: ...
-
-    @overload
-    def get(self, name: str, /, default: _T) -> str | _T: ...
-
-    def get(self, name: str, /, default: _T | None = None) -> str | _T | None:
-        """Return the value of a field, else `default`."""
-        return self._fields.get(name.lower(), default)
-
-    def __contains__(self, name: object) -> bool:
-        """Return True if the field is present."""
-        return isinstance(name, str) and name.lower() in self._fields
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, in small letters."""
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        """Count the names."""
-        return len(self._fields)
+    def __missing__(self, name: str) -> str:
+        """Return the value of a name that is not in small letters."""
+        if name == name.lower():
+            raise KeyError(name)
+        return self[name.lower()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +87,7 @@ class Head:
     @cached_property
     def key(self) -> str:
         """The API key from any provider's header or from the query, else ""."""
-        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
         named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
         return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
 

@@ -119,6 +119,11 @@ class Reply:
     delay_s: float = 0
     edits: tuple[Edit, ...] = ()
 
+    @property
+    def stop_reason(self) -> Stop:
+        """Why the model stops."""
+        return self.stop or ("tool" if any(isinstance(item, ToolCall) for item in self.items) else "end")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.conversation import Message, ToolCallSeen, ToolSpec
 from wedgehog.fake_llm.memory import Memory
 from wedgehog.fake_llm.value import value
 
@@ -17,7 +17,7 @@ _DECODER: Final = json.JSONDecoder()
 
 @value
 class Request:
-    """One HTTP request; `headers` finds names in any case.
+    """One HTTP request; the names of `headers` are in small letters.
 
     `document` is the body's JSON object, None if the body is no object. `path` is the path within the `session`, whose
     stored replies are in `memory`. `key` is the API key, "" without one.
@@ -103,3 +103,17 @@ def is_known(name: str, models: Collection[str] | None) -> bool:
 def tool_spec(tool: dict[str, Any], schema: str = "parameters") -> ToolSpec:
     """Read an advertised tool; the JSON Schema of its arguments is in the field `schema`."""
     return ToolSpec(str(tool.get("name", "")), str(tool.get("description", "")), mapped(tool.get(schema)))
+
+
+def system_first(system: str, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return a conversation's messages after its system text, if there is one."""
+    return (*([Message("system", system)] if system else []), *messages)
+
+
+def call_answered(waiting: list[ToolCallSeen], fits: Callable[[ToolCallSeen], bool]) -> str:
+    """Remove the first unanswered call that fits; return its id, "" if there is none."""
+    call = next(filter(fits, waiting), None)
+    if call is None:
+        return ""
+    waiting.remove(call)
+    return call.id

@@ -14,7 +14,7 @@ from html import escape
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.limit import within_limit
@@ -97,7 +97,7 @@ class Responder:
         kind = (self.closes, self.http_1_0)
         compiled = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, dialect, exchange))
         started = WriteStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
-        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(said))
+        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, said.stop_reason)
 
     def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
         framing = dialect.framing(exchange)

@@ -6,15 +6,15 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from wedgehog.fake_llm.dialects.anthropic import wire as anthropic
+from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
 from wedgehog.fake_llm.dialects.base import Dialect
-from wedgehog.fake_llm.dialects.gemini import wire as gemini
-from wedgehog.fake_llm.dialects.ollama import wire as ollama
-from wedgehog.fake_llm.dialects.openai_chat import wire as openai_chat
-from wedgehog.fake_llm.dialects.openai_responses import wire as openai_responses
+from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
+from wedgehog.fake_llm.dialects.ollama.wire import OLLAMA
+from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
+from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.request import Request
 
-DIALECTS: Final[tuple[Dialect, ...]] = (anthropic, gemini, ollama, openai_chat, openai_responses)
+DIALECTS: Final[tuple[Dialect, ...]] = (ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES)
 DEFAULT_SESSION: Final = "default"
 
 _IN_SESSION: Final = re.compile(r"/s/([\w.-]{1,64})(/.*)", re.ASCII)
@@ -28,7 +28,7 @@ def dialect_of(request: Request) -> Dialect:
     for dialect in claimants or DIALECTS:
         if any(mark in request.headers or mark in request.query for mark in dialect.MARKS):
             return dialect
-    return openai_chat
+    return OPENAI_CHAT
 
 
 def session_of(path: str, key: str = "") -> tuple[str, str]:

@@ -168,7 +168,7 @@ class FakeLLM:
                 conversation=conversation,
                 body=request.body,
                 size=len(request.body),
-                user_agent=request.headers.get("User-Agent", ""),
+                user_agent=request.headers.get("user-agent", ""),
                 session=request.session,
             )
         )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.request import Request, counted, mapped
+from wedgehog.fake_llm.request import Request, call_answered, counted, mapped, system_first
 
 WIRE: Final = "gemini"
 ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
@@ -30,7 +30,7 @@ def parse(request: Request) -> Conversation:
         wire=WIRE,
         model=model,
         stream=method == "streamGenerateContent",
-        messages=(*([Message("system", system)] if system else []), *_messages(several(document.get("contents")))),
+        messages=system_first(system, _messages(several(document.get("contents")))),
         tools=tuple(map(_tool, declared)),
         max_tokens=counted(field(config, "maxOutputTokens")),
         schema=_schema(config),
@@ -64,7 +64,10 @@ def _messages(contents: list[Any]) -> Iterator[Message]:
         text = _text(parts)
         if field(content, "role") == "model":
             found = [mapped(field(part, "functionCall")) for part in parts if field(part, "functionCall") is not None]
-            calls = [_call(call, f"{index}/{number}") for number, call in enumerate(found)]
+            calls = [
+                ToolCallSeen.of(call.get("id") or f"{index}/{number}", call, call.get("args") or {})
+                for number, call in enumerate(found)
+            ]
             waiting += calls
             yield Message("assistant", text, tuple(calls))
             continue
@@ -80,21 +83,14 @@ def _text(parts: list[Any]) -> str:
     return "\n".join(text for text in said if isinstance(text, str) and text)
 
 
-def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
-    given = json.dumps(call.get("args") or {}, ensure_ascii=False)
-    return ToolCallSeen(str(call.get("id") or made_up_id), str(call.get("name", "")), given)
-
-
 def _result(answer: dict[str, Any], waiting: list[ToolCallSeen]) -> ToolResultSeen:
     """Read a response; without an id it belongs to the first unanswered call of its name."""
     id_, name = answer.get("id"), answer.get("name")
-    call = next((call for call in waiting if (call.id == id_ if id_ else call.name == name)), None)
-    if call:
-        waiting.remove(call)
+    call_id = call_answered(waiting, lambda call: call.id == id_ if id_ else call.name == name)
     told = answer.get("response")
     values = list(told.values()) if isinstance(told, dict) else []
     text = values[0] if len(values) == 1 and isinstance(values[0], str) else json.dumps(told, ensure_ascii=False)
-    return ToolResultSeen(str(id_ or (call.id if call else "")), text, "error" in mapped(told))
+    return ToolResultSeen(str(id_ or call_id), text, "error" in mapped(told))
 
 
 def _tool(declared: dict[str, Any]) -> ToolSpec:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first, unpaired
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
 from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, field, several
 from wedgehog.fake_llm.request import Request, counted, mapped
 
@@ -58,8 +58,7 @@ def no_model(name: str, version: str, method: str = "generateContent") -> Refusa
     return Refusal(404, f"{text} Call ListModels to see the list of available models and their supported methods.")
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     if not request.key:
         yield NO_KEY

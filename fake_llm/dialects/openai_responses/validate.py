@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from wedgehog.fake_llm.dialects.base import Models, Refusal, first
+from wedgehog.fake_llm.dialects.base import Models, Refusal
 from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -39,6 +39,11 @@ class Stored:
     body: dict[str, Any]
     given: list[dict[str, Any]]
     previous: str = ""
+
+    @classmethod
+    def of(cls, body: dict[str, Any], document: dict[str, Any]) -> Self:
+        """Return the response `body` to the request `document`."""
+        return cls(body, given(document), str(document.get("previous_response_id") or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,7 @@ def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> d
     return item
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
