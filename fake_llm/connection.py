@@ -1,7 +1,5 @@
 """One connection of the fake provider: it reads requests and answers them in their order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -26,9 +24,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        opened: Callable[[Connection], Conn],
-        answer: Callable[[Connection, Incoming], Coroutine[None, None, None]],
-        closed: Callable[[Connection], None],
+        opened: Callable[["Connection"], Conn],
+        answer: Callable[["Connection", Incoming], Coroutine[None, None, None]],
+        closed: Callable[["Connection"], None],
         room: bytearray | None = None,
     ) -> None:
         """`opened` and `closed` are called when the client connects and when the connection is lost."""

@@ -1,7 +1,5 @@
 """What a request says, the same for all providers: messages, tools and options."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Literal, Self

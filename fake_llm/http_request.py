@@ -3,8 +3,6 @@
 bytes ─▶ RequestReader.feed ─▶ Incoming, Incoming, …        after one with `trouble` nothing more is read
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable, Mapping

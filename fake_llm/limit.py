@@ -1,7 +1,5 @@
 """The client's limit of output tokens: a longer reply ends there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Replies that a provider stores, for clients that refer to an earlier reply by its id."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 _MOST_KEPT: Final = 10_000

@@ -4,8 +4,6 @@ ConnectionOpened ── RequestSeen ──┬── WriteStarted ──┬──
                                   └── RefusalSent ───┘   (before a delayed reply: gate(-2), then the delay)
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
@@ -60,7 +58,7 @@ class RequestSeen:
     user_agent: str = ""
     session: str = ""
 
-    def without_words(self) -> RequestSeen:
+    def without_words(self) -> "RequestSeen":
         """Return the same without `conversation` and `body`."""
         return RequestSeen(
             self.call,

@@ -3,8 +3,6 @@
 Head and body are kept as stencils, from which the generated ids are cut out; each call fills in its own ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

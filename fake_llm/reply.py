@@ -3,8 +3,6 @@
 >>> Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias

@@ -1,7 +1,5 @@
 """A request as it arrived, and helpers that read fields of any dialect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress

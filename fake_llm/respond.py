@@ -3,8 +3,6 @@
 request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames ─▶ edits ─▶ image
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Finds a request's dialect by its path, and by its headers if several dialects share the path."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Final

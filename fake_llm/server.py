@@ -4,8 +4,6 @@
 ...     client = Anthropic(base_url=llm.url, api_key="any")
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """Token counts, scripted or estimated from characters, and their distribution over a stream."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ HTTP/1.1 200 OK ␍␊ … ␍␊␍␊ │ 5a ␍␊ event: message_start … �
                           ◀───────────────────────── body ─────────────────────────▶
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus

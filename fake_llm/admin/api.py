@@ -4,8 +4,6 @@ It has its own port: no fault on a link affects it, and an agent does not have i
 and refuses web pages. `?session=NAME` restricts any request to one session.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

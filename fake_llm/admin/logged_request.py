@@ -1,7 +1,5 @@
 """One entry of the request log: the request, its outcome and its cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime

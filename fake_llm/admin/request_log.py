@@ -1,7 +1,5 @@
 """A session's request log: the fake provider's facts, as one entry for each request."""
 
-from __future__ import annotations
-
 from collections import deque
 from datetime import datetime
 from typing import Any, Final

@@ -6,8 +6,6 @@ request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ scri
 >>> async with FakeLLM(sessions, sessions) as llm: ...  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ class Story(Protocol):
     def balance(self) -> BalanceConfig | None:
         """What each session may spend; None: no limit."""
 
-    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
+    def answer(self, session: "ProviderSession", attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """Return the answer to a request, or raise UnscriptedError(why)."""
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
@@ -53,7 +51,7 @@ class SessionScript:
     text: str = ""
     balance: BalanceConfig | None = None
 
-    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
+    def answer(self, session: "ProviderSession", attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """Return the script's answer."""
         return self.script.answer(attempt.seen.call, conversation)
 

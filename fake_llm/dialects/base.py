@@ -1,7 +1,5 @@
 """What a dialect is, the values that it passes, and helpers for all dialects."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What OpenAI's two APIs share: errors, refusals of any request, and headers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from math import inf
 from typing import Any, Final

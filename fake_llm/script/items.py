@@ -3,8 +3,6 @@
 [{text: Let me look.}, {tool: shell, args: {command: ls}}, {usage: {input_tokens: 8000}}, {stop: max_tokens}]
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeAlias
 

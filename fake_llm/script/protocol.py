@@ -1,7 +1,5 @@
 """The Protocol of a script."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from wedgehog.fake_llm.conversation import Conversation

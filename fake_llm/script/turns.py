@@ -1,7 +1,5 @@
 """A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

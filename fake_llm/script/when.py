@@ -6,8 +6,6 @@ replies:
   - {reply: {text: Hi there!}}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property

@@ -4,8 +4,6 @@ Not refused: consecutive messages of one role (they count as one), results in an
 first message of the assistant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Events carry their name twice, in an `event:` line and as `type`; official clients drop those without the line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

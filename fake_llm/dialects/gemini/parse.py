@@ -1,7 +1,5 @@
 """Reads requests for Gemini; as in Protocol Buffers, names are camelCase or snake_case, one object can be a list."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Consecutive contents of one role are one turn. A model's turn with calls needs a
 turn, in any order, with or without text; only the numbers are compared, not the ids.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Arguments are objects: a call whose `raw_args` are no object does not reach the 
 gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS if they were cut.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

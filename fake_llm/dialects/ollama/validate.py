@@ -3,8 +3,6 @@
 Ollama needs no key, and never compares calls with results.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, Final

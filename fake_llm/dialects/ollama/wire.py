@@ -4,8 +4,6 @@ A call arrives whole, with its arguments as an object. A call with other argumen
 call under `/api/generate`, which has no tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

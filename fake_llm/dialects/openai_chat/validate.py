@@ -3,8 +3,6 @@
 Tool messages come in any order directly after the assistant's message, with nothing between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """OpenAI's chat completions: `POST /v1/chat/completions`, streamed and not, with `n` choices."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import struct

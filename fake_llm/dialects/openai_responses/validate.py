@@ -3,8 +3,6 @@
 Results come in any order anywhere after their call; the call may be in the named earlier response.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Self

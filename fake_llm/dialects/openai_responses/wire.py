@@ -1,7 +1,5 @@
 """OpenAI's Responses API: `POST /v1/responses`, streamed as numbered events, and the responses that it stores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final
