@@ -5,7 +5,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from wedgehog.fake_llm.conversation import Conversation
 
 Stop = Literal["end", "tool", "max_tokens", "refusal"]
 BALANCE: Final = "balance"
@@ -141,3 +143,14 @@ class Failure:
 
 
 Answer: TypeAlias = Reply | Failure
+
+
+class UnscriptedError(Exception):
+    """No line of the script fits a conversation; the text says why."""
+
+
+class Script(Protocol):
+    """Answers only from the conversation, so that retries and parallel sessions get the right answers."""
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        """Return the answer to `conversation` (`call` is only for records), or raise UnscriptedError(why)."""

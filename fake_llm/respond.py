@@ -18,9 +18,8 @@ from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
 from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.script.protocol import Script, UnscriptedError
 from wedgehog.fake_llm.usage import billed
 from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole

@@ -40,7 +40,6 @@ VALUES = {
         "usage",
         "script.items",
         "script.position",
-        "script.protocol",
         "script.roles",
         "script.turns",
     )

@@ -10,12 +10,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from wedgehog.fake_llm.admin.breakpoints import Breakpoint
 from wedgehog.fake_llm.admin.sessions import ProviderSessions, Story
-from wedgehog.fake_llm.connection import Connection
+from wedgehog.fake_llm.connection import Connection, Listener
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.fake_llm.request import counted, json_object
@@ -62,7 +61,7 @@ class AdminRequest:
 Handler: TypeAlias = Callable[[AdminRequest], Awaitable[object]]
 
 
-class Admin:
+class Admin(Listener):
     """Serves the admin API of a server's sessions; use it as an async context manager.
 
     >>> async with FakeLLM(sessions, sessions) as llm, Admin(sessions, read) as admin:  # doctest: +SKIP
@@ -71,10 +70,8 @@ class Admin:
 
     def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
         """`read` parses a script's text; port 0 takes a free port."""
-        self.port = port
+        super().__init__(HOST, port)
         self._sessions, self._read = sessions, read
-        self._connections: set[Connection] = set()
-        self._listener: asyncio.Server | None = None
         self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,
             ("GET", "sessions"): self._list,
@@ -90,31 +87,15 @@ class Admin:
     @property
     def url(self) -> str:
         """The address, with the prefix."""
-        return f"http://{HOST}:{self.port}{PREFIX}"
+        return f"{super().url}{PREFIX}"
 
-    async def __aenter__(self) -> Self:
-        """Listen."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: Connection(self._opened, self._answer, self._connections.discard), HOST, self.port
-        )
-        self.port = self._listener.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop listening and drop every connection."""
-        if self._listener:
-            self._listener.close()
-        for connection in list(self._connections):
-            connection.transport.abort()
-        while any(connection.is_active for connection in self._connections):  # noqa: ASYNC110  there is no event
-            await asyncio.sleep(0)
+    def connection(self) -> Connection:
+        """Return the protocol of one connection."""
+        return Connection(self._opened, self._answer, self.connections.discard)
 
     def _opened(self, connection: Connection) -> Conn:
-        self._connections.add(connection)
-        return Conn(len(self._connections), ("", 0))
+        self.connections.add(connection)
+        return Conn(len(self.connections), ("", 0))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
         await connection.can_wait()

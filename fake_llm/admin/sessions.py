@@ -13,14 +13,12 @@ from typing import Any, Final, Protocol
 
 from wedgehog.fake_llm.admin.balance import Balance, BalanceConfig, Price
 from wedgehog.fake_llm.admin.breakpoints import Breakpoints
-from wedgehog.fake_llm.admin.logged_request import LoggedRequest
-from wedgehog.fake_llm.admin.request_log import RequestLog
+from wedgehog.fake_llm.admin.request_log import LoggedRequest, RequestLog
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, WriteEnded, WriteStarted
 from wedgehog.fake_llm.observer import RequestSeen as Seen
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure
-from wedgehog.fake_llm.script.protocol import Script
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Script
 
 _MOST_SESSIONS: Final = 1_000
 

@@ -16,9 +16,8 @@ from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
 from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.reply import Answer, UnscriptedError
 from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 
 _SHOWN_CHARS = 80
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.fake_llm.admin.api import Admin
-from wedgehog.fake_llm.admin.logged_request import LoggedRequest
+from wedgehog.fake_llm.admin.request_log import LoggedRequest
 from wedgehog.fake_llm.admin.sessions import ProviderSessions, SessionScript
 from wedgehog.fake_llm.observer import Conn, RequestSeen
 from wedgehog.harness.commands.serve import Provider
