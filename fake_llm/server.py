@@ -126,23 +126,24 @@ class FakeLLM(Listener):
         conversation = None
         if request.document is not None and dialect.asks_for_reply(request):
             conversation = dialect.parse(request)
-        self.observer.saw(
-            RequestSeen(
-                call=request.call,
-                conn=conn,
-                wire=dialect.WIRE,
-                path=incoming.head.target_without_key,
-                method=request.method,
-                key=fingerprint(request.key),
-                conversation=conversation,
-                body=request.body,
-                size=len(request.body),
-                user_agent=request.headers.get("user-agent", ""),
-                session=request.session,
-            )
+        seen = RequestSeen(
+            call=request.call,
+            conn=conn,
+            wire=dialect.WIRE,
+            path=incoming.head.target_without_key,
+            method=request.method,
+            key=fingerprint(request.key),
+            conversation=conversation,
+            body=request.body,
+            size=len(request.body),
+            user_agent=request.headers.get("user-agent", ""),
+            session=request.session,
         )
+        self.observer.saw(seen)
         trouble = incoming.trouble
         responder = Responder(
+            request,
+            dialect,
             self.script,
             self._strict,
             self._models,
@@ -151,10 +152,10 @@ class FakeLLM(Listener):
             closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
             http_1_0=incoming.head.http_1_0,
         )
-        if trouble is not None:
-            refusal = dialect.TOO_LARGE if trouble.status == _TOO_LARGE else Refusal(trouble.status, trouble.message)
-            return responder.refused(request, dialect, refusal)
-        return responder.respond(request, dialect, conversation)
+        if trouble is None:
+            return responder.respond(conversation)
+        too_large = trouble.status == _TOO_LARGE
+        return responder.refused(dialect.TOO_LARGE if too_large else Refusal(trouble.status, trouble.message))
 
     async def _deliver(self, request: Request, outcome: RequestOutcome, line: Connection) -> None:
         for fact in outcome.facts:
