@@ -17,7 +17,7 @@ from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
-from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
+from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import billed
@@ -84,28 +84,28 @@ class Responder:
         counts = billed(said, conversation)
         exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
-        compiled = self.cache.compiled(reply, exchange, (self.closes, self.http_1_0), lambda: compile_(said, exchange))
-        started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
-        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, said.stop_reason)
+        image = self.cache.compiled(reply, exchange, (self.closes, self.http_1_0), lambda: compile_(said, exchange))
+        started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, image.told.edited)
+        return RequestOutcome((*noted, started), image, reply.delay_s, said.stop_reason)
 
-    def _streamed(self, reply: Reply, exchange: Exchange) -> CompiledReply:
+    def _streamed(self, reply: Reply, exchange: Exchange) -> WireReply:
         framing = self.dialect.framing(exchange)
         edited = edit(tuple(self.dialect.stream(reply, exchange)), reply.edits, self.dialect, exchange)
-        image = chunked(
+        return chunked(
             joined(edited.frames, framing, ends=edited.endless is None),
             self._headers(),
             content_type=framing.content_type,
             endless=edited.endless,
+            edited=edited.names,
             closes=self.closes,
             http_1_0=self.http_1_0,
         )
-        return CompiledReply(image, edited.names)
 
-    def _in_one_piece(self, reply: Reply, exchange: Exchange) -> CompiledReply:
+    def _in_one_piece(self, reply: Reply, exchange: Exchange) -> WireReply:
         content = any(isinstance(item, Text | ToolCall) for item in reply.items)
         frame = Frame(b"", tokens=exchange.billed.output_tokens, completes=content, terminal=True)
         body, names = edit_whole(self.dialect.render(reply, exchange), reply.edits)
-        return CompiledReply(whole(_OK, body, self._headers(), frame=frame, closes=self.closes), names)
+        return whole(_OK, body, self._headers(), frame=frame, edited=names, closes=self.closes)
 
     def _failed(self, failure: Failure, noted: tuple[Fact, ...]) -> RequestOutcome:
         told, call = self._told(failure), self.request.call

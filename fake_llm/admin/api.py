@@ -7,9 +7,10 @@ and refuses web pages. `?session=NAME` restricts any request to one session.
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from inspect import isawaitable
 from typing import Any, Final, TypeAlias
 
 from wedgehog.fake_llm.admin.breakpoints import Breakpoint
@@ -58,7 +59,8 @@ class AdminRequest:
         return name
 
 
-Handler: TypeAlias = Callable[[AdminRequest], Awaitable[object]]
+Handler: TypeAlias = Callable[[AdminRequest], object]
+"""Answers a request with JSON or a text, at once or as an awaitable."""
 
 
 class Admin(Listener):
@@ -74,10 +76,10 @@ class Admin(Listener):
         self._sessions, self._read = sessions, read
         self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,
-            ("GET", "sessions"): self._list,
-            ("GET", "script"): self._script,
+            ("GET", "sessions"): lambda asked: {"sessions": [one.as_json() for one in sessions.all(asked.session)]},
+            ("GET", "script"): lambda asked: sessions.story(asked.session).text,
             ("PUT", "script"): self._put,
-            ("GET", "ledger"): self._ledger,
+            ("GET", "ledger"): lambda asked: {"attempts": sessions.ledger(asked.session)},
             ("GET", "gates"): self._gates,
             ("POST", "gates"): self._hold,
             ("DELETE", "gates"): self._let_go,
@@ -104,11 +106,9 @@ class Admin(Listener):
         except AdminRequestError as refused:
             told, status = {"error": str(refused)}, refused.status
         plain = isinstance(told, str)
-        body = (
-            told.encode() if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
-        )
+        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1) + "\n"
         type_ = "text/yaml; charset=utf-8" if plain else "application/json"
-        image = whole(status, body, (), content_type=type_, closes=not incoming.head.keep_alive)
+        image = whole(status, text.encode(), (), content_type=type_, closes=not incoming.head.keep_alive)
         connection.write(image.head + image.body)
         connection.by_us = image.closes
 
@@ -126,19 +126,14 @@ class Admin(Listener):
             raise AdminRequestError(
                 f"no such thing: {incoming.head.method} {incoming.head.path} (there are {known})", 404
             )
-        return await answer(AdminRequest(rest, incoming.head.query, incoming.body))
+        told = answer(AdminRequest(rest, incoming.head.query, incoming.body))
+        return await told if isawaitable(told) else told
 
     # ---- what there is
 
-    async def _health(self, asked: AdminRequest) -> object:
+    def _health(self, asked: AdminRequest) -> object:
         sessions = self._sessions
         return {"ok": True, "sessions": len(sessions.all()), "calls_under_way": sessions.calls_under_way}
-
-    async def _list(self, asked: AdminRequest) -> object:
-        return {"sessions": [session.as_json() for session in self._sessions.all(asked.session)]}
-
-    async def _script(self, asked: AdminRequest) -> object:
-        return self._sessions.story(asked.session).text
 
     async def _put(self, asked: AdminRequest) -> object:
         if len(asked.body) > _LARGEST_SCRIPT:
@@ -153,10 +148,7 @@ class Admin(Listener):
             raise AdminRequestError(str(wrong)) from None
         return {"ok": True}
 
-    async def _ledger(self, asked: AdminRequest) -> object:
-        return {"attempts": self._sessions.ledger(asked.session)}
-
-    async def _reset(self, asked: AdminRequest) -> object:
+    def _reset(self, asked: AdminRequest) -> object:
         self._sessions.reset(asked.session)
         return {"ok": True}
 
@@ -169,7 +161,7 @@ class Admin(Listener):
             return gate.as_json()
         return {"gates": [gate.as_json() for gate in self._sessions.gates.all(asked.session)]}
 
-    async def _hold(self, asked: AdminRequest) -> object:
+    def _hold(self, asked: AdminRequest) -> object:
         at = json_object(asked.body or b"{}")
         if at is None or len(at) > 1 or any(name not in ("event", "byte") for name in at):
             raise AdminRequestError('a gate is {"event": k}, {"byte": n}, or {} for before the first byte')
@@ -178,7 +170,7 @@ class Admin(Listener):
                 raise AdminRequestError(f"{name}: expected a whole number of at least 0, found {json.dumps(value)}")
         return self._sessions.gates.hold(asked.session, **at).as_json()
 
-    async def _let_go(self, asked: AdminRequest) -> object:
+    def _let_go(self, asked: AdminRequest) -> object:
         gates = [self._gate(asked.rest)] if asked.rest else self._sessions.gates.all(asked.session)
         told: list[Any] = [gate.as_json() for gate in gates]
         for gate in gates:

@@ -148,13 +148,7 @@ class LoggedRequest(RequestFacts):
 
 
 def _error(refused: RefusalSent) -> dict[str, Any]:
-    return {
-        "kind": refused.kind,
-        "message": refused.message,
-        "pairing": refused.pairing,
-        "scripted": refused.scripted,
-        "enforced": refused.enforced,
-    }
+    return {name: getattr(refused, name) for name in ("kind", "message", "pairing", "scripted", "enforced")}
 
 
 class RequestLog:

@@ -1,9 +1,6 @@
 """Many sessions on one server: each has its own script, request log, gates and balance.
 
 request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ script ─▶ gates ─▶ request log
-
->>> sessions = ProviderSessions(SessionScript(script))  # doctest: +SKIP
->>> async with FakeLLM(sessions, sessions) as llm: ...  # doctest: +SKIP
 """
 
 from collections import Counter
@@ -18,7 +15,7 @@ from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, WriteEnded, WriteStarted
 from wedgehog.fake_llm.observer import RequestSeen as Seen
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Script
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure
 
 _MOST_SESSIONS: Final = 1_000
 
@@ -39,23 +36,6 @@ class Story(Protocol):
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Apply faults to a reply at an observer's gate while `attempt.pending` is set; set `attempt.struck`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionScript:
-    """A script without faults."""
-
-    script: Script
-    text: str = ""
-    balance: BalanceConfig | None = None
-
-    def answer(self, session: "ProviderSession", attempt: LoggedRequest, conversation: Conversation) -> Answer:
-        """Return the script's answer."""
-        return self.script.answer(attempt.seen.call, conversation)
-
-    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Let the reply pass."""
-        return ()
 
 
 @dataclass(slots=True)
@@ -153,11 +133,7 @@ class ProviderSessions:
         return self._story if name is None else self.session(name).story
 
     def put(self, story: Story, name: str | None = None) -> None:
-        """Play another script from the next request on, in all sessions or in one, with a full balance.
-
-        Raises:
-            ValueError: the script's balance is in dollars, and there are no prices for it.
-        """
+        """Play another script from the next request on, with a full balance; raise ValueError as `__init__` does."""
         self._fresh_balance(story)
         if name is None:
             self._story = story
