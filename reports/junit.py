@@ -14,13 +14,7 @@ from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
 from wedgehog.reports.result_category import agent_name, reads, result_category
 from wedgehog.reports.words import clean
 
-_OUTCOME = {
-    "failed": "failure",
-    "inconclusive": "error",
-    "error": "error",
-    "skipped": "skipped",
-    "known": "skipped",
-}
+_OUTCOME = {"failed": "failure", "inconclusive": "error", "error": "error", "skipped": "skipped", "known": "skipped"}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
