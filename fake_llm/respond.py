@@ -15,12 +15,11 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
 from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.usage import billed
+from wedgehog.fake_llm.usage import billed, within_limit
 from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole
 

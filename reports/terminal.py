@@ -48,11 +48,7 @@ SKIPPED_NAMED = 4
 
 
 def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
-    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence.
-
-    Raises:
-        ValueError: there is no such folder.
-    """
+    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence. ValueError: no such folder."""
     campaign = load(folder)
     _Report(campaign, table(campaign), console, verbose).show()
 

@@ -34,7 +34,6 @@ VALUES = {
     f"fake_llm.{name}"
     for name in (
         "conversation",
-        "limit",
         "reply",
         "observer",
         "usage",

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RefusalSent, RequestFacts, RequestSeen, WriteEnded
+from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RequestFacts, RequestSeen, WriteEnded
 from wedgehog.fake_llm.script.position import MainShape, purpose_of
 from wedgehog.fake_llm.value import value
 
@@ -116,23 +116,16 @@ class LoggedRequest(RequestFacts):
             "call": seen.call,
             "session": seen.session,
             "arrived": self.arrived.isoformat(),
-            "wire": seen.wire,
-            "method": seen.method,
-            "path": seen.path,
-            "key": seen.key,
-            "user_agent": seen.user_agent,
+            **_fields(seen, "wire", "method", "path", "key", "user_agent"),
             "model": gist.model if gist else None,
             "stream": started is not None and started.stream,
-            "turn": self.turn,
-            "step": self.step,
-            "attempt": self.attempt,
-            "retry_of": self.retry_of,
+            **_fields(self, "turn", "step", "attempt", "retry_of"),
             "background": gist.background(main) if gist else "",
             "request_bytes": seen.size,
             "tool_results": gist.tool_results if gist else 0,
             "accepted": self.accepted,
             "status": refused.status if refused and refused.enforced else 200,
-            "error": _error(refused) if refused else None,
+            "error": _fields(refused, "kind", "message", "pairing", "scripted", "enforced") if refused else None,
             "input_tokens_billed": started.input_tokens if started else 0,
             "output_tokens_billed": ended.output_tokens if ended and self.accepted else 0,
             "tokens_delivered": self.tokens_delivered,
@@ -147,8 +140,8 @@ class LoggedRequest(RequestFacts):
         return None if moment is None else round((moment - self.arrived).total_seconds(), 4)
 
 
-def _error(refused: RefusalSent) -> dict[str, Any]:
-    return {name: getattr(refused, name) for name in ("kind", "message", "pairing", "scripted", "enforced")}
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 class RequestLog:

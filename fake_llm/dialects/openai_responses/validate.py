@@ -198,10 +198,8 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
 def _twice(found: ResolvedInput) -> Iterator[Refusal]:
     """Refuse duplicates in the history.
 
-    For an item's id and for a repeated call these are the provider's words
-    (github.com/openai/openai-agents-python/issues/1789, github.com/vercel/ai/issues/7883). No public report has the
-    words for a second result without an id; these are other providers' words
-    (github.com/NousResearch/hermes-agent/issues/102629), which clients that repair their history look for.
+    For an item's id and for a repeated call these are the provider's words. No public report has its words for a second
+    result without an id; these are other providers' words, which clients that repair their history look for.
     """
     seen: set[str] = set()
     for item in found.items:
