@@ -1,7 +1,5 @@
 """The fake provider's clock, for delays and dates."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from typing import Protocol

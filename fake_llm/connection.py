@@ -1,16 +1,17 @@
-"""One connection of the fake provider: it reads requests and answers them in their order."""
-
-from __future__ import annotations
+"""A port of the fake provider, and its connections: each reads requests and answers them in their order."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Final, cast
+from contextlib import suppress
+from typing import Final, Self, cast
 
 from wedgehog.fake_llm.http_request import Incoming, RequestReader
 from wedgehog.fake_llm.observer import Conn
 
 ROOM: Final = 64 * 2**10
+_CLOSE_WITHIN_S: Final = 5.0
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -26,9 +27,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        opened: Callable[[Connection], Conn],
-        answer: Callable[[Connection, Incoming], Coroutine[None, None, None]],
-        closed: Callable[[Connection], None],
+        opened: Callable[["Connection"], Conn],
+        answer: Callable[["Connection", Incoming], Coroutine[None, None, None]],
+        closed: Callable[["Connection"], None],
         room: bytearray | None = None,
     ) -> None:
         """`opened` and `closed` are called when the client connects and when the connection is lost."""
@@ -115,3 +116,43 @@ class Connection(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_exception_handler(trouble)
         finally:
             self._task = None
+
+
+class Listener(ABC):
+    """A port whose `connections` are answered; use it as an async context manager. Port 0 takes a free port."""
+
+    def __init__(self, host: str, port: int, listens: bool = True) -> None:
+        """Without `listens` the caller accepts connections, each with `connection()`."""
+        self.host, self.port = host, port
+        self.connections: set[Connection] = set()
+        self._listens = listens
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """The address, without a path."""
+        return f"http://{self.host}:{self.port}"
+
+    @abstractmethod
+    def connection(self) -> Connection:
+        """Return the asyncio protocol that answers one client."""
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        if self._listens:
+            loop = asyncio.get_running_loop()
+            self._listener = await loop.create_server(self.connection, self.host, self.port, backlog=1024)
+            self.port = self._listener.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Stop listening and drop every connection, held replies included; leaves no task."""
+        if self._listener:
+            self._listener.close()
+        dropped = list(self.connections)
+        for connection in dropped:
+            connection.transport.abort()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_WITHIN_S):
+                while any(one.is_active for one in dropped):  # noqa: ASYNC110  there is no event to wait for
+                    await asyncio.sleep(0)

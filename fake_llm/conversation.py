@@ -1,9 +1,8 @@
 """What a request says, the same for all providers: messages, tools and options."""
 
-from __future__ import annotations
-
+import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from wedgehog.fake_llm.value import value
 
@@ -17,6 +16,11 @@ class ToolCallSeen:
     id: str
     name: str
     arguments: str
+
+    @classmethod
+    def of(cls, id_: object, function: Mapping[str, Any], args: object) -> Self:
+        """Return a call of the function that `function` names; `args` is a JSON value."""
+        return cls(str(id_), str(function.get("name", "")), json.dumps(args, ensure_ascii=False))
 
 
 @value

@@ -1,7 +1,5 @@
 """Writes a compiled reply through the gate: exactly up to each stop, in as few writes as possible."""
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -3,8 +3,6 @@
 frames ─▶ edit ─▶ edit ─▶ joined ─▶ HTTP chunks        `event` counts frames from 1
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One event of a streamed reply as bytes, and the JSON and server-sent events that it is made of."""
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

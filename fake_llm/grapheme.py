@@ -1,7 +1,5 @@
 """Splits text between visible characters, so that no emoji is split."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 

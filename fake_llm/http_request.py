@@ -3,19 +3,15 @@
 bytes ─▶ RequestReader.feed ─▶ Incoming, Incoming, …        after one with `trouble` nothing more is read
 """
 
-from __future__ import annotations
-
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final, TypeVar, overload
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from wedgehog.fake_llm.value import value
-
-_T = TypeVar("_T")
 
 LARGEST_BODY: Final = 64 * 2**20
 _LONGEST_HEAD: Final = 64 * 2**10
@@ -26,52 +22,27 @@ _WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _UNDECODED: Final = "The request body could not be decoded"
 
 
-class RequestHeaders(Mapping[str, str]):
-    """Header fields by name in any case; the values of a repeated name are joined by commas.
+class RequestHeaders(dict[str, str]):
+    """Header fields by name in small letters, as `get` and `in` want it; the values of a repeated name are joined.
 
     >>> RequestHeaders({"content-type": "text/html"})["Content-Type"]
     'text/html'
     """
 
-    __slots__ = ("_fields",)
-
-    def __init__(self, fields: dict[str, str]) -> None:
-        """`fields` have names in small letters."""
-        self._fields = fields
-
-    def __getitem__(self, name: str) -> str:
-        """Return the value of a field."""
-        return self._fields[name.lower()]
-
-    @overload
-    def get(self, name: str, /) -> str | None: ...
-
-    @overload
-    def get(self, name: str, /, default: _T) -> str | _T: ...
-
-    def get(self, name: str, /, default: _T | None = None) -> str | _T | None:
-        """Return the value of a field, else `default`."""
-        return self._fields.get(name.lower(), default)
-
-    def __contains__(self, name: object) -> bool:
-        """Return True if the field is present."""
-        return isinstance(name, str) and name.lower() in self._fields
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, in small letters."""
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        """Count the names."""
-        return len(self._fields)
+    def __missing__(self, name: str) -> str:
+        """Return the value of a name that is not in small letters."""
+        if name == name.lower():
+            raise KeyError(name)
+        return self[name.lower()]
 
 
-@dataclass(frozen=True, slots=True)
-class BadHttp:
+class BadHttpError(Exception):
     """Why a request cannot be read, with the HTTP status for it."""
 
-    status: int
-    message: str = ""
+    def __init__(self, status: int, message: str = "") -> None:
+        """The message may be empty."""
+        super().__init__(message)
+        self.status, self.message = status, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +86,7 @@ class Head:
     @cached_property
     def key(self) -> str:
         """The API key from any provider's header or from the query, else ""."""
-        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
         named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
         return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
 
@@ -124,11 +95,11 @@ class Head:
         """The body's length in bytes, None for a chunked body."""
         coding, length = self.headers.get("transfer-encoding"), self.headers.get("content-length", "0")
         if coding is not None and (coding.lower() != "chunked" or "content-length" in self.headers or self.http_1_0):
-            raise _UnreadableError(400, "Transfer-Encoding is not understood.")
+            raise BadHttpError(400, "Transfer-Encoding is not understood.")
         if not (length.isascii() and length.isdigit()) or len(length) > 18:
-            raise _UnreadableError(400, "Content-Length is not a number.")
+            raise BadHttpError(400, "Content-Length is not a number.")
         if int(length) > LARGEST_BODY:
-            raise _UnreadableError(413)
+            raise BadHttpError(413)
         return int(length) if coding is None else None
 
     @cached_property
@@ -148,7 +119,7 @@ class Incoming:
 
     head: Head
     body: bytes = field(default=b"", repr=False)
-    trouble: BadHttp | None = None
+    trouble: BadHttpError | None = None
 
 
 class RequestReader:
@@ -172,10 +143,10 @@ class RequestReader:
         while self._bytes and not self._lost:
             try:
                 request = self._next()
-            except _UnreadableError as unreadable:
+            except BadHttpError as unreadable:
                 self._lost = True
                 head = self._head or Head("GET", "/", False, RequestHeaders({}))
-                request = Incoming(head, trouble=BadHttp(unreadable.status, str(unreadable)))
+                request = Incoming(head, trouble=unreadable)
             if request is None:
                 break
             self._head, self._chunks = None, None
@@ -186,7 +157,7 @@ class RequestReader:
         if self._head is None:
             end = self._bytes.find(_END_OF_HEAD)
             if (end if end >= 0 else len(self._bytes)) > _LONGEST_HEAD:
-                raise _UnreadableError(431, "Request header fields too large.")
+                raise BadHttpError(431, "Request header fields too large.")
             if end < 0:
                 return None
             head = bytes(self._bytes[:end])
@@ -213,12 +184,12 @@ class RequestReader:
                 return None
             size = bytes(self._bytes[:end]).partition(b";")[0].strip()
             if not re.fullmatch(rb"[0-9A-Fa-f]{1,8}", size):
-                raise _UnreadableError(400, f"{_UNDECODED}: {size[:20]!r} is no size of a chunk")
+                raise BadHttpError(400, f"{_UNDECODED}: {size[:20]!r} is no size of a chunk")
             count = int(size, 16)
             if count == 0:
                 return self._trailed(end)
             if self._length + count > LARGEST_BODY:
-                raise _UnreadableError(413)
+                raise BadHttpError(413)
             if len(self._bytes) < end + 2 + count + 2:
                 return None
             self._chunks.append(bytes(self._bytes[end + 2 : end + 2 + count]))
@@ -234,23 +205,17 @@ class RequestReader:
         return b"".join(self._chunks or [])
 
 
-class _UnreadableError(Exception):
-    def __init__(self, status: int, message: str = "") -> None:
-        super().__init__(message)
-        self.status = status
-
-
 @lru_cache(maxsize=64)  # a client's requests have few different heads
 def _read_head(head: bytes) -> Head:
     first, *lines = head.decode("latin-1").lstrip("\r\n").split("\r\n")
     start = _START.fullmatch(first)
     if start is None:
-        raise _UnreadableError(400, "The request line is not understood.")
+        raise BadHttpError(400, "The request line is not understood.")
     fields: dict[str, str] = {}
     for line in lines:
         found = _FIELD.fullmatch(line)
         if found is None:
-            raise _UnreadableError(400, "A header field is not understood.")
+            raise BadHttpError(400, "A header field is not understood.")
         name, value = found[1].lower(), found[2]
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
     return Head(start[1], start[2], start[3] == "0", RequestHeaders(fields))
@@ -260,14 +225,14 @@ def _unpacked(body: bytes, coding: str) -> bytes:
     if coding == "identity" or not body:
         return body
     if coding not in _WINDOW_BITS:
-        raise _UnreadableError(400, f"{_UNDECODED}: {coding} is not known")
+        raise BadHttpError(400, f"{_UNDECODED}: {coding} is not known")
     unpacker = zlib.decompressobj(_WINDOW_BITS[coding])
     try:
         unpacked = unpacker.decompress(body, LARGEST_BODY + 1)
     except zlib.error as broken:
-        raise _UnreadableError(400, f"{_UNDECODED}: {broken}") from broken
+        raise BadHttpError(400, f"{_UNDECODED}: {broken}") from broken
     if len(unpacked) > LARGEST_BODY:
-        raise _UnreadableError(413)
+        raise BadHttpError(413)
     if not unpacker.eof:
-        raise _UnreadableError(400, f"{_UNDECODED}: it ends too early")
+        raise BadHttpError(400, f"{_UNDECODED}: it ends too early")
     return unpacked

@@ -1,7 +1,5 @@
 """Ids as a provider generates them: unique, plausible, and the same in every run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ ConnectionOpened ── RequestSeen ──┬── WriteStarted ──┬──
                                   └── RefusalSent ───┘   (before a delayed reply: gate(-2), then the delay)
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
@@ -60,7 +58,7 @@ class RequestSeen:
     user_agent: str = ""
     session: str = ""
 
-    def without_words(self) -> RequestSeen:
+    def without_words(self) -> "RequestSeen":
         """Return the same without `conversation` and `body`."""
         return RequestSeen(
             self.call,
@@ -200,24 +198,15 @@ Gate: TypeAlias = Callable[[Point], Awaitable[Sequence[int]]]
 
 
 class Observer(Protocol):
-    """Receives every fact. One with a `gate` is a `Holder`; without it each reply passes at once."""
+    """Receives every fact, and may hold replies by two optional methods; without a `gate` each reply passes at once.
+
+    `async gate(point)` returns when the bytes after `point` may be written; the returned offsets are further stops. It
+    is asked before a reply's delay, before its first byte, at each stop (all bytes before the stop are written, none
+    after), and before each delayed frame. `passes(call)`: a reply without pauses needs no gate, and so no task.
+    """
 
     def saw(self, fact: Fact) -> None:
         """Take a fact; must not raise."""
-
-
-class Holder(Observer, Protocol):
-    """Receives every fact, and holds replies.
-
-    Its optional method `passes(call)` returns True if a reply without pauses needs no gate, and so no task.
-    """
-
-    async def gate(self, point: Point) -> Sequence[int]:
-        """Return when the bytes after `point` may be written; the returned offsets are further stops.
-
-        It is asked before a reply's delay, before its first byte, at each stop (all bytes before the stop are written,
-        none after), and before each delayed frame.
-        """
 
 
 class Silent:

@@ -3,8 +3,6 @@
 Head and body are kept as stencils, from which the generated ids are cut out; each call fills in its own ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +10,6 @@ from typing import Final
 from wedgehog.fake_llm.dialects.base import Exchange
 from wedgehog.fake_llm.ids import MadeUp, for_other_calls, recorded_ids
 from wedgehog.fake_llm.reply import Reply
-from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import Stencil, WireReply
 
 _MOST_KEPT: Final = 128
@@ -22,31 +19,20 @@ _SAID: Final = frozenset({"messages", "contents", "input", "prompt", "system", "
 """Fields that hold the conversation. All other fields may change the bytes of the answer."""
 
 
-@value
-class CompiledReply:
-    """A reply's wire image, and the names of the edits that apply to it."""
-
-    image: WireReply
-    edited: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class _CacheEntry:
     """One compiled reply; it keeps a reference to the reply so that `id(reply)` is not reused."""
 
     reply: Reply
-    compiled: CompiledReply
+    compiled: WireReply
     ids: tuple[Callable[[int], bytes], ...]
     head: Stencil
     body: Stencil
 
-    def filled(self, call: int) -> CompiledReply:
+    def filled(self, call: int) -> WireReply:
         """Return the reply with the ids of another call."""
         ids = tuple([make_up(call) for make_up in self.ids])
-        image = self.compiled.image
-        return CompiledReply(
-            WireReply(self.head.filled(ids), image.told, image.closes, self.body, ids), self.compiled.edited
-        )
+        return WireReply(self.head.filled(ids), self.compiled.told, self.compiled.closes, self.body, ids)
 
 
 class RenderCache:
@@ -56,9 +42,7 @@ class RenderCache:
         """Start empty."""
         self._entries: dict[object, _CacheEntry] = {}
 
-    def compiled(
-        self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], CompiledReply]
-    ) -> CompiledReply:
+    def compiled(self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], WireReply]) -> WireReply:
         """Return a compiled reply with ids of its own; `kind` is what else its bytes depend on."""
         key = (id(reply), kind, _key_of(exchange))
         entry = self._entries.get(key)
@@ -83,16 +67,15 @@ def _key_of(exchange: Exchange) -> object:
     return (*asked, billed.input_tokens, billed.output_tokens, exchange.created_s)
 
 
-def _entry(reply: Reply, compiled: CompiledReply, made_ids: list[MadeUp], call: int) -> _CacheEntry | None:
+def _entry(reply: Reply, compiled: WireReply, made_ids: list[MadeUp], call: int) -> _CacheEntry | None:
     """Return an entry if every id is in the bytes and is long enough to be replaced safely; else None."""
     own = tuple(made for made in dict.fromkeys(made_ids) if _is_of_call(made[0], call))
     ids = [id_.encode() for *_, id_ in own]
-    image = compiled.image
-    data = image.head + image.told.data
+    data = compiled.head + compiled.told.data
     if len(data) > _LARGEST_KEPT or any(len(id_) < _SHORTEST_ID or id_ not in data for id_ in ids):
         return None
     makers = tuple(map(for_other_calls, own))
-    return _CacheEntry(reply, compiled, makers, Stencil.of(image.head, ids), Stencil.of(image.told.data, ids))
+    return _CacheEntry(reply, compiled, makers, Stencil.of(compiled.head, ids), Stencil.of(compiled.told.data, ids))
 
 
 def _is_of_call(parts: tuple[object, ...], call: int) -> bool:

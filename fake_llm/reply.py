@@ -3,11 +3,11 @@
 >>> Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from wedgehog.fake_llm.conversation import Conversation
 
 Stop = Literal["end", "tool", "max_tokens", "refusal"]
 BALANCE: Final = "balance"
@@ -119,6 +119,11 @@ class Reply:
     delay_s: float = 0
     edits: tuple[Edit, ...] = ()
 
+    @property
+    def stop_reason(self) -> Stop:
+        """Why the model stops."""
+        return self.stop or ("tool" if any(isinstance(item, ToolCall) for item in self.items) else "end")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -138,3 +143,14 @@ class Failure:
 
 
 Answer: TypeAlias = Reply | Failure
+
+
+class UnscriptedError(Exception):
+    """No line of the script fits a conversation; the text says why."""
+
+
+class Script(Protocol):
+    """Answers only from the conversation, so that retries and parallel sessions get the right answers."""
+
+    def answer(self, call: int, conversation: Conversation) -> Answer:
+        """Return the answer to `conversation` (`call` is only for records), or raise UnscriptedError(why)."""

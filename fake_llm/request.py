@@ -1,23 +1,63 @@
 """A request as it arrived, and helpers that read fields of any dialect."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.memory import Memory
+from wedgehog.fake_llm.conversation import Message, ToolCallSeen, ToolSpec
 from wedgehog.fake_llm.value import value
 
 _DECODER: Final = json.JSONDecoder()
+_MOST_KEPT: Final = 10_000
+_MOST_SESSIONS: Final = 1_000
+
+
+class Memory:
+    """Up to 10,000 values by id; the oldest is dropped first. `writes` counts all values ever stored."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.writes = 0
+        self._kept: dict[str, Any] = {}
+
+    def keep(self, id_: str, value: object) -> None:
+        """Store a value."""
+        self.writes += 1
+        self._kept[id_] = value
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    def get(self, id_: str) -> Any:
+        """Return the value of an id, else None."""
+        return self._kept.get(id_)
+
+    def drop(self, id_: str) -> bool:
+        """Drop a value; return True if there was one."""
+        return self._kept.pop(id_, None) is not None
+
+
+class Memories:
+    """A memory for each of up to 1,000 sessions; the oldest is dropped first."""
+
+    def __init__(self) -> None:
+        """Start without sessions."""
+        self._of: dict[str, Memory] = {}
+
+    def of(self, session: str) -> Memory:
+        """Return a session's memory."""
+        memory = self._of.get(session)
+        if memory is None:
+            memory = self._of[session] = Memory()
+            if len(self._of) > _MOST_SESSIONS:
+                del self._of[next(iter(self._of))]
+        return memory
 
 
 @value
 class Request:
-    """One HTTP request; `headers` finds names in any case.
+    """One HTTP request; the names of `headers` are in small letters.
 
     `document` is the body's JSON object, None if the body is no object. `path` is the path within the `session`, whose
     stored replies are in `memory`. `key` is the API key, "" without one.
@@ -103,3 +143,17 @@ def is_known(name: str, models: Collection[str] | None) -> bool:
 def tool_spec(tool: dict[str, Any], schema: str = "parameters") -> ToolSpec:
     """Read an advertised tool; the JSON Schema of its arguments is in the field `schema`."""
     return ToolSpec(str(tool.get("name", "")), str(tool.get("description", "")), mapped(tool.get(schema)))
+
+
+def system_first(system: str, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return a conversation's messages after its system text, if there is one."""
+    return (*([Message("system", system)] if system else []), *messages)
+
+
+def call_answered(waiting: list[ToolCallSeen], fits: Callable[[ToolCallSeen], bool]) -> str:
+    """Remove the first unanswered call that fits; return its id, "" if there is none."""
+    call = next(filter(fits, waiting), None)
+    if call is None:
+        return ""
+    waiting.remove(call)
+    return call.id

@@ -3,8 +3,6 @@
 request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames ─▶ edits ─▶ image
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,16 +12,14 @@ from html import escape
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response, stop_of
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.limit import within_limit
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
-from wedgehog.fake_llm.render_cache import CompiledReply, RenderCache
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.render_cache import RenderCache
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.script.protocol import Script, UnscriptedError
-from wedgehog.fake_llm.usage import billed
+from wedgehog.fake_llm.usage import billed, within_limit
 from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole
 
@@ -43,8 +39,10 @@ class RequestOutcome:
 
 @value
 class Responder:
-    """What an answer depends on beside the request; `now` is the date in headers."""
+    """Answers one request; `now` is the date in headers."""
 
+    request: Request
+    dialect: Dialect
     script: Script
     strict: bool
     models: Sequence[str] | None
@@ -53,119 +51,104 @@ class Responder:
     closes: bool = False
     http_1_0: bool = False
 
-    def respond(self, request: Request, dialect: Dialect, conversation: Conversation | None) -> RequestOutcome:
-        """Decide the answer to `request`; `conversation` is None if it asks for no reply of a model."""
-        if not dialect.asks_for_reply(request):
-            return self._aside(request, dialect)
-        refusal = dialect.refuse(request, self.models)
+    def respond(self, conversation: Conversation | None) -> RequestOutcome:
+        """Decide the answer; `conversation` is None if the request asks for no reply of a model."""
+        if not self.dialect.asks_for_reply(self.request):
+            return self._aside()
+        refusal = self.dialect.refuse(self.request, self.models)
         noted: tuple[Fact, ...] = ()
         if refusal:
             if self.strict or conversation is None:
-                return self.refused(request, dialect, refusal)
-            noted = (_refusal_sent(request, dialect.error(refusal, request), refusal.pairing, enforced=False),)
+                return self.refused(refusal)
+            noted = (self._refusal_sent(self.dialect.error(refusal, self.request), refusal.pairing, enforced=False),)
         assert conversation is not None, "a body that cannot be read is always refused"  # noqa: S101
-        return self._scripted(request, dialect, conversation, noted)
+        return self._scripted(conversation, noted)
 
-    def _scripted(
-        self, request: Request, dialect: Dialect, conversation: Conversation, noted: tuple[Fact, ...]
-    ) -> RequestOutcome:
+    def _scripted(self, conversation: Conversation, noted: tuple[Fact, ...]) -> RequestOutcome:
         try:
-            answer: Answer = self.script.answer(request.call, conversation)
+            answer: Answer = self.script.answer(self.request.call, conversation)
         except UnscriptedError as nothing:
             why = str(nothing)
         except Exception as bug:
             why = f"the script failed: {bug!r}"
         else:
             if isinstance(answer, Failure):
-                return self._failed(request, dialect, answer, noted)
-            return self._replied(request, dialect, conversation, answer, noted)
-        noted = (*noted, RequestUnscripted(request.call, why))
-        return self._failed(request, dialect, Failure(_SERVER_ERROR, f"unscripted: {why}"), noted)
+                return self._failed(answer, noted)
+            return self._replied(conversation, answer, noted)
+        noted = (*noted, RequestUnscripted(self.request.call, why))
+        return self._failed(Failure(_SERVER_ERROR, f"unscripted: {why}"), noted)
 
-    def _replied(
-        self,
-        request: Request,
-        dialect: Dialect,
-        conversation: Conversation,
-        reply: Reply,
-        noted: tuple[Fact, ...],
-    ) -> RequestOutcome:
+    def _replied(self, conversation: Conversation, reply: Reply, noted: tuple[Fact, ...]) -> RequestOutcome:
         said = within_limit(reply, conversation)
         counts = billed(said, conversation)
-        exchange = Exchange(request, conversation, counts, int(self.now.timestamp()))
+        exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
-        kind = (self.closes, self.http_1_0)
-        compiled = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, dialect, exchange))
-        started = WriteStarted(request.call, _OK, counts.input_tokens, conversation.stream, compiled.edited)
-        return RequestOutcome((*noted, started), compiled.image, reply.delay_s, stop_of(said))
+        image = self.cache.compiled(reply, exchange, (self.closes, self.http_1_0), lambda: compile_(said, exchange))
+        started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, image.told.edited)
+        return RequestOutcome((*noted, started), image, reply.delay_s, said.stop_reason)
 
-    def _streamed(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
-        framing = dialect.framing(exchange)
-        edited = edit(tuple(dialect.stream(reply, exchange)), reply.edits, dialect, exchange)
-        frames = joined(edited.frames, framing, ends=edited.endless is None)
-        image = chunked(
-            frames,
-            self._headers(exchange.request, dialect),
+    def _streamed(self, reply: Reply, exchange: Exchange) -> WireReply:
+        framing = self.dialect.framing(exchange)
+        edited = edit(tuple(self.dialect.stream(reply, exchange)), reply.edits, self.dialect, exchange)
+        return chunked(
+            joined(edited.frames, framing, ends=edited.endless is None),
+            self._headers(),
             content_type=framing.content_type,
             endless=edited.endless,
+            edited=edited.names,
             closes=self.closes,
             http_1_0=self.http_1_0,
         )
-        return CompiledReply(image, edited.names)
 
-    def _in_one_piece(self, reply: Reply, dialect: Dialect, exchange: Exchange) -> CompiledReply:
+    def _in_one_piece(self, reply: Reply, exchange: Exchange) -> WireReply:
         content = any(isinstance(item, Text | ToolCall) for item in reply.items)
         frame = Frame(b"", tokens=exchange.billed.output_tokens, completes=content, terminal=True)
-        body, names = edit_whole(dialect.render(reply, exchange), reply.edits)
-        image = whole(_OK, body, self._headers(exchange.request, dialect), frame=frame, closes=self.closes)
-        return CompiledReply(image, names)
+        body, names = edit_whole(self.dialect.render(reply, exchange), reply.edits)
+        return whole(_OK, body, self._headers(), frame=frame, edited=names, closes=self.closes)
 
-    def _failed(self, request: Request, dialect: Dialect, failure: Failure, noted: tuple[Fact, ...]) -> RequestOutcome:
-        told = _told(failure, request, dialect)
+    def _failed(self, failure: Failure, noted: tuple[Fact, ...]) -> RequestOutcome:
+        told, call = self._told(failure), self.request.call
         retry_after = _retry_after(failure.retry_after, self.now)
-        fact = RefusalSent(request.call, told.status, told.kind, told.message, False, True, failure.retry_after)
+        fact = RefusalSent(call, told.status, told.kind, told.message, False, True, failure.retry_after)
         headers = [("Retry-After", retry_after)] if retry_after else []
-        return RequestOutcome((*noted, fact), self._whole(request, dialect, told, headers), failure.delay_s)
+        return RequestOutcome((*noted, fact), self._whole(told, headers), failure.delay_s)
 
-    def refused(self, request: Request, dialect: Dialect, refusal: Refusal) -> RequestOutcome:
+    def _told(self, failure: Failure) -> Response:
+        """Write a scripted failure in the provider's shape, or as a gateway's page."""
+        if failure.html:
+            return _page(failure.status, failure.message)
+        if failure.kind == BALANCE:
+            broke = self.dialect.BROKE
+            return self.dialect.error(replace(broke, message=failure.message or broke.message), self.request)
+        return self.dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), self.request)
+
+    def refused(self, refusal: Refusal) -> RequestOutcome:
         """Refuse in the provider's words."""
-        told = dialect.error(refusal, request)
-        return RequestOutcome((_refusal_sent(request, told, refusal.pairing),), self._whole(request, dialect, told))
+        told = self.dialect.error(refusal, self.request)
+        return RequestOutcome((self._refusal_sent(told, refusal.pairing),), self._whole(told))
 
-    def _aside(self, request: Request, dialect: Dialect) -> RequestOutcome:
-        told = dialect.aside(request, self.models)
+    def _refusal_sent(self, told: Response, pairing: bool = False, *, enforced: bool = True) -> RefusalSent:
+        call = self.request.call
+        return RefusalSent(call, told.status, told.kind, told.message, pairing, scripted=False, enforced=enforced)
+
+    def _aside(self) -> RequestOutcome:
+        told = self.dialect.aside(self.request, self.models)
         if told is None:
-            return self.refused(request, dialect, Refusal(404, f"Not found: {request.method} {request.path}"))
-        facts = (_refusal_sent(request, told),) if told.status >= 400 else ()
-        return RequestOutcome(facts, self._whole(request, dialect, told))
+            return self.refused(Refusal(404, f"Not found: {self.request.method} {self.request.path}"))
+        return RequestOutcome((self._refusal_sent(told),) if told.status >= 400 else (), self._whole(told))
 
-    def _whole(
-        self, request: Request, dialect: Dialect, told: Response, headers: Sequence[tuple[str, str]] = ()
-    ) -> WireReply:
-        all_headers = [*self._headers(request, dialect), *headers]
-        image = whole(told.status, told.body, all_headers, content_type=told.content_type, closes=self.closes)
-        return bodiless(image) if request.method == "HEAD" else image
+    def _whole(self, told: Response, more: Sequence[tuple[str, str]] = ()) -> WireReply:
+        headers = [*self._headers(), *more]
+        image = whole(told.status, told.body, headers, content_type=told.content_type, closes=self.closes)
+        return bodiless(image) if self.request.method == "HEAD" else image
 
-    def _headers(self, request: Request, dialect: Dialect) -> list[tuple[str, str]]:
-        return [("Date", _date(self.now.replace(microsecond=0))), *dialect.headers(request)]
+    def _headers(self) -> list[tuple[str, str]]:
+        return [("Date", _date(self.now.replace(microsecond=0))), *self.dialect.headers(self.request)]
 
 
 @lru_cache(maxsize=8)
 def _date(now: datetime) -> str:
     return format_datetime(now, usegmt=True)
-
-
-def _refusal_sent(request: Request, told: Response, pairing: bool = False, *, enforced: bool = True) -> RefusalSent:
-    return RefusalSent(request.call, told.status, told.kind, told.message, pairing, scripted=False, enforced=enforced)
-
-
-def _told(failure: Failure, request: Request, dialect: Dialect) -> Response:
-    """Write a scripted failure in the provider's shape, or as a gateway's page."""
-    if failure.html:
-        return _page(failure.status, failure.message)
-    if failure.kind == BALANCE:
-        return dialect.error(replace(dialect.BROKE, message=failure.message or dialect.BROKE.message), request)
-    return dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), request)
 
 
 def _retry_after(value: float | str | None, now: datetime) -> str:

@@ -4,22 +4,22 @@
 ...     client = Anthropic(base_url=llm.url, api_key="any")
 """
 
-from __future__ import annotations
-
-import asyncio
-import contextlib
+import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from types import TracebackType
-from typing import Final, Literal, Self
+from functools import lru_cache, partial
+from typing import Final, Literal
 
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
-from wedgehog.fake_llm.connection import ROOM, Connection
+from wedgehog.fake_llm.connection import ROOM, Connection, Listener
 from wedgehog.fake_llm.delivery import Delivery
+from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal
+from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
+from wedgehog.fake_llm.dialects.ollama.wire import OLLAMA
+from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
+from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.ids import fingerprint
-from wedgehog.fake_llm.memory import Memories
 from wedgehog.fake_llm.observer import (
     Conn,
     ConnectionClosed,
@@ -32,17 +32,20 @@ from wedgehog.fake_llm.observer import (
     WriteEnded,
 )
 from wedgehog.fake_llm.render_cache import RenderCache
-from wedgehog.fake_llm.request import Request, json_object
+from wedgehog.fake_llm.reply import Script
+from wedgehog.fake_llm.request import Memories, Request, json_object
 from wedgehog.fake_llm.respond import RequestOutcome, Responder
-from wedgehog.fake_llm.routing import dialect_of, session_of
-from wedgehog.fake_llm.script.protocol import Script
 from wedgehog.fake_llm.wire_reply import WireReply
 
-_CLOSE_WITHIN_S: Final = 5.0
 _TOO_LARGE: Final = 413
 
+DIALECTS: Final[tuple[Dialect, ...]] = (ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES)
+DEFAULT_SESSION: Final = "default"
 
-class FakeLLM:
+_IN_SESSION: Final = re.compile(r"/s/([\w.-]{1,64})(/.*)", re.ASCII)
+
+
+class FakeLLM(Listener):
     """A provider on a local port; use it as an async context manager.
 
     `strict`: refuse what the real provider refuses (else only report it). `models`: the names that exist (None: any).
@@ -64,10 +67,9 @@ class FakeLLM:
         waits_for_close: bool = False,
     ) -> None:
         """Port 0 takes a free port. Without `listens` the caller accepts connections, each with `connection()`."""
+        super().__init__(host, port, listens)
         self.script = script
         self.observer: Observer = observer or Silent()
-        self.host = host
-        self.port = port
         self.close_after = close_after
         self.waits_for_close = waits_for_close
         """Let a client that asked for `Connection: close` close first: our close would hide when it hangs up."""
@@ -79,42 +81,9 @@ class FakeLLM:
         self._room = bytearray(ROOM)
         self._calls = 0
         self._connected = 0
-        self._listens = listens
-        self.connections: set[Connection] = set()
-        self._listener: asyncio.Server | None = None
-
-    @property
-    def url(self) -> str:
-        """The address, without a path."""
-        return f"http://{self.host}:{self.port}"
-
-    async def __aenter__(self) -> Self:
-        """Listen."""
-        if self._listens:
-            loop = asyncio.get_running_loop()
-            self._listener = await loop.create_server(self.connection, self.host, self.port, backlog=1024)
-            self.port = self._listener.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop listening and drop every connection, held replies included; leaves no task."""
-        if self._listener:
-            self._listener.close()
-        dropped = list(self.connections)
-        for connection in dropped:
-            connection.transport.abort()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_WITHIN_S):
-                while any(one.is_active for one in dropped):  # noqa: ASYNC110  there is no event to wait for
-                    await asyncio.sleep(0)
 
     def connection(self) -> Connection:
-        """Return the asyncio protocol that answers one client."""
+        """Return the protocol of one connection, which shares its buffer with all others."""
         return Connection(self._opened, self._answer, self._closed, self._room)
 
     def _opened(self, connection: Connection) -> Conn:
@@ -157,23 +126,24 @@ class FakeLLM:
         conversation = None
         if request.document is not None and dialect.asks_for_reply(request):
             conversation = dialect.parse(request)
-        self.observer.saw(
-            RequestSeen(
-                call=request.call,
-                conn=conn,
-                wire=dialect.WIRE,
-                path=incoming.head.target_without_key,
-                method=request.method,
-                key=fingerprint(request.key),
-                conversation=conversation,
-                body=request.body,
-                size=len(request.body),
-                user_agent=request.headers.get("User-Agent", ""),
-                session=request.session,
-            )
+        seen = RequestSeen(
+            call=request.call,
+            conn=conn,
+            wire=dialect.WIRE,
+            path=incoming.head.target_without_key,
+            method=request.method,
+            key=fingerprint(request.key),
+            conversation=conversation,
+            body=request.body,
+            size=len(request.body),
+            user_agent=request.headers.get("user-agent", ""),
+            session=request.session,
         )
+        self.observer.saw(seen)
         trouble = incoming.trouble
         responder = Responder(
+            request,
+            dialect,
             self.script,
             self._strict,
             self._models,
@@ -182,10 +152,10 @@ class FakeLLM:
             closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
             http_1_0=incoming.head.http_1_0,
         )
-        if trouble is not None:
-            refusal = dialect.TOO_LARGE if trouble.status == _TOO_LARGE else Refusal(trouble.status, trouble.message)
-            return responder.refused(request, dialect, refusal)
-        return responder.respond(request, dialect, conversation)
+        if trouble is None:
+            return responder.respond(conversation)
+        too_large = trouble.status == _TOO_LARGE
+        return responder.refused(dialect.TOO_LARGE if too_large else Refusal(trouble.status, trouble.message))
 
     async def _deliver(self, request: Request, outcome: RequestOutcome, line: Connection) -> None:
         for fact in outcome.facts:
@@ -222,3 +192,34 @@ def _ended(
     call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
     return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)
+
+
+def dialect_of(request: Request) -> Dialect:
+    """Return a request's dialect; the default is OpenAI chat."""
+    claimants = _claimants(request.path)
+    if len(claimants) == 1:
+        return claimants[0]
+    for dialect in claimants or DIALECTS:
+        if any(mark in request.headers or mark in request.query for mark in dialect.MARKS):
+            return dialect
+    return OPENAI_CHAT
+
+
+def session_of(path: str, key: str = "") -> tuple[str, str]:
+    """Return a request's session and its path within that session.
+
+    The prefix `/s/NAME` names the session; without it each `key` (a fingerprint) has its own session, and all
+    requests without a key share one.
+
+    >>> session_of("/s/red/v1/messages", "1a2b3c4d"), session_of("/v1/messages", "1a2b3c4d"), session_of("/api/chat")
+    (('red', '/v1/messages'), ('key-1a2b3c4d', '/v1/messages'), ('default', '/api/chat'))
+    """
+    named = _IN_SESSION.fullmatch(path) if path.startswith("/s/") else None
+    if named:
+        return named[1], named[2]
+    return f"key-{key}" if key else DEFAULT_SESSION, path
+
+
+@lru_cache(maxsize=1024)
+def _claimants(path: str) -> tuple[Dialect, ...]:
+    return tuple(dialect for dialect in DIALECTS if dialect.PATHS.fullmatch(path))

@@ -1,7 +1,5 @@
 """Immutable values that are cheap to create; a request creates over a dozen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 

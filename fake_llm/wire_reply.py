@@ -5,8 +5,6 @@ HTTP/1.1 200 OK ␍␊ … ␍␊␍␊ │ 5a ␍␊ event: message_start … �
                           ◀───────────────────────── body ─────────────────────────▶
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -36,6 +34,8 @@ class Body:
     pauses: tuple[tuple[int, float], ...] = ()
     endless: Frame | None = None
     stream: bool = False
+    edited: tuple[str, ...] = ()
+    """The names of the edits that apply to the reply."""
     ends: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,12 +110,13 @@ def whole(
     headers: ResponseHeaders,
     *,
     frame: Frame = _NOTHING,
+    edited: tuple[str, ...] = (),
     content_type: str = "application/json",
     closes: bool = False,
 ) -> WireReply:
     """Compile a reply that is not streamed; `frame` says what it delivers."""
     length = (("Content-Length", str(len(body))), ("Content-Type", content_type))
-    told = Body(body, (FrameMark(len(body), frame.tokens, frame.completes),))
+    told = Body(body, (FrameMark(len(body), frame.tokens, frame.completes),), edited=edited)
     return WireReply(_head(status, [*headers, *length], closes), told, closes)
 
 
@@ -130,11 +131,12 @@ def chunked(
     *,
     content_type: str = "text/event-stream; charset=utf-8",
     endless: Frame | None = None,
+    edited: tuple[str, ...] = (),
     closes: bool = False,
     http_1_0: bool = False,
 ) -> WireReply:
     """Compile a streamed reply, one HTTP chunk per frame; for HTTP/1.0 without chunks, ended by the close."""
-    told, closes = _chunked_body(tuple(frames), endless, http_1_0=http_1_0), closes or http_1_0
+    told, closes = _chunked_body(tuple(frames), endless, edited, http_1_0=http_1_0), closes or http_1_0
     framing = () if http_1_0 else (("Transfer-Encoding", "chunked"),)
     fields = [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing]
     return WireReply(_head(200, fields, closes), told, closes)
@@ -145,7 +147,7 @@ def phrase(status: int) -> str:
     return _PHRASES.get(status, "Unknown")
 
 
-def _chunked_body(frames: tuple[Frame, ...], endless: Frame | None, *, http_1_0: bool) -> Body:
+def _chunked_body(frames: tuple[Frame, ...], endless: Frame | None, edited: tuple[str, ...], *, http_1_0: bool) -> Body:
     pieces = [frame.data if http_1_0 else _chunk(frame.data) for frame in frames]
     starts = [0, *accumulate(map(len, pieces))]
     marks = tuple(FrameMark(end, f.tokens, f.completes) for end, f in zip(starts[1:], frames, strict=True))
@@ -154,7 +156,7 @@ def _chunked_body(frames: tuple[Frame, ...], endless: Frame | None, *, http_1_0:
         endless = replace(endless, data=_chunk(endless.data))
     if not endless and not http_1_0:
         pieces.append(_LAST_CHUNK)
-    return Body(b"".join(pieces), marks, pauses, endless, stream=True)
+    return Body(b"".join(pieces), marks, pauses, endless, stream=True, edited=edited)
 
 
 def _chunk(data: bytes) -> bytes:

@@ -62,11 +62,7 @@ class StoredCampaign:
 
 
 def load(folder: Path) -> StoredCampaign:
-    """Read the folder of a campaign, finished or not, or of a single run.
-
-    Raises:
-        ValueError: there is no such folder.
-    """
+    """Read the folder of a campaign, finished or not, or of a single run; raise ValueError if there is none."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
     runs: list[StoredRun] = []

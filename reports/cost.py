@@ -34,13 +34,11 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
     if not len(played):
         return pd.DataFrame(columns=[*kept, *numbers])
     values = played[kept].join(played[numbers].astype(float))
-    folds: dict[str, Any] = dict.fromkeys(SPENT, _largest) | dict.fromkeys(TIMES, "max")
+    folds: dict[str, Any] = dict.fromkeys(SPENT, lambda column: float(column.max(skipna=False))) | dict.fromkeys(
+        TIMES, "max"
+    )
     folds |= {"usage": _usage, "at_least": "any", "report_number": "first"}
     return values.groupby(["scenario", "agent"], sort=False).agg(folds).reset_index()
-
-
-def _largest(column: "pd.Series[float]") -> float:
-    return float(column.max(skipna=False))
 
 
 def _usage(column: "pd.Series[str]") -> str:
@@ -127,20 +125,21 @@ def asked(row: Mapping[Any, Any]) -> str:
 
 
 def shares(table: pd.DataFrame) -> list[str]:
-    """One line per kind of fault that fired, agent by agent, if scenarios have the tag `transient` or `permanent`.
-
-    `answered under transient faults: codex 9 of 11, pi 11 of 11`
+    """`answered under transient faults: codex 9 of 11, pi 11 of 11`, and the same for permanent faults, by their tags.
 
     A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
     fault stays, so each further attempt costs money for nothing.
     """
     if not len(table):
         return []
-    known = table["harmed_answered"].notna()
-    lines = (
-        ("answered under transient faults", _of(table[known], "transient", _answered)),
-        ("paid under permanent faults", _of(table, "permanent", _paid)),
+    known = table[table["harmed_answered"].notna()]
+    answered = _of(known, "transient", lambda runs: f"{int(runs['harmed_answered'].sum())} of {len(runs)}")
+    paid = _of(
+        table,
+        "permanent",
+        lambda runs: f"{many(int(runs['paid_calls'].sum()), 'call')} in {many(len(runs), 'run')}",
     )
+    lines = (("answered under transient faults", answered), ("paid under permanent faults", paid))
     return [f"{what}: {', '.join(words)}" for what, words in lines if words]
 
 
@@ -150,11 +149,3 @@ def _of(table: pd.DataFrame, tag: str, says: Callable[[pd.DataFrame], str]) -> l
     faulty = table[tagged & decided & (table["faults_fired"] > 0) & (table["standing"] != "shown")]
     agents = sorted((str(name) for name in faulty["agent"].unique()), key=agent_order)
     return [f"{agent} {says(faulty[faulty['agent'] == agent])}" for agent in agents]
-
-
-def _answered(runs: pd.DataFrame) -> str:
-    return f"{int(runs['harmed_answered'].sum())} of {len(runs)}"
-
-
-def _paid(runs: pd.DataFrame) -> str:
-    return f"{many(int(runs['paid_calls'].sum()), 'call')} in {many(len(runs), 'run')}"

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import asked, cost_words, notes, shares, total_words, worst
-from wedgehog.reports.markup import Markup, document, tag
+from wedgehog.reports.markup import Markup, document, scrolled, tag
 from wedgehog.reports.plot import Bar, bars
 from wedgehog.reports.result_category import (
     ATTENTION,
@@ -26,13 +27,26 @@ from wedgehog.reports.result_category import (
 )
 from wedgehog.reports.rows import harmed_answered
 from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.style import CSS
 from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
+CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 OPEN_ALL_UP_TO = 3
 """Up to so many runs, all are shown unfolded."""
+
+NUMBERS_NOTE = (
+    "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
+    "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
+    f"({LEAST_S:g} s at least). All times are real times."
+)
+_NUMBERS = (
+    *("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min"),
+    *("turn", "first error", "recovery", "database"),
+)
+
+_NumberedRun = tuple[int, StoredRun]
+"""A run and its number in the page."""
 
 
 def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
@@ -42,52 +56,151 @@ def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
 
 def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
     """The report of a campaign as one HTML document."""
-    sections = (_attention(campaign), _matrices(campaign, table), _fixes(campaign), _plots(table), _numbers(table))
-    body = (
-        _header(campaign, table),
-        tag("main", sections, _runs(campaign), _controls(campaign)),
-        tag("footer", "Wedgehog made this page from the histories in this folder; `wedgehog check` makes it again."),
-    )
-    return document(f"Wedgehog: {headline(campaign)}", CSS, POLICY, body)
+    return _Page(campaign, table).document()
 
 
-# ---- what ran
+@dataclass(frozen=True)
+class _Page:
+    campaign: StoredCampaign
+    table: pd.DataFrame
 
+    def document(self) -> str:
+        sections = (self._attention(), self._matrices(), self._fixes(), self._plots(), self._numbers())
+        said = "Wedgehog made this page from the histories in this folder; `wedgehog check` makes it again."
+        main = tag("main", sections, self._runs(), self._controls())
+        return document(f"Wedgehog: {self._headline()}", CSS, POLICY, (self._header(), main, tag("footer", said)))
 
-def headline(campaign: StoredCampaign) -> str:
-    """The result in one sentence."""
-    counted = [run for run in campaign.runs if result_category(run.judgement) not in ("skipped", "shown")]
-    bad = sum(result_category(run.judgement) in ATTENTION for run in counted) + len(campaign.unfinished)
-    total = len(counted) + len(campaign.unfinished)
-    if not total:
-        return "Nothing ran"
-    if bad:
-        return f"{bad} of {many(total, 'run')} did not end as expected"
-    return "The run ended as expected" if total == 1 else f"All {total} runs ended as expected"
+    # ---- what ran
 
+    def _headline(self) -> str:
+        """The result in one sentence."""
+        categories = [result_category(run.judgement) for run in self.campaign.runs]
+        counted = [category for category in categories if category not in ("skipped", "shown")]
+        unfinished = len(self.campaign.unfinished)
+        bad, total = sum(one in ATTENTION for one in counted) + unfinished, len(counted) + unfinished
+        if not total:
+            return "Nothing ran"
+        if bad:
+            return f"{bad} of {many(total, 'run')} did not end as expected"
+        return "The run ended as expected" if total == 1 else f"All {total} runs ended as expected"
 
-def _header(campaign: StoredCampaign, table: pd.DataFrame) -> Markup:
-    spent = f"{total_words(table)} at list prices" if len(table) else ""
-    counts = tally(table["standing"], len(campaign.unfinished))
-    return tag(
-        "header",
-        tag("p", "Wedgehog", class_="brand"),
-        tag("h1", headline(campaign)),
-        tag("p", ". ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
-        tag("dl", _facts(campaign), class_="ran"),
-        class_="top",
-    )
+    def _header(self) -> Markup:
+        spent = f"{total_words(self.table)} at list prices" if len(self.table) else ""
+        counts = tally(self.table["standing"], len(self.campaign.unfinished))
+        return tag(
+            "header",
+            tag("p", "Wedgehog", class_="brand"),
+            tag("h1", self._headline()),
+            tag("p", ". ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
+            tag("dl", self._facts(), class_="ran"),
+            class_="top",
+        )
 
+    def _facts(self) -> Iterator[Markup]:
+        networks = sorted({run.judgement.network for run in self.campaign.runs if run.judgement.network})
+        folded = {"folder": self.campaign.folder.name, "network": ", ".join(networks)}
+        said = {key: value for key, value in self.campaign.facts.items() if key not in OF_SCENARIOS}
+        for key, value in (folded | said).items():
+            words = _words(value)
+            if words:
+                name = tag("dt", str(key).replace("_", " "))
+                yield tag("div", name, tag("dd", words), class_="wide" if len(words) > 70 else None)
 
-def _facts(campaign: StoredCampaign) -> Iterator[Markup]:
-    networks = sorted({run.judgement.network for run in campaign.runs if run.judgement.network})
-    folded = {"folder": campaign.folder.name, "network": ", ".join(networks)}
-    said = {key: value for key, value in campaign.facts.items() if key not in OF_SCENARIOS}
-    for key, value in (folded | said).items():
-        words = _words(value)
-        if words:
-            name = tag("dt", str(key).replace("_", " "))
-            yield tag("div", name, tag("dd", words), class_="wide" if len(words) > 70 else None)
+    # ---- what needs attention
+
+    def _attention(self) -> Markup | None:
+        runs = [(n, run) for n, run in enumerate(self.campaign.runs) if result_category(run.judgement) in ATTENTION]
+        items = [_look(n, run) for n, run in runs]
+        for lost in self.campaign.unfinished:
+            words = (tag("strong", self.campaign.place(lost.folder)), tag("p", f"Unfinished: {lost.why}"))
+            items.append(tag("li", words, class_="unfinished"))
+        if not items:
+            return None
+        title = tag("h2", attention_heading(run.judgement for _, run in runs))
+        return tag("section", title, tag("ul", items, class_="plain attention"))
+
+    # ---- matrices
+
+    def _by_family(self) -> Iterator[tuple[Markup | None, list[_NumberedRun]]]:
+        """The runs of each family under its title."""
+        found: dict[str, list[_NumberedRun]] = {}
+        for number, run in enumerate(self.campaign.runs):
+            found.setdefault(self.campaign.family(run.judgement.scenario), []).append((number, run))
+        for family, runs in found.items():
+            yield tag("h3", family) if family != NO_FAMILY else None, runs
+
+    def _matrices(self) -> Markup | None:
+        """One table of scenarios by agents per family, and the lines of `shares`; single fixes stand in their own."""
+        tables = []
+        for title, runs in self._by_family():
+            shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
+            tables += [title, _grid(shown, "scenario", "agent")]
+        lines = [tag("li", line) for line in shares(self.table)]
+        told = tag("ul", lines, class_="facts") if lines else None
+        return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
+
+    def _fixes(self) -> Markup | None:
+        """Fixes by scenarios: which single fix is enough, and which is needed."""
+        tables = []
+        for title, runs in self._by_family():
+            if any(_single_fix(run) for _, run in runs):
+                variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
+                tables += [title, _grid(variants, "agent", "scenario", small=True)]
+        legend = "P pass, F fail, I inconclusive, E error, S skipped. An outlined F was expected. Empty: not played."
+        head = (tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tag("p", legend, class_="soft"))
+        return tag("section", head, tables) if tables else None
+
+    # ---- numbers
+
+    def _plots(self) -> Markup | None:
+        """Bars per agent; the variants of a fix matrix stand only in the table below."""
+        spent = worst(self.table)
+        if not len(spent) or not spent["paid_calls"].max() > 0:
+            return None
+        whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
+        records = (whole if len(whole) else spent).to_dict("records")
+        calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
+        dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
+        plots = (bars("Paid calls", calls), bars("Money", dollars))
+        return tag("section", tag("h2", "What it cost"), tag("div", plots, class_="plots"))
+
+    def _numbers(self) -> Markup | None:
+        """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
+        both = worst(self.table)
+        if not len(both):
+            return None
+        body = [
+            (_group(str(scenario), rows["report_number"].iloc[0]), [_line(row) for row in rows.to_dict("records")])
+            for scenario, rows in both.groupby("scenario", sort=False)
+        ]
+        heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _NUMBERS)]
+        said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
+        return tag("section", tag("h2", "Calls, tokens, money, time"), scrolled(heads, body, "numbers"), said)
+
+    # ---- runs
+
+    def _runs(self) -> Markup | None:
+        if not self.campaign.runs:
+            return None
+        few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
+        sections = [
+            run_section(number, run, self.campaign, unfolded=few or result_category(run.judgement) in ATTENTION)
+            for number, run in enumerate(self.campaign.runs)
+        ]
+        return tag("section", tag("h2", "Run by run"), sections)
+
+    def _controls(self) -> Markup | None:
+        """What each agent did without a fault."""
+        folders = self.campaign.controls
+        if not folders:
+            return None
+        lines = [tag("li", tag("code", self.campaign.place(folder)), f": {_control(folder)}") for folder in folders]
+        note = (
+            "Each agent plays this run first, without a fault. What it does not do here is not held against it later."
+        )
+        return tag(
+            "section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="facts")
+        )
 
 
 def _words(value: Any) -> str:
@@ -97,30 +210,6 @@ def _words(value: Any) -> str:
     if isinstance(value, list | tuple):
         return shlex.join(map(str, value))
     return "" if value is None else str(value)
-
-
-# ---- what needs attention
-
-
-def _attention(campaign: StoredCampaign) -> Markup | None:
-    runs = {n: run for n, run in enumerate(campaign.runs) if result_category(run.judgement) in ATTENTION}
-    items = [_look(n, run) for n, run in runs.items()]
-    items += [
-        tag(
-            "li",
-            tag("strong", campaign.place(lost.folder)),
-            tag("p", f"Unfinished: {lost.why}"),
-            class_="unfinished",
-        )
-        for lost in campaign.unfinished
-    ]
-    if not items:
-        return None
-    return tag(
-        "section",
-        tag("h2", attention_heading(run.judgement for run in runs.values())),
-        tag("ul", items, class_="plain attention"),
-    )
 
 
 def _look(number: int, run: StoredRun) -> Markup:
@@ -137,61 +226,26 @@ def _look(number: int, run: StoredRun) -> Markup:
     )
 
 
-# ---- matrices
-
-
-def _by_family(campaign: StoredCampaign) -> dict[str, list[tuple[int, StoredRun]]]:
-    found: dict[str, list[tuple[int, StoredRun]]] = {}
-    for number, run in enumerate(campaign.runs):
-        found.setdefault(campaign.family(run.judgement.scenario), []).append((number, run))
-    return found
-
-
-def _matrices(campaign: StoredCampaign, table: pd.DataFrame) -> Markup | None:
-    """One table of scenarios by agents per family, and the lines of `shares`; single fixes have their own tables."""
-    tables = []
-    for family, runs in _by_family(campaign).items():
-        shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
-        title = tag("h3", family) if family != NO_FAMILY else None
-        tables += [title, _grid(shown, "scenario", "agent")]
-    lines = [tag("li", line) for line in shares(table)]
-    told = tag("ul", lines, class_="facts") if lines else None
-    return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
-
-
-def _fixes(campaign: StoredCampaign) -> Markup | None:
-    """Fixes by scenarios: which single fix is enough, and which is needed."""
-    tables = []
-    for family, runs in _by_family(campaign).items():
-        if any(_single_fix(run) for _, run in runs):
-            variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
-            title = tag("h3", family) if family != NO_FAMILY else None
-            tables += [title, _grid(variants, "agent", "scenario", small=True)]
-    legend = "P pass, F fail, I inconclusive, E error, S skipped. An outlined F was expected. Empty: not played."
-    head = (tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tag("p", legend, class_="soft"))
-    return tag("section", head, tables) if tables else None
-
-
 def _single_fix(run: StoredRun) -> bool:
     return run.judgement.agent.startswith(SINGLE_FIX)
 
 
-def _grid(runs: Sequence[tuple[int, StoredRun]], down: str, across: str, small: bool = False) -> Markup:
+def _grid(runs: Sequence[_NumberedRun], down: str, across: str, small: bool = False) -> Markup:
     cells: dict[tuple[str, str], list[Markup]] = {}
     for number, run in runs:
         key = (getattr(run.judgement, down), getattr(run.judgement, across))
         cells.setdefault(key, []).append(small_badge(run, anchor(number)) if small else _cell(number, run))
-    rows, columns = (_names(runs, field) for field in (down, across))
+    rows, columns = (_names(cells, place, field) for place, field in enumerate((down, across)))
     body = [
         tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
         for row in rows
     ]
     heads = [tag("th", down), *(tag("th", tag("span", column), scope="col") for column in columns)]
-    return _scrolled(heads, body, "small" if small else None)
+    return scrolled(heads, body, "small" if small else None)
 
 
-def _names(runs: Sequence[tuple[int, StoredRun]], field: str) -> list[str]:
-    names = dict.fromkeys(str(getattr(run.judgement, field)) for _, run in runs)
+def _names(cells: Iterable[tuple[str, str]], place: int, field: str) -> list[str]:
+    names = dict.fromkeys(cell[place] for cell in cells)
     return sorted(names, key=agent_order) if field == "agent" else list(names)
 
 
@@ -201,103 +255,27 @@ def _cell(number: int, run: StoredRun) -> Markup:
     return tag("div", run_badge(run, anchor(number)), tag("span", below, class_="violated") if below else None)
 
 
-def _scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None) -> Markup:
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_=class_)
-    return tag("div", table, class_="scroll", tabindex="0")
-
-
-# ---- numbers
-
-
-def _plots(table: pd.DataFrame) -> Markup | None:
-    """Bars per agent; the variants of a fix matrix stand only in the table below."""
-    spent = worst(table)
-    if not len(spent) or not spent["paid_calls"].max() > 0:
-        return None
-    whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
-    records = (whole if len(whole) else spent).to_dict("records")
-    calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
-    dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
-    plots = (bars("Paid calls", calls), bars("Money", dollars))
-    return tag("section", tag("h2", "What it cost"), tag("div", plots, class_="plots"))
-
-
 def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
     value = 0.0 if missing(row[column]) else float(row[column])
     return Bar(str(row["scenario"]), str(row["agent"]), value, says)
 
 
-_HEADS = ("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min")
-NUMBERS_NOTE = (
-    "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
-    "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
-    f"({LEAST_S:g} s at least). All times are real times."
-)
-_TIMES = ("turn", "first error", "recovery", "database")
-
-
-def _numbers(table: pd.DataFrame) -> Markup | None:
-    """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
-    both = worst(table)
-    if not len(both):
-        return None
-    body = [
-        (_group(str(scenario), rows["report_number"].iloc[0]), [_line(row) for row in rows.to_dict("records")])
-        for scenario, rows in both.groupby("scenario", sort=False)
-    ]
-    heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _HEADS + _TIMES)]
-    said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
-    title = tag("h2", "Calls, tokens, money, time")
-    return tag("section", title, _scrolled(heads, body, "numbers"), said)
-
-
 def _group(scenario: str, report_number: str) -> Markup:
-    words = (
-        scenario,
-        tag("span", f" · incident report: {report_number}", class_="soft") if report_number else None,
-    )
-    return tag("tr", tag("th", words, colspan=1 + len(_HEADS + _TIMES), scope="colgroup"), class_="group")
+    report = tag("span", f" · incident report: {report_number}", class_="soft") if report_number else None
+    return tag("tr", tag("th", scenario, report, colspan=1 + len(_NUMBERS), scope="colgroup"), class_="group")
 
 
 def _line(row: Mapping[Any, Any]) -> Markup:
     cells = (
-        count(row["paid_calls"]),
-        count(row["refused_calls"]),
-        count(row["tokens_billed"]),
-        count(row["tokens_delivered"]),
+        *(count(row[name]) for name in ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered")),
         cost_words(row),
         seconds(row["calls_s"]),
         brief(row["peak_calls_per_min"]),
         NONE if missing(row["peak_calls_per_min"]) else money(row["peak_usd_per_min"]),
-        seconds(row["turn_s"]),
-        seconds(row["first_error_s"]),
-        seconds(row["recovery_s"]),
+        *(seconds(row[name]) for name in ("turn_s", "first_error_s", "recovery_s")),
         asked(row),
     )
     return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
-
-
-# ---- runs
-
-
-def _runs(campaign: StoredCampaign) -> Markup | None:
-    if not campaign.runs:
-        return None
-    few = len(campaign.runs) <= OPEN_ALL_UP_TO
-    sections = [
-        run_section(number, run, campaign, unfolded=few or result_category(run.judgement) in ATTENTION)
-        for number, run in enumerate(campaign.runs)
-    ]
-    return tag("section", tag("h2", "Run by run"), sections)
-
-
-def _controls(campaign: StoredCampaign) -> Markup | None:
-    """What each agent did without a fault."""
-    lines = [tag("li", tag("code", campaign.place(folder)), f": {_control(folder)}") for folder in campaign.controls]
-    if not lines:
-        return None
-    note = "Each agent plays this run first, without a fault. What it does not do here is not held against it later."
-    return tag("section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="facts"))
 
 
 def _control(folder: Path) -> str:

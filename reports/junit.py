@@ -11,16 +11,10 @@ from xml.etree import ElementTree as ET
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
-from wedgehog.reports.result_category import reads, result_category
+from wedgehog.reports.result_category import agent_name, reads, result_category
 from wedgehog.reports.words import clean
 
-_OUTCOME = {
-    "failed": "failure",
-    "inconclusive": "error",
-    "error": "error",
-    "skipped": "skipped",
-    "known": "skipped",
-}
+_OUTCOME = {"failed": "failure", "inconclusive": "error", "error": "error", "skipped": "skipped", "known": "skipped"}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
@@ -55,9 +49,10 @@ def _count(holder: ET.Element, within: ET.Element) -> None:
 
 def _case(run: StoredRun, campaign: StoredCampaign) -> ET.Element:
     judged = run.judgement
-    name = judged.agent if judged.repeat == 1 else f"{judged.agent} (repeat {judged.repeat})"
     lasted = run.history.events[-1].at_s if run.history.events else 0.0
-    case = ET.Element("testcase", classname=clean(judged.scenario), name=clean(name), time=f"{max(lasted, 0):.3f}")
+    case = ET.Element(
+        "testcase", classname=clean(judged.scenario), name=clean(agent_name(judged)), time=f"{max(lasted, 0):.3f}"
+    )
     properties = ET.SubElement(case, "properties")
     for key, value in _properties(run, campaign):
         ET.SubElement(properties, "property", name=key, value=clean(value))

@@ -56,9 +56,13 @@ def document(title: str, style: str, policy: str, *body: object) -> str:
 
 
 def html_table(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
-    """A table that scrolls by itself, under heads (name, CSS class); `tall` limits its height."""
-    head = [tag("th", name, class_=kind or None, scope="col") for name, kind in heads]
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
+    """A table under heads (name, CSS class); `tall` limits its height."""
+    return scrolled([tag("th", name, class_=kind or None, scope="col") for name, kind in heads], body, tall=tall)
+
+
+def scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None, tall: bool = False) -> Markup:
+    """A table that scrolls by itself."""
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_=class_)
     return tag("div", table, class_="scroll tall" if tall else "scroll", tabindex="0")
 
 

@@ -4,7 +4,8 @@ Nothing here judges. Each function yields its sentences, or none; `facts` puts t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from wedgehog.harness.record.event import HangSeen, RunStarted
@@ -25,48 +26,212 @@ STREAK_WORTH_SAYING = 3
 
 def facts(history: History) -> list[str]:
     """Sentences about a run, the most important ones first."""
-    folds: tuple[Callable[[History], Iterable[str]], ...] = (
-        _lost_calls,
-        _retries,
-        _streaks,
-        _refusals,
-        _models,
-        _prices,
-        _scripted,
-        _rate,
-        _cut_short,
-        _background,
-        _continuations,
-        _stops,
-        _hangs,
-        _after_the_stop,
-        _stray,
-        _tools,
-        _database,
-        _answers,
-        _context,
-        _delays,
+    said = _Narrative(history)
+    folds = (
+        *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.prices, said.scripted),
+        *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs),
+        *(said.after_the_stop, said.stray, said.tools, said.database, said.answers, said.context, said.delays),
     )
-    return [sentence for fold in folds for sentence in fold(history)]
+    return [sentence for fold in folds for sentence in fold()]
 
 
-def _database(history: History) -> Iterator[str]:
-    used = database(history)
-    if used is not None:
-        yield f"Use of the database: {used}."
+@dataclass(frozen=True)
+class _Narrative:
+    history: History
+
+    def database(self) -> Iterator[str]:
+        used = database(self.history)
+        if used is not None:
+            yield f"Use of the database: {used}."
+
+    def lost_calls(self) -> Iterator[str]:
+        """Accepted calls whose reply did not arrive whole. Similar calls share one sentence."""
+        lost = [call for call in self.history.calls if call.main and call.started and not call.whole]
+        alike = [list(group) for _, group in groupby(lost, key=_likeness)]
+        yield from _some([_lost(group) for group in alike], "kinds of lost call")
+
+    def retries(self) -> Iterator[str]:
+        tried = [
+            f"Step {step} had {len(step.calls):,} attempts, {len(step.paid_calls):,} of them paid."
+            for turn in (*self.history.turns, self.history.stray)
+            for step in turn.steps
+            if len(step.calls) > 1
+        ]
+        yield from _some(tried, "steps with several attempts")
+
+    def streaks(self) -> Iterator[str]:
+        paid = [call for turn in self.history.turns for call in turn.paid_calls]
+        for says, is_bad in (
+            ("delivered no output token", lambda call: call.tokens_delivered == 0),
+            ("completed no text block or tool call", lambda call: not call.progressed),
+        ):
+            longest = longest_run(paid, is_bad)
+            if len(longest) >= STREAK_WORTH_SAYING:
+                ids = f"{place(longest[0])} to {place(longest[-1])}"
+                yield f"{len(longest):,} paid calls in a row {says} ({ids})."
+
+    def refusals(self) -> Iterator[str]:
+        refused = [call.refused for call in self.history.calls if call.refused]
+        kinds = Counter((r.status, r.pairing, r.scripted, one_line(r.message, 120)) for r in refused)
+        yield from _some(
+            [
+                f"{many(number, 'call')} refused with {status}"
+                + (" because tool calls and results did not pair" if pairing else "")
+                + ("" if scripted else f": {message}")
+                + "."
+                for (status, pairing, scripted, message), number in kinds.most_common()
+            ],
+            "kinds of refusal",
+        )
+
+    def models(self) -> Iterator[str]:
+        paid = Counter((call.arrived.model, call.arrived.wire) for call in self.history.played_calls if call.paid)
+        if len(paid) > 1:
+            parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
+            yield f"Paid calls by model: {', '.join(parts)}."
+
+    def prices(self) -> Iterator[str]:
+        """Models without a price of their own, one sentence for all that are billed by the same price."""
+        alike: dict[str | None, list[str]] = {}
+        for model, priced in books(self.history).priced_as.items():
+            if priced != model:
+                alike.setdefault(priced, []).append(one_line(model, 60))
+        for priced, models in alike.items():
+            names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
+            if priced is None:
+                yield f"The price of {names} is unknown, and so is the cost."
+            else:
+                yield f"{names} {is_} not in the price table: billed as {priced}."
+
+    def scripted(self) -> Iterator[str]:
+        """Tokens that the script sets: their cost is the scenario's number, not a measured one."""
+        calls = [call for call in self.history.played_calls if call.started is not None and call.started.scripted]
+        if not calls:
+            return
+        of = f"{len(calls):,} of {many(books(self.history).paid_calls, 'paid call')}"
+        most = max(calls, key=lambda call: call.input_tokens)
+        asked = f"{count(most.input_tokens)} input tokens for a request of {many(most.arrived.body_bytes, 'byte')}"
+        yield f"The script sets the tokens of {of} ({asked}): the cost follows from the script, not from what was sent."
+
+    def rate(self) -> Iterator[str]:
+        """The cost per minute, and how long a prepaid balance lasts at this rate; nothing where the rate is low."""
+        spent = books(self.history)
+        usd_per_min = spent.peak_usd_per_min
+        if usd_per_min is None or usd_per_min < PREPAID_USD / 10:
+            return
+        scale = self.history.run.time_scale
+        if scale == 1:
+            lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
+        else:
+            lasts = f"in real time; the run's durations were divided by {scale:g}"
+        yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
+
+    def cut_short(self) -> Iterator[str]:
+        if self.history.cut_short:
+            yield "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
+
+    def background(self) -> Iterator[str]:
+        kinds = Counter(call.arrived.background for call in self.history.played_calls if not call.main)
+        if kinds:
+            parts = [f"{one_line(kind, 40)} {number:,}" for kind, number in kinds.most_common()]
+            yield f"Background calls: {', '.join(parts)}."
+
+    def continuations(self) -> Iterator[str]:
+        """The content of the first request of each later step."""
+        firsts = [
+            step.calls[0].arrived
+            for turn in self.history.turns
+            for step in turn.steps
+            if step.number > 1 and step.calls
+        ]
+        yield from _some(
+            [
+                f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
+                f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
+                f"{_errors_among(at.results)}."
+                for at in firsts
+            ],
+            "continuations",
+        )
+
+    def stops(self) -> Iterator[str]:
+        cut = [call for call in self.history.calls if call.ended and call.ended.stop == "max_tokens"]
+        yield from _some(
+            [
+                f"The reply to {place(call)} stopped at max_tokens after {many(call.output_tokens, 'output token')}."
+                for call in cut
+            ],
+            "replies that stopped at max_tokens",
+        )
+
+    def hangs(self) -> Iterator[str]:
+        for seen in self.history.of(HangSeen):
+            yield f"At the deadline of turn {seen.turn}, {one_line(seen.says, 300)}."
+
+    def after_the_stop(self) -> Iterator[str]:
+        """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""
+        for turn in self.history.turns:
+            stop = turn.deadline or turn.killed
+            if stop is None or turn.stopped is not None:
+                continue
+            after = [
+                call for call in self.history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)
+            ]
+            paid = f", {sum(call.paid for call in after):,} of them paid" if after else ""
+            made = f"{many(len(after), 'request')} came" if after else "no request came"
+            yield f"After the {stop_name(turn)} at {seconds(stop.at_s)} {made}{paid}."
+
+    def stray(self) -> Iterator[str]:
+        if self.history.stray.calls:
+            yield f"{many(len(self.history.stray.calls), 'request')} came while no turn was open."
+
+    def tools(self) -> Iterator[str]:
+        """Tool calls without a result, and tool calls that ran more than once."""
+        lost = [use for use in self.history.tool_uses if not use.results]
+        open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
+        if open_:
+            more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
+            yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
+        for use in self.history.tool_uses:
+            if len(use.started) > 1:
+                yield f"Tool call {use.token} ran {len(use.started)} times."
+
+    def answers(self) -> Iterator[str]:
+        """Messages that were answered several times, or in another turn."""
+        for turn in self.history.turns:
+            if turn.stimulus is None or not turn.stimulus.nonce:
+                continue
+            places = [other for other in self.history.turns if answers(turn, other)]
+            if len(places) > 1:
+                yield f"{_name(turn)} was answered {len(places)} times: in {', '.join(map(str, places))}."
+            elif places and places[0].number != turn.number:
+                yield f"{_name(turn)} was answered late, in {places[0]}."
+
+    def context(self) -> Iterator[str]:
+        last = self.history.turns[-1] if self.history.turns else None
+        if last is None or not last.recovery or not last.main_calls:
+            return
+        before = {turn.number for turn in self.history.turns if turn.main_calls and turn.number < last.number}
+        before -= {turn.number for turn in self.history.turns if turn.recovery}
+        gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
+        if gone:
+            yield f"The recovery request does not contain turn {', '.join(map(str, gone))}: context was lost."
+
+    def delays(self) -> Iterator[str]:
+        if self.history.lag_s >= 1:
+            yield f"The harness was late by up to {seconds(self.history.lag_s)}."
+        waited = self.history.cpu_wait(0.0, float("inf"))
+        if waited.agent_s >= 1:
+            yield f"The agent waited {seconds(waited.agent_s)} for a processor in total."
+        scale = self.history.run.time_scale if self.history.first(RunStarted) else 1.0
+        if scale != 1:
+            yield f"The scenario's durations were divided by {scale:g}; all times shown are real times."
 
 
 def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
     yield from sentences[:AT_MOST]
     if len(sentences) > AT_MOST:
         yield f"… and {count(len(sentences) - AT_MOST)} more {noun}."
-
-
-def _lost_calls(history: History) -> Iterator[str]:
-    """Accepted calls whose reply did not arrive whole. Similar calls share one sentence."""
-    lost = [call for call in history.calls if call.main and call.started and not call.whole]
-    alike = [list(group) for _, group in groupby(lost, key=_likeness)]
-    yield from _some([_lost(group) for group in alike], "kinds of lost call")
 
 
 def _likeness(call: Call) -> tuple[object, ...]:
@@ -95,89 +260,6 @@ def _spans(group: Sequence[Call]) -> str:
     return f" after {longest}" if shortest == longest else f" after {shortest} to {longest}"
 
 
-def _retries(history: History) -> Iterator[str]:
-    tried = [
-        f"Step {step} had {len(step.calls):,} attempts, {len(step.paid_calls):,} of them paid."
-        for turn in (*history.turns, history.stray)
-        for step in turn.steps
-        if len(step.calls) > 1
-    ]
-    yield from _some(tried, "steps with several attempts")
-
-
-def _streaks(history: History) -> Iterator[str]:
-    paid = [call for turn in history.turns for call in turn.paid_calls]
-    for says, is_bad in (
-        ("delivered no output token", lambda call: call.tokens_delivered == 0),
-        ("completed no text block or tool call", lambda call: not call.progressed),
-    ):
-        longest = longest_run(paid, is_bad)
-        if len(longest) >= STREAK_WORTH_SAYING:
-            ids = f"{place(longest[0])} to {place(longest[-1])}"
-            yield f"{len(longest):,} paid calls in a row {says} ({ids})."
-
-
-def _refusals(history: History) -> Iterator[str]:
-    refused = [call.refused for call in history.calls if call.refused]
-    kinds = Counter((r.status, r.pairing, r.scripted, one_line(r.message, 120)) for r in refused)
-    yield from _some(
-        [
-            f"{many(number, 'call')} refused with {status}"
-            + (" because tool calls and results did not pair" if pairing else "")
-            + ("" if scripted else f": {message}")
-            + "."
-            for (status, pairing, scripted, message), number in kinds.most_common()
-        ],
-        "kinds of refusal",
-    )
-
-
-def _models(history: History) -> Iterator[str]:
-    paid = Counter((call.arrived.model, call.arrived.wire) for call in history.played_calls if call.paid)
-    if len(paid) > 1:
-        parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
-        yield f"Paid calls by model: {', '.join(parts)}."
-
-
-def _prices(history: History) -> Iterator[str]:
-    """Models without a price of their own, one sentence for all that are billed by the same price."""
-    alike: dict[str | None, list[str]] = {}
-    for model, priced in books(history).priced_as.items():
-        if priced != model:
-            alike.setdefault(priced, []).append(one_line(model, 60))
-    for priced, models in alike.items():
-        names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
-        if priced is None:
-            yield f"The price of {names} is unknown, and so is the cost."
-        else:
-            yield f"{names} {is_} not in the price table: billed as {priced}."
-
-
-def _scripted(history: History) -> Iterator[str]:
-    """Tokens that the script sets: their cost is the scenario's number, not a measured one."""
-    calls = [call for call in history.played_calls if call.started is not None and call.started.scripted]
-    if not calls:
-        return
-    of = f"{len(calls):,} of {many(books(history).paid_calls, 'paid call')}"
-    most = max(calls, key=lambda call: call.input_tokens)
-    asked = f"{count(most.input_tokens)} input tokens for a request of {many(most.arrived.body_bytes, 'byte')}"
-    yield f"The script sets the tokens of {of} ({asked}): the cost follows from the script, not from what was sent."
-
-
-def _rate(history: History) -> Iterator[str]:
-    """The cost per minute, and how long a prepaid balance lasts at this rate; nothing where the rate is low."""
-    spent = books(history)
-    usd_per_min = spent.peak_usd_per_min
-    if usd_per_min is None or usd_per_min < PREPAID_USD / 10:
-        return
-    scale = history.run.time_scale
-    if scale == 1:
-        lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
-    else:
-        lasts = f"in real time; the run's durations were divided by {scale:g}"
-    yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
-
-
 def _in_time(spent: Ledger) -> str:
     lasted_s = spent.calls_s or 0.0
     if lasted_s >= MINUTE_S:
@@ -186,80 +268,9 @@ def _in_time(spent: Ledger) -> str:
     return f"{many(spent.paid_calls, 'paid call')} in {seconds(lasted_s)}{least}"
 
 
-def _cut_short(history: History) -> Iterator[str]:
-    if history.cut_short:
-        yield "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
-
-
-def _background(history: History) -> Iterator[str]:
-    kinds = Counter(call.arrived.background for call in history.played_calls if not call.main)
-    if kinds:
-        parts = [f"{one_line(kind, 40)} {number:,}" for kind, number in kinds.most_common()]
-        yield f"Background calls: {', '.join(parts)}."
-
-
-def _continuations(history: History) -> Iterator[str]:
-    """The content of the first request of each later step."""
-    firsts = [step.calls[0].arrived for turn in history.turns for step in turn.steps if step.number > 1 and step.calls]
-    yield from _some(
-        [
-            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
-            f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
-            f"{_errors_among(at.results)}."
-            for at in firsts
-        ],
-        "continuations",
-    )
-
-
 def _errors_among(results: Sequence[object]) -> str:
     errors = sum(bool(getattr(result, "is_error", False)) for result in results)
     return f", {errors} of them {'an error' if errors == 1 else 'errors'}" if errors else ""
-
-
-def _stops(history: History) -> Iterator[str]:
-    cut = [call for call in history.calls if call.ended and call.ended.stop == "max_tokens"]
-    yield from _some(
-        [
-            f"The reply to {place(call)} stopped at max_tokens after {many(call.output_tokens, 'output token')}."
-            for call in cut
-        ],
-        "replies that stopped at max_tokens",
-    )
-
-
-def _hangs(history: History) -> Iterator[str]:
-    for seen in history.of(HangSeen):
-        yield f"At the deadline of turn {seen.turn}, {one_line(seen.says, 300)}."
-
-
-def _after_the_stop(history: History) -> Iterator[str]:
-    """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""
-    for turn in history.turns:
-        stop = turn.deadline or turn.killed
-        if stop is None or turn.stopped is not None:
-            continue
-        after = [call for call in history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)]
-        paid = f", {sum(call.paid for call in after):,} of them paid" if after else ""
-        made = f"{many(len(after), 'request')} came" if after else "no request came"
-        yield f"After the {stop_name(turn)} at {seconds(stop.at_s)} {made}{paid}."
-
-
-def _stray(history: History) -> Iterator[str]:
-    if history.stray.calls:
-        yield f"{many(len(history.stray.calls), 'request')} came while no turn was open."
-
-
-def _tools(history: History) -> Iterator[str]:
-    """Tool calls without a result, and tool calls that ran more than once."""
-    lost = [use for use in history.tool_uses if not use.results]
-    open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
-    if open_:
-        more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
-        yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
-    for use in history.tool_uses:
-        if len(use.started) > 1:
-            yield f"Tool call {use.token} ran {len(use.started)} times."
 
 
 def _ran(started: Sequence[object], done: Sequence[object]) -> str:
@@ -268,39 +279,5 @@ def _ran(started: Sequence[object], done: Sequence[object]) -> str:
     return " (it started and did not end)" if started else ""
 
 
-def _answers(history: History) -> Iterator[str]:
-    """Messages that were answered several times, or in another turn."""
-    for turn in history.turns:
-        if turn.stimulus is None or not turn.stimulus.nonce:
-            continue
-        places = [other for other in history.turns if answers(turn, other)]
-        if len(places) > 1:
-            yield f"{_name(turn)} was answered {len(places)} times: in {', '.join(map(str, places))}."
-        elif places and places[0].number != turn.number:
-            yield f"{_name(turn)} was answered late, in {places[0]}."
-
-
 def _name(turn: Turn) -> str:
     return "The recovery message" if turn.recovery else f"The message of turn {turn.number}"
-
-
-def _context(history: History) -> Iterator[str]:
-    last = history.turns[-1] if history.turns else None
-    if last is None or not last.recovery or not last.main_calls:
-        return
-    before = {turn.number for turn in history.turns if turn.main_calls and turn.number < last.number}
-    before -= {turn.number for turn in history.turns if turn.recovery}
-    gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
-    if gone:
-        yield f"The recovery request does not contain turn {', '.join(map(str, gone))}: context was lost."
-
-
-def _delays(history: History) -> Iterator[str]:
-    if history.lag_s >= 1:
-        yield f"The harness was late by up to {seconds(history.lag_s)}."
-    waited = history.cpu_wait(0.0, float("inf"))
-    if waited.agent_s >= 1:
-        yield f"The agent waited {seconds(waited.agent_s)} for a processor in total."
-    scale = history.run.time_scale if history.first(RunStarted) else 1.0
-    if scale != 1:
-        yield f"The scenario's durations were divided by {scale:g}; all times shown are real times."

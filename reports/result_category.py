@@ -47,6 +47,11 @@ def result_category(judgement: Judgement) -> ResultCategory:
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
 
 
+def agent_name(judgement: Judgement) -> str:
+    """The agent, with the number of a repeat."""
+    return judgement.agent if judgement.repeat == 1 else f"{judgement.agent} (repeat {judgement.repeat})"
+
+
 def attention_heading(judgements: Iterable[Judgement]) -> str:
     """The heading over these runs; it depends on whether any of them has `expect`."""
     return "Not as expected" if any(judgement.as_expected is not None for judgement in judgements) else "Not passed"

@@ -2,6 +2,8 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from wedgehog.harness.record.event import (
     AgentStarted,
@@ -25,7 +27,7 @@ from wedgehog.reports.cost import cost_words, database, notes
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.plot import Mark, growth
-from wedgehog.reports.result_category import run_badge, status_badge
+from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
@@ -33,6 +35,10 @@ WORTH_A_PLOT = 5
 """With fewer paid calls there is no plot."""
 
 EVIDENCE_SHOWN = 4
+
+_INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
+_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
+_OWN_FILES = ("scenario.yaml", "agent.yaml", "history.jsonl", "verdicts.json", "agent.log")
 
 
 def anchor(number: int) -> str:
@@ -43,147 +49,193 @@ def anchor(number: int) -> str:
 def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfolded: bool) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
-    name = f"{judged.scenario}, {judged.agent}" + (f" (repeat {judged.repeat})" if judged.repeat > 1 else "")
-    says = judged.skipped or judged.says
-    head = tag("summary", run_badge(run), tag("strong", name), tag("span", says, class_="why") if says else None)
-    why = campaign.whys.get(judged.scenario)
+    says, why = judged.skipped or judged.says, campaign.whys.get(judged.scenario)
+    name = tag("strong", f"{judged.scenario}, {agent_name(judged)}")
+    head = tag("summary", run_badge(run), name, tag("span", says, class_="why") if says else None)
+    skipped = tag("p", "This run was not played and does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        tag("p", "This run was not played and does not count.", class_="soft")
-        if judged.skipped
-        else _played(run, campaign.place(run.folder)),
+        skipped if judged.skipped else _PlayedRun(run, campaign.place(run.folder)).parts(),
     )
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
 
 
-def _played(run: StoredRun, run_dir: str) -> Iterator[Markup | None]:
-    yield _stats(run, run_dir)
-    yield _reported(run)
-    yield _happened(run)
-    yield _invariants(run)
-    yield _turns(run.history)
-    yield _plot(run.history)
-    yield _faults(run.history)
-    yield call_table(run.history)
-    yield _what_ran(run.history)
-    yield _files(run, run_dir)
-    if run.judgement.replay:
-        yield tag("h4", "Play this run again")
-        yield tag("pre", run.judgement.replay)
+def _titled(title: str, *content: object) -> Markup:
+    return tag("div", tag("h4", title), *content)
 
 
-# ---- in short
+def _facts(items: Sequence[object]) -> Markup:
+    return tag("ul", [tag("li", item) for item in items], class_="facts")
 
 
-def _stats(run: StoredRun, run_dir: str) -> Markup:
-    said = row(run, run_dir)
-    refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
-    took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
-    peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"
-    parts = (
-        ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, took) if part)),
-        ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
-        ("cost", cost_words(said), peak),
-        ("turn", seconds(said["turn_s"]), ""),
-        ("first error", seconds(said["first_error_s"]), ""),
-        ("recovery", seconds(said["recovery_s"]), _recovery(run.history)),
-    )
-    signs = [tag("p", note, class_="soft") for note in notes([said])]
-    stats = [_stat(*part) for part in (*parts, *_database(run.history))]
-    return tag("div", tag("dl", stats, class_="stats"), signs)
+@dataclass(frozen=True)
+class _PlayedRun:
+    run: StoredRun
+    run_dir: str
 
+    @cached_property
+    def history(self) -> History:
+        return self.run.history
 
-def _recovery(history: History) -> str:
-    """The cost of the recovery message, which no other number contains."""
-    spent = ledger_of(history, [call for turn in history.turns if turn.recovery for call in turn.calls])
-    return f"{many(spent.paid_calls, 'paid call')} more, {money(spent.cost_usd)}" if spent.paid_calls else ""
+    def parts(self) -> Iterator[Markup | None]:
+        yield self._stats()
+        yield self._reported()
+        yield self._happened()
+        yield self._invariants()
+        yield self._turns()
+        yield self._plot()
+        yield self._faults()
+        yield call_table(self.history)
+        yield self._what_ran()
+        yield self._files()
+        if self.run.judgement.replay:
+            yield tag("h4", "Play this run again")
+            yield tag("pre", self.run.judgement.replay)
 
+    # ---- in short
 
-def _database(history: History) -> Iterator[tuple[str, str, str]]:
-    if used := database(history):
-        yield "database", many(used.queries, "query", "queries"), f"{used.share:.0%} of the turns' time"
+    def _stats(self) -> Markup:
+        said = row(self.run, self.run_dir)
+        refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
+        took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
+        peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"
+        parts = [
+            ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, took) if part)),
+            ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
+            ("cost", cost_words(said), peak),
+            ("turn", seconds(said["turn_s"]), ""),
+            ("first error", seconds(said["first_error_s"]), ""),
+            ("recovery", seconds(said["recovery_s"]), self._recovery()),
+        ]
+        if used := database(self.history):
+            parts.append(("database", many(used.queries, "query", "queries"), f"{used.share:.0%} of the turns' time"))
+        stats = [
+            tag("div", tag("dt", name), tag("dd", value, tag("small", beside) if beside else None))
+            for name, value, beside in parts
+        ]
+        return tag("div", tag("dl", stats, class_="stats"), [tag("p", note, class_="soft") for note in notes([said])])
 
+    def _recovery(self) -> str:
+        """The cost of the recovery message, which no other number contains."""
+        calls = [call for turn in self.history.turns if turn.recovery for call in turn.calls]
+        spent = ledger_of(self.history, calls)
+        return f"{many(spent.paid_calls, 'paid call')} more, {money(spent.cost_usd)}" if spent.paid_calls else ""
 
-def _reported(run: StoredRun) -> Markup | None:
-    """The number of the incident's report."""
-    if not run.judgement.report_number:
-        return None
-    words = tag("strong", run.judgement.report_number)
-    return tag("p", "The incident report says: ", words, tag("span", " (not measured here)", class_="soft"))
+    def _reported(self) -> Markup | None:
+        """The number of the incident's report."""
+        number, remark = self.run.judgement.report_number, tag("span", " (not measured here)", class_="soft")
+        return tag("p", "The incident report says: ", tag("strong", number), remark) if number else None
 
+    def _happened(self) -> Markup | None:
+        """Facts of the history, and remarks of the judge and the harness."""
+        judged, history = self.run.judgement, self.history
+        known = [f"Known: {judged.known}"] if judged.known else []
+        verdicts = {verdict.says for verdict in judged.verdicts}
+        remarks = [one for one in judged.remarks if one not in verdicts]
+        said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
+        refused = history.of(HostRefused)
+        said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in refused]
+        sentences = [*known, *facts(history), *remarks, *said]
+        return _titled("What happened", _facts(sentences)) if sentences else None
 
-def _stat(name: str, value: str, beside: str) -> Markup:
-    return tag("div", tag("dt", name), tag("dd", value, tag("small", beside) if beside else None))
+    # ---- tables
 
+    def _invariants(self) -> Markup | None:
+        if not self.run.judgement.verdicts:
+            return None
+        verdicts = sorted(self.run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
+        lines = [
+            line(_INVARIANT, (one.name, status_badge(one.status), one.says, self._evidence(one.evidence)))
+            for one in verdicts
+            if one.status != "nothing"
+        ]
+        rest = ", ".join(_unjudged(one) for one in verdicts if one.status == "nothing")
+        table = html_table(_INVARIANT, lines) if lines else None
+        return _titled("Invariants", table, tag("p", f"Nothing to judge: {rest}.", class_="soft") if rest else None)
 
-def _happened(run: StoredRun) -> Markup | None:
-    """Facts of the history, and remarks of the judge and the harness."""
-    judged, history = run.judgement, run.history
-    said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
-    said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in history.of(HostRefused)]
-    known = [f"Known: {judged.known}"] if judged.known else []
-    remarks = [one for one in judged.remarks if one not in {verdict.says for verdict in judged.verdicts}]
-    sentences = [*known, *facts(history), *remarks, *said]
-    if not sentences:
-        return None
-    return tag("div", tag("h4", "What happened"), tag("ul", [tag("li", one) for one in sentences], class_="facts"))
+    def _evidence(self, ids: Sequence[int]) -> str:
+        """The events that prove a verdict, by id, kind and time; the end of a long list is counted."""
+        events = self.history.events
+        found = [events[i] for i in ids if 0 <= i < len(events)]
+        shown = [f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}" for event in found[:EVIDENCE_SHOWN]]
+        more = [f"and {len(found) - EVIDENCE_SHOWN:,} more"] if len(found) > EVIDENCE_SHOWN else []
+        return ", ".join(shown + more)
 
+    def _turns(self) -> Markup | None:
+        turns = self.history.turns
+        if not turns:
+            return None
+        lines = [line(_TURN, self._turn(turn)) for turn in turns]
+        return _titled("Turns", html_table(_TURN, lines), [_what_was_seen(turn) for turn in turns])
 
-# ---- tables
+    def _turn(self, turn: Turn) -> tuple[object, ...]:
+        came, stimulus = outcome_of(turn, self.history), turn.stimulus
+        message = f"{stimulus.stimulus.replace('_', ' ')}: {one_line(stimulus.text, 160)}" if stimulus else ""
+        how = came.how + (f". {came.remark}" if came.remark else "")
+        return ("recovery" if turn.recovery else turn.number, message, came.kind, how, seconds(turn.duration_s))
 
+    def _faults(self) -> Markup | None:
+        armed = {event.fault: event for event in self.history.of(FaultArmed)}
+        fired: dict[int, list[FaultFired]] = {}
+        for event in self.history.of(FaultFired):
+            fired.setdefault(event.fault, []).append(event)
+        items = [_fault(armed.get(n), fired.get(n, [])) for n in sorted({*armed, *fired})]
+        return _titled("Faults", _facts(items)) if items else None
 
-_INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
+    def _plot(self) -> Markup | None:
+        paid = [call.at_s for call in self.history.played_calls if call.paid]
+        if len(paid) < WORTH_A_PLOT:
+            return None
+        end = max(event.at_s for event in self.history.events)
+        return growth("Paid calls over time", paid, end, list(self._marks()), "paid calls")
 
+    def _marks(self) -> Iterator[Mark]:
+        for turn in self.history.turns:
+            if turn.stimulus:
+                yield Mark(turn.stimulus.at_s, "a message", "turn")
+            stop = turn.stopped or turn.deadline or turn.killed
+            if stop:
+                yield Mark(stop.at_s, stop_name(turn), "stop")
+        for fired in self.history.of(FaultFired):
+            yield Mark(fired.at_s, "a fault fired", "fault", small=True)
 
-def _invariants(run: StoredRun) -> Markup | None:
-    if not run.judgement.verdicts:
-        return None
-    verdicts = sorted(run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
-    lines = [
-        line(_INVARIANT, (one.name, status_badge(one.status), one.says, _evidence(run.history, one.evidence)))
-        for one in verdicts
-        if one.status != "nothing"
-    ]
-    rest = ", ".join(_unjudged(one) for one in verdicts if one.status == "nothing")
-    table = html_table(_INVARIANT, lines) if lines else None
-    return tag(
-        "div", tag("h4", "Invariants"), table, tag("p", f"Nothing to judge: {rest}.", class_="soft") if rest else None
-    )
+    # ---- what was executed
+
+    def _what_ran(self) -> Markup | None:
+        started = list(self.history.of(AgentStarted))
+        if not started:
+            return None
+        first = started[0]
+        pairs = (
+            ("command", shlex.join(first.argv)),
+            ("executable", first.executable),
+            ("version", first.version),
+            ("entry file", first.entry),
+            ("hash of that file", first.entry_hash),
+            ("started", many(len(started), "time")),
+        )
+        shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
+        return _titled("What was executed", tag("dl", shown, class_="stack"))
+
+    def _files(self) -> Markup:
+        own = [name for name in _OWN_FILES if (self.run.folder / name).is_file()]
+        own += [event.file for event in self.history.of(HangSeen) if event.file]
+        kept = {event.path: event for event in self.history.of(SessionKept)}
+        if not kept:
+            own += [str(path).removeprefix(f"{self.run.folder}/") for path in self.run.session_files]
+        items: list[object] = [tag("code", f"{self.run_dir}/{name}") for name in own]
+        for path, event in kept.items():
+            hashed = tag("code", event.sha256[:16])
+            items.append((tag("code", path), f" {count(event.size)} bytes, sha256 ", hashed))
+        return _titled("Files", _facts(items))
 
 
 def _unjudged(verdict: Verdict) -> str:
     return verdict.name + (f" ({verdict.says})" if verdict.says not in ("", NOTHING_TO_JUDGE) else "")
 
 
-def _evidence(history: History, ids: Sequence[int]) -> str:
-    """The events that prove a verdict, by id, kind and time; the end of a long list is counted."""
-    found = [history.events[i] for i in ids if 0 <= i < len(history.events)]
-    shown = [f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}" for event in found[:EVIDENCE_SHOWN]]
-    more = [f"and {len(found) - EVIDENCE_SHOWN:,} more"] if len(found) > EVIDENCE_SHOWN else []
-    return ", ".join(shown + more)
-
-
 def _at(event: Event) -> str:
     return f"at {seconds(event.at_s)}"
-
-
-_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
-
-
-def _turns(history: History) -> Markup | None:
-    if not history.turns:
-        return None
-    lines = [line(_TURN, _turn(turn, history)) for turn in history.turns]
-    seen = [_what_was_seen(turn) for turn in history.turns]
-    return tag("div", tag("h4", "Turns"), html_table(_TURN, lines), seen)
-
-
-def _turn(turn: Turn, history: History) -> tuple[object, ...]:
-    came = outcome_of(turn, history)
-    stimulus = turn.stimulus
-    message = f"{stimulus.stimulus.replace('_', ' ')}: {one_line(stimulus.text, 160)}" if stimulus else ""
-    how = came.how + (f". {came.remark}" if came.remark else "")
-    return ("recovery" if turn.recovery else turn.number, message, came.kind, how, seconds(turn.duration_s))
 
 
 def _what_was_seen(turn: Turn) -> Markup | None:
@@ -202,76 +254,8 @@ def _what_was_seen(turn: Turn) -> Markup | None:
     return tag("details", head, boxes or tag("p", "Nothing.", class_="soft"), class_="more")
 
 
-def _faults(history: History) -> Markup | None:
-    armed = {event.fault: event for event in history.of(FaultArmed)}
-    fired: dict[int, list[FaultFired]] = {}
-    for event in history.of(FaultFired):
-        fired.setdefault(event.fault, []).append(event)
-    items = [tag("li", _fault(armed.get(n), fired.get(n, []))) for n in sorted({*armed, *fired})]
-    return tag("div", tag("h4", "Faults"), tag("ul", items, class_="facts")) if items else None
-
-
 def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:
     if not fired:
         return f"{armed.name} on {armed.link} was armed and did not fire" if armed else ""
     times = f"fired {many(len(fired), 'time')}, first " if len(fired) > 1 else "fired "
     return f"{times}{_at(fired[0])}: {fault_words(fired[0])}"
-
-
-def _plot(history: History) -> Markup | None:
-    paid = [call.at_s for call in history.played_calls if call.paid]
-    if len(paid) < WORTH_A_PLOT:
-        return None
-    end = max(event.at_s for event in history.events)
-    return growth("Paid calls over time", paid, end, list(_marks(history)), "paid calls")
-
-
-def _marks(history: History) -> Iterator[Mark]:
-    for turn in history.turns:
-        if turn.stimulus:
-            yield Mark(turn.stimulus.at_s, "a message", "turn")
-        stop = turn.stopped or turn.deadline or turn.killed
-        if stop:
-            yield Mark(stop.at_s, stop_name(turn), "stop")
-    for fired in history.of(FaultFired):
-        yield Mark(fired.at_s, "a fault fired", "fault", small=True)
-
-
-# ---- what was executed
-
-
-def _what_ran(history: History) -> Markup | None:
-    started = list(history.of(AgentStarted))
-    if not started:
-        return None
-    first = started[0]
-    pairs = (
-        ("command", shlex.join(first.argv)),
-        ("executable", first.executable),
-        ("version", first.version),
-        ("entry file", first.entry),
-        ("hash of that file", first.entry_hash),
-        ("started", many(len(started), "time")),
-    )
-    shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
-    return tag("div", tag("h4", "What was executed"), tag("dl", shown, class_="stack"))
-
-
-def _files(run: StoredRun, run_dir: str) -> Markup:
-    kept = {event.path: event for event in run.history.of(SessionKept)}
-    own = [
-        name
-        for name in ("scenario.yaml", "agent.yaml", "history.jsonl", "verdicts.json", "agent.log")
-        if (run.folder / name).is_file()
-    ]
-    own += [event.file for event in run.history.of(HangSeen) if event.file]
-    items = [tag("li", tag("code", f"{run_dir}/{name}")) for name in own]
-    if kept:
-        items += [
-            tag("li", tag("code", path), f" {count(event.size)} bytes, sha256 ", tag("code", event.sha256[:16]))
-            for path, event in kept.items()
-        ]
-    else:
-        inside = (str(path).removeprefix(f"{run.folder}/") for path in run.session_files)
-        items += [tag("li", tag("code", f"{run_dir}/{path}")) for path in inside]
-    return tag("div", tag("h4", "Files"), tag("ul", items, class_="facts"))

@@ -4,8 +4,10 @@ Words carry the meaning and colours only repeat it, for NO_COLOR, logs and scree
 becomes three short lines. Where the encoding has no `✓`, the report says `ok`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +21,7 @@ from rich.text import Text
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
-from wedgehog.reports.result_category import ATTENTION, SIGNS, ResultCategory, attention_heading, result_category, tally
+from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
 from wedgehog.reports.words import NONE, clean, count, missing, money, seconds, speakable
 
@@ -28,7 +30,7 @@ BOUNDLESS_COLUMNS = 10_000
 WORDS = ("scenario, agent", "verdict")
 HEADS = (*WORDS, "paid", "billed", "delivered", "cost", "turn", "1st error", "recovery")
 
-STYLES: dict[ResultCategory, str] = {
+STYLES = {
     "passed": "green",
     "failed": "bold red",
     "inconclusive": "yellow",
@@ -46,11 +48,7 @@ SKIPPED_NAMED = 4
 
 
 def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
-    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence.
-
-    Raises:
-        ValueError: there is no such folder.
-    """
+    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence. ValueError: no such folder."""
     campaign = load(folder)
     _Report(campaign, table(campaign), console, verbose).show()
 
@@ -94,13 +92,10 @@ class _Report:
         """The runs as a table. Only the violated invariants, below the verdict, may wrap."""
         lines: list[list[Text]] = []
         room = {name: len(name) for name in HEADS}
-        before = ""
-        for row in records:
-            if row["scenario"] != before:
-                lines.append([self._text(row["scenario"], "bold")])
-                before = row["scenario"]
-            words = [self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, numbers(row))]
-            lines.append(words)
+        for scenario, rows in groupby(records, itemgetter("scenario")):
+            lines.append([self._text(scenario, "bold")])
+            for row in rows:
+                lines.append([self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, numbers(row))])
         for line in lines:
             room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
         for line, row in zip((line for line in lines if len(line) > 1), records, strict=True):
@@ -115,19 +110,16 @@ class _Report:
         return grid
 
     def _stacked(self, records: Sequence[dict[Any, Any]]) -> None:
-        before = ""
-        for row in records:
-            if row["scenario"] != before:
-                self._say(row["scenario"], "bold")
-                before = row["scenario"]
-            self._say(Text.assemble(self._verdict(row), "  ", self._text(_agent(row), "bold")), indent=2)
-            if row["violated"]:
-                self._say(row["violated"].replace(";", ", "), indent=4)
-            if missing(row["paid_calls"]):
-                continue
-            paid, billed, delivered, usd, turn, error, recovery = numbers(row)
-            self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
-            self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
+        for scenario, rows in groupby(records, itemgetter("scenario")):
+            self._say(scenario, "bold")
+            for row in rows:
+                self._say(Text.assemble(self._verdict(row), "  ", self._text(_agent(row), "bold")), indent=2)
+                if row["violated"]:
+                    self._say(row["violated"].replace(";", ", "), indent=4)
+                if not missing(row["paid_calls"]):
+                    paid, billed, delivered, usd, turn, error, recovery = numbers(row)
+                    self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
+                    self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
     def _rates(self, rows: pd.DataFrame) -> None:
         """The cost per minute of all agents of a scenario, if that of one agent is high."""
@@ -172,34 +164,29 @@ class _Report:
 
     def _skipped(self) -> None:
         """The reasons of skipped runs, each once per agent."""
-        alike: dict[tuple[str, str], list[str]] = {}
-        for run in self.campaign.runs:
-            if run.judgement.skipped:
-                alike.setdefault((run.judgement.agent, run.judgement.skipped), []).append(run.judgement.scenario)
-        if alike:
+        runs = [run for run in self.campaign.runs if run.judgement.skipped]
+        if runs:
             self._heading("Skipped")
-        for (agent, reason), scenarios in alike.items():
-            names = list(dict.fromkeys(scenarios))
+        for alike in _grouped(runs, lambda run: (run.judgement.agent, run.judgement.skipped)):
+            names = list(dict.fromkeys(run.judgement.scenario for run in alike))
             more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
-            self._say(f"{NONE} {agent}: {reason} ({', '.join(names[:SKIPPED_NAMED])}{more})", indent=2)
+            judged, shown = alike[0].judgement, ", ".join(names[:SKIPPED_NAMED])
+            self._say(f"{NONE} {judged.agent}: {judged.skipped} ({shown}{more})", indent=2)
 
     def _expected_failures(self) -> None:
         """Why the runs with an expected or known failure failed."""
-        runs = [
-            run
-            for run in self.campaign.runs
-            if run.judgement.verdict == "fail" and result_category(run.judgement) in ("passed", "known")
-        ]
+        failed = [run for run in self.campaign.runs if run.judgement.verdict == "fail"]
+        runs = [run for run in failed if result_category(run.judgement) in ("passed", "known")]
         if runs:
             self._heading("Failed, as expected")
-        for alike in _alike(runs):
+        for alike in _grouped(runs, _sentence):
             self._why(alike)
 
     def _attention(self) -> None:
         runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
         if runs:
             self._heading(attention_heading(run.judgement for run in runs))
-        for alike in _never_played(runs):
+        for alike in _grouped(runs, _never_played):
             self._why(alike)
             if alike[0].judgement.replay:
                 self._whole(f"    replay: {alike[0].judgement.replay}", "cyan")
@@ -214,7 +201,7 @@ class _Report:
         sign, style = SIGNS[result_category(judged)], STYLES[result_category(judged)]
         scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
         where = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
-        names = ", ".join([where, *dict.fromkeys(_name(run) for run in runs)])
+        names = ", ".join([where, *dict.fromkeys(agent_name(run.judgement) for run in runs)])
         says = judged.says or ", ".join(judged.violated) or judged.verdict
         known = f" (known: {judged.known})" if result_category(judged) == "known" else ""
         self._say(Text.assemble(self._text(f"{sign} {names}: ", style), self._text(f"{says}{known}")), indent=2)
@@ -260,28 +247,22 @@ class _Report:
         return Text(speakable(line, self.console.encoding), style=style)
 
 
-def _alike(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
-    """Runs of one scenario with the same sentence."""
-    groups: dict[tuple[object, ...], list[StoredRun]] = {}
+def _grouped(runs: Iterable[StoredRun], key: Callable[[StoredRun], object]) -> Iterable[Sequence[StoredRun]]:
+    groups: dict[object, list[StoredRun]] = {}
     for run in runs:
-        judged = run.judgement
-        groups.setdefault((judged.scenario, judged.says, judged.violated, judged.known), []).append(run)
+        groups.setdefault(key(run), []).append(run)
     return groups.values()
 
 
-def _never_played(runs: Iterable[StoredRun]) -> Iterable[Sequence[StoredRun]]:
-    """Each run by itself, but runs of an agent that could not be played for the same reason together."""
-    groups: dict[tuple[object, ...], list[StoredRun]] = {}
-    for run in runs:
-        judged = run.judgement
-        played = bool(run.history.events)
-        groups.setdefault(("", run.folder) if played else (judged.agent, judged.says), []).append(run)
-    return groups.values()
-
-
-def _name(run: StoredRun) -> str:
+def _sentence(run: StoredRun) -> object:
+    """The key of runs of one scenario with the same sentence."""
     judged = run.judgement
-    return judged.agent if judged.repeat == 1 else f"{judged.agent} (repeat {judged.repeat})"
+    return judged.scenario, judged.says, judged.violated, judged.known
+
+
+def _never_played(run: StoredRun) -> object:
+    """The key of runs of an agent that could not be played for the same reason; a played run is by itself."""
+    return run.folder if run.history.events else (run.judgement.agent, run.judgement.says)
 
 
 def _agent(row: dict[Any, Any]) -> str:

@@ -34,13 +34,11 @@ VALUES = {
     f"fake_llm.{name}"
     for name in (
         "conversation",
-        "limit",
         "reply",
         "observer",
         "usage",
         "script.items",
         "script.position",
-        "script.protocol",
         "script.roles",
         "script.turns",
     )

@@ -4,20 +4,18 @@ It has its own port: no fault on a link affects it, and an agent does not have i
 and refuses web pages. `?session=NAME` restricts any request to one session.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from inspect import isawaitable
+from typing import Any, Final, TypeAlias
 
 from wedgehog.fake_llm.admin.breakpoints import Breakpoint
 from wedgehog.fake_llm.admin.sessions import ProviderSessions, Story
-from wedgehog.fake_llm.connection import Connection
+from wedgehog.fake_llm.connection import Connection, Listener
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.fake_llm.request import counted, json_object
@@ -61,10 +59,11 @@ class AdminRequest:
         return name
 
 
-Handler: TypeAlias = Callable[[AdminRequest], Awaitable[object]]
+Handler: TypeAlias = Callable[[AdminRequest], object]
+"""Answers a request with JSON or a text, at once or as an awaitable."""
 
 
-class Admin:
+class Admin(Listener):
     """Serves the admin API of a server's sessions; use it as an async context manager.
 
     >>> async with FakeLLM(sessions, sessions) as llm, Admin(sessions, read) as admin:  # doctest: +SKIP
@@ -73,16 +72,14 @@ class Admin:
 
     def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
         """`read` parses a script's text; port 0 takes a free port."""
-        self.port = port
+        super().__init__(HOST, port)
         self._sessions, self._read = sessions, read
-        self._connections: set[Connection] = set()
-        self._listener: asyncio.Server | None = None
         self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,
-            ("GET", "sessions"): self._list,
-            ("GET", "script"): self._script,
+            ("GET", "sessions"): lambda asked: {"sessions": [one.as_json() for one in sessions.all(asked.session)]},
+            ("GET", "script"): lambda asked: sessions.story(asked.session).text,
             ("PUT", "script"): self._put,
-            ("GET", "ledger"): self._ledger,
+            ("GET", "ledger"): lambda asked: {"attempts": sessions.ledger(asked.session)},
             ("GET", "gates"): self._gates,
             ("POST", "gates"): self._hold,
             ("DELETE", "gates"): self._let_go,
@@ -92,31 +89,15 @@ class Admin:
     @property
     def url(self) -> str:
         """The address, with the prefix."""
-        return f"http://{HOST}:{self.port}{PREFIX}"
+        return f"{super().url}{PREFIX}"
 
-    async def __aenter__(self) -> Self:
-        """Listen."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: Connection(self._opened, self._answer, self._connections.discard), HOST, self.port
-        )
-        self.port = self._listener.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop listening and drop every connection."""
-        if self._listener:
-            self._listener.close()
-        for connection in list(self._connections):
-            connection.transport.abort()
-        while any(connection.is_active for connection in self._connections):  # noqa: ASYNC110  there is no event
-            await asyncio.sleep(0)
+    def connection(self) -> Connection:
+        """Return the protocol of one connection."""
+        return Connection(self._opened, self._answer, self.connections.discard)
 
     def _opened(self, connection: Connection) -> Conn:
-        self._connections.add(connection)
-        return Conn(len(self._connections), ("", 0))
+        self.connections.add(connection)
+        return Conn(len(self.connections), ("", 0))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
         await connection.can_wait()
@@ -125,11 +106,9 @@ class Admin:
         except AdminRequestError as refused:
             told, status = {"error": str(refused)}, refused.status
         plain = isinstance(told, str)
-        body = (
-            told.encode() if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
-        )
+        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1) + "\n"
         type_ = "text/yaml; charset=utf-8" if plain else "application/json"
-        image = whole(status, body, (), content_type=type_, closes=not incoming.head.keep_alive)
+        image = whole(status, text.encode(), (), content_type=type_, closes=not incoming.head.keep_alive)
         connection.write(image.head + image.body)
         connection.by_us = image.closes
 
@@ -147,19 +126,14 @@ class Admin:
             raise AdminRequestError(
                 f"no such thing: {incoming.head.method} {incoming.head.path} (there are {known})", 404
             )
-        return await answer(AdminRequest(rest, incoming.head.query, incoming.body))
+        told = answer(AdminRequest(rest, incoming.head.query, incoming.body))
+        return await told if isawaitable(told) else told
 
     # ---- what there is
 
-    async def _health(self, asked: AdminRequest) -> object:
+    def _health(self, asked: AdminRequest) -> object:
         sessions = self._sessions
         return {"ok": True, "sessions": len(sessions.all()), "calls_under_way": sessions.calls_under_way}
-
-    async def _list(self, asked: AdminRequest) -> object:
-        return {"sessions": [session.as_json() for session in self._sessions.all(asked.session)]}
-
-    async def _script(self, asked: AdminRequest) -> object:
-        return self._sessions.story(asked.session).text
 
     async def _put(self, asked: AdminRequest) -> object:
         if len(asked.body) > _LARGEST_SCRIPT:
@@ -174,10 +148,7 @@ class Admin:
             raise AdminRequestError(str(wrong)) from None
         return {"ok": True}
 
-    async def _ledger(self, asked: AdminRequest) -> object:
-        return {"attempts": self._sessions.ledger(asked.session)}
-
-    async def _reset(self, asked: AdminRequest) -> object:
+    def _reset(self, asked: AdminRequest) -> object:
         self._sessions.reset(asked.session)
         return {"ok": True}
 
@@ -190,7 +161,7 @@ class Admin:
             return gate.as_json()
         return {"gates": [gate.as_json() for gate in self._sessions.gates.all(asked.session)]}
 
-    async def _hold(self, asked: AdminRequest) -> object:
+    def _hold(self, asked: AdminRequest) -> object:
         at = json_object(asked.body or b"{}")
         if at is None or len(at) > 1 or any(name not in ("event", "byte") for name in at):
             raise AdminRequestError('a gate is {"event": k}, {"byte": n}, or {} for before the first byte')
@@ -199,7 +170,7 @@ class Admin:
                 raise AdminRequestError(f"{name}: expected a whole number of at least 0, found {json.dumps(value)}")
         return self._sessions.gates.hold(asked.session, **at).as_json()
 
-    async def _let_go(self, asked: AdminRequest) -> object:
+    def _let_go(self, asked: AdminRequest) -> object:
         gates = [self._gate(asked.rest)] if asked.rest else self._sessions.gates.all(asked.session)
         told: list[Any] = [gate.as_json() for gate in gates]
         for gate in gates:

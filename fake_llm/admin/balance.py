@@ -5,8 +5,6 @@ balance: {usd: 0.05, input_usd_per_mtok: 3, output_usd_per_mtok: 15}  # by these
 balance: {tokens: 10000}                                              # input and output
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Final, Self, TypeAlias
@@ -40,7 +38,7 @@ class BalanceConfig(ConfigModel):
             raise ValueError("expected both prices, `input_usd_per_mtok` and `output_usd_per_mtok`, or none")
         return self
 
-    def balance(self, price: Price | None = None) -> Balance:
+    def balance(self, price: Price | None = None) -> "Balance":
         """Return a full balance; raise ValueError if it is in dollars and `price_as` has no price."""
         given = self.input_usd_per_mtok is not None or self.tokens is not None
         if not given and (price is None or price(self.price_as, 1, 1) is None):

@@ -1,7 +1,5 @@
 """Gates: a reply that reaches a gate is held until the gate is opened."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,12 +1,7 @@
 """Many sessions on one server: each has its own script, request log, gates and balance.
 
 request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ script ─▶ gates ─▶ request log
-
->>> sessions = ProviderSessions(SessionScript(script))  # doctest: +SKIP
->>> async with FakeLLM(sessions, sessions) as llm: ...  # doctest: +SKIP
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,14 +10,12 @@ from typing import Any, Final, Protocol
 
 from wedgehog.fake_llm.admin.balance import Balance, BalanceConfig, Price
 from wedgehog.fake_llm.admin.breakpoints import Breakpoints
-from wedgehog.fake_llm.admin.logged_request import LoggedRequest
-from wedgehog.fake_llm.admin.request_log import RequestLog
+from wedgehog.fake_llm.admin.request_log import LoggedRequest, RequestLog
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, WriteEnded, WriteStarted
 from wedgehog.fake_llm.observer import RequestSeen as Seen
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure
-from wedgehog.fake_llm.script.protocol import Script
 
 _MOST_SESSIONS: Final = 1_000
 
@@ -38,28 +31,11 @@ class Story(Protocol):
     def balance(self) -> BalanceConfig | None:
         """What each session may spend; None: no limit."""
 
-    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
+    def answer(self, session: "ProviderSession", attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """Return the answer to a request, or raise UnscriptedError(why)."""
 
     async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
         """Apply faults to a reply at an observer's gate while `attempt.pending` is set; set `attempt.struck`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionScript:
-    """A script without faults."""
-
-    script: Script
-    text: str = ""
-    balance: BalanceConfig | None = None
-
-    def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
-        """Return the script's answer."""
-        return self.script.answer(attempt.seen.call, conversation)
-
-    async def gate(self, attempt: LoggedRequest, point: Point) -> Sequence[int]:
-        """Let the reply pass."""
-        return ()
 
 
 @dataclass(slots=True)
@@ -157,11 +133,7 @@ class ProviderSessions:
         return self._story if name is None else self.session(name).story
 
     def put(self, story: Story, name: str | None = None) -> None:
-        """Play another script from the next request on, in all sessions or in one, with a full balance.
-
-        Raises:
-            ValueError: the script's balance is in dollars, and there are no prices for it.
-        """
+        """Play another script from the next request on, with a full balance; raise ValueError as `__init__` does."""
         self._fresh_balance(story)
         if name is None:
             self._story = story

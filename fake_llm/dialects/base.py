@@ -1,18 +1,19 @@
-"""The functions of a dialect, the values that they pass, and helpers for all dialects."""
-
-from __future__ import annotations
+"""What a dialect is, the values that it passes, and helpers for all dialects."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.frame import Frame
-from wedgehog.fake_llm.reply import Reply, Stop, ToolCall
-from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.usage import Billed
+from wedgehog.fake_llm.frame import Frame, encode
+from wedgehog.fake_llm.reply import Reply, Stop, Thinking
+from wedgehog.fake_llm.request import Request, is_known, model_asked
+from wedgehog.fake_llm.usage import Billed, Meter, input_tokens, tokens_in, words
 from wedgehog.fake_llm.value import value
+
+Told = TypeVar("Told")
 
 Models: TypeAlias = Sequence[str] | None
 """The models that exist; None: any."""
@@ -43,6 +44,11 @@ class Response:
     message: str = ""
     content_type: str = "application/json"
 
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Answer with a JSON object and status 200."""
+        return cls(200, encode(document))
+
 
 @value
 class Exchange:
@@ -65,81 +71,150 @@ class Framing:
     closing: bytes = b""
 
 
-class Dialect(Protocol):
-    """A provider's wire format, as a module.
+class ReplyWriter(ABC):
+    """Writes one reply in a provider's format."""
+
+    STOPS: ClassVar[Mapping[Stop, str]]
+    """The provider's words for the stop reasons."""
+
+    def __init__(self, reply: Reply, exchange: Exchange) -> None:
+        """Write `reply` as the answer of `exchange`."""
+        self.reply, self.exchange = reply, exchange
+        self.items, self.call = reply.items, exchange.request.call
+        self.read, self.spent = exchange.billed.input_tokens, exchange.billed.output_tokens
+
+    @abstractmethod
+    def whole(self) -> bytes:
+        """Write the reply not streamed."""
+
+    @abstractmethod
+    def frames(self) -> Iterator[Frame]:
+        """Write the reply streamed, one frame per event."""
+
+    @property
+    def stop(self) -> str:
+        """The stop reason in the provider's words."""
+        return self.STOPS[self.reply.stop_reason]
+
+    @property
+    def thought(self) -> int:
+        """The output tokens that are reasoning."""
+        return min(sum(tokens_in(item.text) for item in self.items if isinstance(item, Thinking)), self.spent)
+
+    def meter(self) -> Meter:
+        """Return a meter for the reply's output tokens."""
+        return Meter(self.spent, self.exchange.conversation.copies * sum(len(words(item)) for item in self.items))
+
+    def completes(self, index: int) -> bool:
+        """Return True if item `index` is complete: the last item before a stop at max_tokens is not."""
+        return self.reply.stop != "max_tokens" or index < len(self.items) - 1
+
+    def delivers(self, index: int) -> bool:
+        """Return True if item `index` is a complete text or tool call."""
+        return self.completes(index) and not isinstance(self.items[index], Thinking)
+
+
+class Dialect(ABC):
+    """A provider's wire format.
 
     request ─▶ parse ─▶ refuse? ─▶ render or stream ─▶ bytes        `error` for failures
     """
 
-    @property
-    def WIRE(self) -> str:  # noqa: N802  a module's constant
-        """Its name in scripts and facts."""
-
-    @property
-    def PATHS(self) -> re.Pattern[str]:  # noqa: N802
-        """All paths of its API; if two dialects share a path, the headers decide."""
-
-    @property
-    def MARKS(self) -> tuple[str, ...]:  # noqa: N802
-        """Headers and query parameters that only its clients send."""
-
-    @property
-    def BROKE(self) -> Refusal:  # noqa: N802
-        """The answer when a prepaid balance is used up."""
-
-    @property
-    def TOO_LARGE(self) -> Refusal:  # noqa: N802
-        """The answer to a body that is too large."""
+    WIRE: ClassVar[str]
+    """Its name in scripts and facts."""
+    PATHS: ClassVar[re.Pattern[str]]
+    """All paths of its API; if two dialects share a path, the headers decide."""
+    REPLIES: ClassVar[re.Pattern[str]]
+    """The paths to which a request for a model's reply is posted."""
+    WRITER: ClassVar[type[ReplyWriter]]
+    MARKS: ClassVar[tuple[str, ...]] = ()
+    """Headers and query parameters that only its clients send."""
+    STOCK: ClassVar[tuple[str, ...]] = ()
+    """The models that it lists if any name exists."""
+    BROKE: ClassVar[Refusal]
+    """The answer when a prepaid balance is used up."""
+    NO_KEY: ClassVar[Refusal] = Refusal(401)
+    TOO_LARGE: ClassVar[Refusal] = Refusal(413)
+    """The answer to a body that is too large."""
+    FRAMING: ClassVar[Framing]
 
     def asks_for_reply(self, request: Request) -> bool:
         """Return True for a request for a model's reply; `aside` answers all others."""
+        return request.method == "POST" and self.REPLIES.fullmatch(request.path) is not None
 
+    @abstractmethod
     def parse(self, request: Request) -> Conversation:
         """Read a request for a reply that has a document; skip invalid parts."""
 
+    @abstractmethod
+    def refusals(self, request: Request, models: Models) -> Iterator[Refusal]:
+        """Yield what the provider refuses, in the order in which it looks."""
+
     def refuse(self, request: Request, models: Models) -> Refusal | None:
         """Return why the provider refuses a request, or None."""
+        return next(self.refusals(request, models), None)
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
+        return self.WRITER(reply, exchange).whole()
 
     def stream(self, reply: Reply, exchange: Exchange) -> Iterator[Frame]:
         """Write a streamed reply, one frame per event."""
+        return self.WRITER(reply, exchange).frames()
 
     def framing(self, exchange: Exchange) -> Framing:
         """Return the framing of the events of `stream`."""
+        return self.FRAMING
 
+    @abstractmethod
     def error(self, refusal: Refusal, request: Request) -> Response:
         """Write an error in the provider's shape."""
 
+    @abstractmethod
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         """Write an error as an event of a stream, after `number` other events."""
 
+    @abstractmethod
     def aside(self, request: Request, models: Models) -> Response | None:
         """Answer a request for models or token counts, which costs nothing; None if there is no such path."""
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the headers that identify a reply."""
+        return []
 
+    def by_status(self, errors: Mapping[int, Told], status: int) -> Told:
+        """Return what the provider says at a status; others are as 400 or 500."""
+        return errors.get(status) or errors[500 if status >= 500 else 400]
 
-def posts_to(paths: re.Pattern[str]) -> Callable[[Request], bool]:
-    """Return a test if a request is a POST to one of the paths."""
-    return lambda request: request.method == "POST" and paths.fullmatch(request.path) is not None
+    def counted(self, request: Request, models: Models, told: Callable[[int], dict[str, Any]]) -> Response:
+        """Answer a request for a count of its tokens; `told` is the answer for a number."""
+        refusal = self.refuse(request, models)
+        return self.error(refusal, request) if refusal else Response.of(told(input_tokens(self.parse(request))))
 
+    def listed(self, request: Request, models: Models, root: str) -> Response | None:
+        """Answer a GET of the models at the path `root`, or of one model below it."""
+        name = model_asked(request, root)
+        if name is None:
+            return None
+        if not request.key:
+            return self.error(self.NO_KEY, request)
+        if not name:
+            return Response.of(self.models([self.model(one) for one in models or self.STOCK]))
+        if is_known(name, models):
+            return Response.of(self.model(name))
+        return self.error(self.no_model(name, request), request)
 
-def stop_of(reply: Reply) -> Stop:
-    """Return a reply's stop reason, scripted or derived from its items."""
-    return reply.stop or ("tool" if any(isinstance(item, ToolCall) for item in reply.items) else "end")
+    def models(self, models: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the list of all models."""
+        return {"models": models}
 
+    def model(self, name: str) -> dict[str, Any]:
+        """Return what the provider says about a model."""
+        raise NotImplementedError
 
-def is_whole(reply: Reply, index: int) -> bool:
-    """Return True if item `index` is complete: the last item before a stop at max_tokens is not."""
-    return reply.stop != "max_tokens" or index < len(reply.items) - 1
-
-
-def first(refusals: Callable[[Request, Models], Iterator[Refusal]]) -> Callable[[Request, Models], Refusal | None]:
-    """Turn a generator of refusals into a dialect's `refuse`: the first refusal counts."""
-    return lambda request, models: next(refusals(request, models), None)
+    def no_model(self, name: str, request: Request) -> Refusal:
+        """Refuse an unknown model."""
+        raise NotImplementedError
 
 
 def bad(message: str) -> Refusal:

@@ -1,26 +1,20 @@
 """What OpenAI's two APIs share: errors, refusals of any request, and headers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from math import inf
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Refusal, Response
+from wedgehog.fake_llm.dialects.base import Dialect, Refusal, Response
 from wedgehog.fake_llm.frame import encode
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.request import Request, counted
 
-QUOTA: Final = "insufficient_quota"
-BROKE: Final = Refusal(429, kind=QUOTA)
-TOO_LARGE: Final = Refusal(413)
-
-_BAD_REQUEST: Final = 400
+_QUOTA: Final = "insufficient_quota"
 _NO_QUOTA: Final = (
     "You exceeded your current quota, please check your plan and billing details. For more information on this error, "
     "read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors."
 )
-NO_KEY: Final = Refusal(
+_NO_KEY: Final = Refusal(
     401,
     "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth "
     "(i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the "
@@ -43,47 +37,51 @@ _ERRORS: Final[dict[int, tuple[str, str | None, str]]] = {
 }
 
 
-def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": {"message", "type", "param", "code"}}`."""
-    told = described(refusal)
-    return Response(refusal.status, encode({"error": told}), told["type"], told["message"])
+class OpenAIDialect(Dialect):
+    """What OpenAI's two APIs have in common."""
 
+    BROKE = Refusal(429, kind=_QUOTA)
+    NO_KEY = _NO_KEY
 
-def described(refusal: Refusal) -> dict[str, Any]:
-    """Return the fields of OpenAI's `error` object."""
-    kind, code, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
-    if refusal.kind == QUOTA:
-        code, message = QUOTA, _NO_QUOTA
-    elif refusal.kind or refusal.param or refusal.code:
-        code = refusal.code
-    return {
-        "message": refusal.message or message,
-        "type": refusal.kind or kind,
-        "param": refusal.param,
-        "code": code,
-    }
+    def error(self, refusal: Refusal, request: Request) -> Response:
+        """Write `{"error": {"message", "type", "param", "code"}}`."""
+        told = self.described(refusal)
+        return Response(refusal.status, encode({"error": told}), told["type"], told["message"])
 
+    def described(self, refusal: Refusal) -> dict[str, Any]:
+        """Return the fields of OpenAI's `error` object."""
+        kind, code, message = self.by_status(_ERRORS, refusal.status)
+        if refusal.kind == _QUOTA:
+            code, message = _QUOTA, _NO_QUOTA
+        elif refusal.kind or refusal.param or refusal.code:
+            code = refusal.code
+        return {
+            "message": refusal.message or message,
+            "type": refusal.kind or kind,
+            "param": refusal.param,
+            "code": code,
+        }
 
-def headers(request: Request) -> list[tuple[str, str]]:
-    """Return the reply's id and the API's version."""
-    return [
-        ("x-request-id", f"req_{made_up('request', request.call, length=32, small=True)}"),
-        ("openai-version", "2020-10-01"),
-        ("openai-processing-ms", "1"),
-    ]
+    def headers(self, request: Request) -> list[tuple[str, str]]:
+        """Return the reply's id and the API's version."""
+        return [
+            ("x-request-id", f"req_{made_up('request', request.call, length=32, small=True)}"),
+            ("openai-version", "2020-10-01"),
+            ("openai-processing-ms", "1"),
+        ]
 
 
 def unreadable(request: Request) -> Iterator[Refusal]:
     """Refuse a request without a key or without a JSON object."""
     if not request.key:
-        yield NO_KEY
+        yield _NO_KEY
     if request.document is None:
         yield bad(_NO_JSON)
 
 
 def bad(message: str, param: str | None = None, code: str | None = None) -> Refusal:
     """Refuse a field's value."""
-    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, code)
+    return Refusal(400, message, "invalid_request_error", param, code)
 
 
 def missing(param: str) -> Refusal:
@@ -117,4 +115,4 @@ def empty(param: str) -> Refusal:
 
 def unpaired(message: str, param: str) -> Refusal:
     """Refuse a tool call without its result, or a result without its call."""
-    return Refusal(_BAD_REQUEST, message, "invalid_request_error", param, pairing=True)
+    return Refusal(400, message, "invalid_request_error", param, pairing=True)

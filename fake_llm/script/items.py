@@ -3,9 +3,6 @@
 [{text: Let me look.}, {tool: shell, args: {command: ls}}, {usage: {input_tokens: 8000}}, {stop: max_tokens}]
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, NonNegativeFloat, NonNegativeInt, RootModel, Tag
@@ -101,7 +98,25 @@ class ReplyConfig(RootModel[ItemConfig | list[ItemConfig]]):
 
     def reply(self) -> Reply:
         """Return the reply; the last usage, stop and delay count."""
-        return reply_of(self.root if isinstance(self.root, list) else [self.root])
+        items: list[Item] = []
+        usage: Usage | None = None
+        stop: Stop | None = None
+        delay_s: float = 0
+        for word in self.root if isinstance(self.root, list) else [self.root]:
+            match word:
+                case TextConfig():
+                    items.append(Text(word.text, word.pace_ms))
+                case ThinkingConfig():
+                    items.append(Thinking(word.thinking))
+                case ToolConfig():
+                    items.append(ToolCall(word.tool, word.args, word.id, word.raw_args))
+                case UsageConfig():
+                    usage = Usage(word.usage.input_tokens, word.usage.output_tokens)
+                case StopConfig():
+                    stop = word.stop
+                case DelayConfig():
+                    delay_s = word.delay_s
+        return Reply(tuple(items), usage, stop, delay_s)
 
 
 class ErrorConfig(ConfigModel):
@@ -120,26 +135,3 @@ class ErrorConfig(ConfigModel):
     def failure(self) -> Failure:
         """Return the failure."""
         return Failure(self.status, self.message, self.kind, self.retry_after, self.delay_s, self.html)
-
-
-def reply_of(words: Iterable[ItemConfig]) -> Reply:
-    """Combine items into one reply."""
-    items: list[Item] = []
-    usage: Usage | None = None
-    stop: Stop | None = None
-    delay_s: float = 0
-    for word in words:
-        match word:
-            case TextConfig():
-                items.append(Text(word.text, word.pace_ms))
-            case ThinkingConfig():
-                items.append(Thinking(word.thinking))
-            case ToolConfig():
-                items.append(ToolCall(word.tool, word.args, word.id, word.raw_args))
-            case UsageConfig():
-                usage = Usage(word.usage.input_tokens, word.usage.output_tokens)
-            case StopConfig():
-                stop = word.stop
-            case DelayConfig():
-                delay_s = word.delay_s
-    return Reply(tuple(items), usage, stop, delay_s)

@@ -9,12 +9,11 @@ Tool calls carry a token `<salt><turn>x<step>x<call>` in their ids, and scripted
 is found also if an agent rewrites ids.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.value import value
@@ -35,7 +34,7 @@ class MainShape:
     optional: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, conversation: Conversation) -> MainShape:
+    def of(cls, conversation: Conversation) -> Self:
         """The shape of one request."""
         return cls(
             frozenset([tool.name for tool in conversation.tools]),
@@ -47,7 +46,7 @@ class MainShape:
         """Whether a request looks like a main call: at least half of the tools, or without tools the same opening."""
         return self.alike(MainShape.of(conversation))
 
-    def alike(self, other: MainShape) -> bool:
+    def alike(self, other: "MainShape") -> bool:
         """Whether a call of the other shape looks like a main call."""
         tools = self.tools.difference(self.optional)
         if tools:

@@ -1,7 +1,5 @@
 """Tools by role: a scenario's `shell` is an agent's Bash, exec_command or run_shell_command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

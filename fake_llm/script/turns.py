@@ -1,16 +1,13 @@
 """A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.roles import SHELL, fill, find_named, find_shell
 
 Beacon = Callable[[str, str], str]

@@ -6,8 +6,6 @@ replies:
   - {reply: {text: Hi there!}}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -18,9 +16,8 @@ from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
 from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.reply import Answer, UnscriptedError
 from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 
 _SHOWN_CHARS = 80
 
@@ -37,15 +34,12 @@ def _readable(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_readable)]
 
 
-class _Searched:
+class _Searched(str):
     """A text for many patterns."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
 
     @cached_property
     def folded(self) -> str:
-        return self.text.casefold()
+        return self.casefold()
 
 
 class Asked:
@@ -168,7 +162,7 @@ class WhenScript:
                     break
             else:
                 return line
-        said = asked.user.text
+        said = asked.user
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
         raise UnscriptedError(
             f"none of the script's {len(self.lines)} lines fits the last user message {shown!r} "
@@ -189,6 +183,6 @@ def _finder(pattern: str, name: str) -> Test:
     text = attrgetter(name)
     if _is_regex(pattern):
         search = re.compile(pattern[1:-1]).search
-        return lambda asked: search(text(asked).text) is not None
+        return lambda asked: search(text(asked)) is not None
     folded = pattern.casefold()
     return lambda asked: folded in text(asked).folded

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.admin.balance import BalanceConfig
-from wedgehog.fake_llm.admin.logged_request import LoggedFault, LoggedRequest
+from wedgehog.fake_llm.admin.request_log import LoggedFault, LoggedRequest
 from wedgehog.fake_llm.admin.sessions import ProviderSession
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point

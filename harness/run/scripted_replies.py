@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
-from wedgehog.fake_llm.limit import within_limit
-from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import TurnScript, background_reply
-from wedgehog.fake_llm.usage import output_tokens
+from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock

@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
-from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
+from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.items import ReplyConfig
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 
 

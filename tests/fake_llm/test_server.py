@@ -11,8 +11,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
 from wedgehog.fake_llm.observer import RequestUnscripted as UnscriptedSeen
-from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.script.protocol import UnscriptedError
+from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text, Thinking, ToolCall, UnscriptedError
 
 
 class Raises:

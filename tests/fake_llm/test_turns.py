@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import MainShape, Positions
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})

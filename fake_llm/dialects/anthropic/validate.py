@@ -4,19 +4,15 @@ Not refused: consecutive messages of one role (they count as one), results in an
 first message of the assistant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first, unpaired
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]+$")
-TOO_LARGE: Final = Refusal(413)
-
 _LARGEST_BODY: Final = 32 * 2**20
 
 
@@ -45,12 +41,11 @@ class _AnthropicTurn:
     blocks: list[_Block]
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     document = request.document
     if len(request.body) > _LARGEST_BODY:
-        yield TOO_LARGE
+        yield Refusal(413)
     if not request.key:
         yield Refusal(401, "x-api-key header is required")
     if "anthropic-version" not in request.headers:

@@ -4,44 +4,26 @@ Arguments are objects: a call whose `raw_args` are no object does not reach the 
 gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS if they were cut.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.gemini.parse import ADDRESS, WIRE, field, parse  # noqa: F401  a verb
-from wedgehog.fake_llm.dialects.gemini.validate import NO_KEY, no_model, refuse
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response
+from wedgehog.fake_llm.dialects.gemini.validate import ADDRESS, NO_KEY, WIRE, field, no_model, parse, refusals
 from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.request import Request, is_known, model_asked
-from wedgehog.fake_llm.usage import Meter, args_of, arguments, input_tokens, tokens_in, words
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
+from wedgehog.fake_llm.request import Request
+from wedgehog.fake_llm.usage import args_of, arguments, words
 
-asks_for_reply: Final = posts_to(
-    re.compile(r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)")
-)
-PATHS: Final = re.compile(r"/v1/models(/.*)?|/v1\w+/.*|/v1/(projects|publishers|tunedModels)/.*")
-MARKS: Final = ("x-goog-api-key", "x-goog-api-client", "key")
-BROKE: Final = Refusal(
-    429,
-    "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your "
-    "project and billing.",
-)
-
-TOO_LARGE: Final = Refusal(400, f"Request payload size exceeds the limit: {LARGEST_BODY} bytes.")
-
-_STOCK: Final = ("gemini-2.5-flash",)
+_TOO_LARGE: Final = Refusal(400, f"Request payload size exceeds the limit: {LARGEST_BODY} bytes.")
 _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
-# Official clients read comments as data, and skip an empty line.
 _EVENTS: Final = Framing(SSE, b"\r\n")
+"""Official clients read comments as data, and skip an empty line."""
 _ARRAY: Final = Framing(_ARRAY_TYPE, b"\r\n", b"[", b",\r\n", b"]")
-_STOPS: Final = {"end": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
-_MALFORMED: Final = "MALFORMED_FUNCTION_CALL"
 _ERRORS: Final = {
     400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
     401: (
@@ -52,7 +34,7 @@ _ERRORS: Final = {
     403: ("PERMISSION_DENIED", "The caller does not have permission"),
     404: ("NOT_FOUND", "Requested entity was not found."),
     409: ("ABORTED", "The operation was aborted."),
-    413: ("INVALID_ARGUMENT", TOO_LARGE.message),
+    413: ("INVALID_ARGUMENT", _TOO_LARGE.message),
     429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
     499: ("CANCELLED", "The operation was cancelled."),
     500: ("INTERNAL", "An internal error has occurred. Please retry or report in https://ai.google.dev/support"),
@@ -62,166 +44,156 @@ _ERRORS: Final = {
 }
 
 
-def render(reply: Reply, exchange: Exchange) -> bytes:
-    """Write a whole response with one candidate."""
-    parts = [part for index in range(len(reply.items)) for part in _parts(reply, index, exchange, whole=True)]
-    return encode(_chunk(parts, exchange, exchange.billed.output_tokens, reply, _ending(reply)))
+class _GeminiWriter(ReplyWriter):
+    STOPS: ClassVar = {"end": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
+
+    def whole(self) -> bytes:
+        parts = [part for index in range(len(self.items)) for part in self._parts(index, whole=True)]
+        return encode(self._chunk(parts, self.spent, self._ending()))
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield responses with a piece of the candidate each, then one with the finish reason."""
+        meter = self.meter()
+        for index, item in enumerate(self.items):
+            parts = list(self._parts(index, whole=False))
+            if not parts:
+                meter.add(len(words(item)))
+            pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
+            for number, part in enumerate(parts, start=1):
+                tokens = meter.add(len(words(item)) if isinstance(item, ToolCall) else len(part["text"]))
+                completes = number == len(parts) and self.delivers(index)
+                yield Frame(self._framed(self._chunk([part], tokens)), pace_s, tokens, completes)
+        last = self._chunk([{"text": ""}], self.spent, self._ending())
+        yield Frame(self._framed(last), tokens=self.spent, terminal=True)
+
+    def _framed(self, chunk: dict[str, Any]) -> bytes:
+        return _framed(encode(chunk), self.exchange.request)
+
+    def _parts(self, index: int, *, whole: bool) -> Iterator[dict[str, Any]]:
+        """Yield an item's parts: one, the pieces of a streamed text, or none if the provider hides the item."""
+        item = self.items[index]
+        if isinstance(item, ToolCall):
+            args = args_of(item)
+            if args is not None:
+                id_ = item.id or made_up("tool", self.call, index, length=12)
+                called = {"functionCall": {"id": f"call_{id_}", "name": item.name, "args": args}}
+                yield called | self._signature(index)
+        elif isinstance(item, Text) or self._shows_thoughts():
+            thought = {"thought": True} if isinstance(item, Thinking) else {}
+            yield from ({"text": piece, **thought} for piece in ([item.text] if whole else pieces(item.text)))
+
+    def _signature(self, index: int) -> dict[str, Any]:
+        """Sign the first of parallel calls; newer models require the signature back."""
+        if index != next(n for n, item in enumerate(self.items) if isinstance(item, ToolCall)):
+            return {}
+        return {"thoughtSignature": made_up("signature", self.call, length=64)}
+
+    def _shows_thoughts(self) -> bool:
+        config = field(self.exchange.request.document, "generationConfig")
+        return field(field(config, "thinkingConfig"), "includeThoughts") is True
+
+    def _ending(self) -> dict[str, Any]:
+        broken = [item for item in self.items if isinstance(item, ToolCall) and args_of(item) is None]
+        if broken and self.reply.stop != "max_tokens":
+            said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
+            return {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": said}
+        return {"finishReason": self.stop}
+
+    def _chunk(
+        self, parts: list[dict[str, Any]], output_tokens: int, ending: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        candidate = {"content": {"parts": parts, "role": "model"}, **(ending or {}), "index": 0}
+        return {
+            "candidates": [candidate],
+            "usageMetadata": self._usage(output_tokens),
+            "modelVersion": self.exchange.conversation.model,
+            "responseId": made_up("message", self.call, length=22),
+        }
+
+    def _usage(self, output_tokens: int) -> dict[str, Any]:
+        thought = min(self.thought, output_tokens)
+        return {
+            "promptTokenCount": self.read,
+            "candidatesTokenCount": output_tokens - thought,
+            "totalTokenCount": self.read + output_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": self.read}],
+            **({"thoughtsTokenCount": thought} if thought else {}),
+        }
 
 
-def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write responses with a piece of the candidate each, then one with the finish reason."""
-    spent = exchange.billed.output_tokens
-    meter = Meter(spent, sum(len(words(item)) for item in reply.items))
-    for index, item in enumerate(reply.items):
-        parts = list(_parts(reply, index, exchange, whole=False))
-        if not parts:
-            meter.add(len(words(item)))
-        pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
-        for number, part in enumerate(parts, start=1):
-            meter.add(len(words(item)) if isinstance(item, ToolCall) else len(part["text"]))
-            completes = number == len(parts) and is_whole(reply, index) and not isinstance(item, Thinking)
-            data = encode(_chunk([part], exchange, meter.now, reply))
-            yield Frame(_framed(data, exchange), pace_s, meter.now, completes)
-    last = encode(_chunk([{"text": ""}], exchange, spent, reply, _ending(reply)))
-    yield Frame(_framed(last, exchange), tokens=spent, terminal=True)
+class _Gemini(Dialect):
+    WIRE = WIRE
+    PATHS = re.compile(r"/v1/models(/.*)?|/v1\w+/.*|/v1/(projects|publishers|tunedModels)/.*")
+    REPLIES = re.compile(r"/v1\w*/(?:[^:]*/)?(?:models|tunedModels)/[^/:]+:(?:generateContent|streamGenerateContent)")
+    WRITER = _GeminiWriter
+    MARKS = ("x-goog-api-key", "x-goog-api-client", "key")
+    STOCK = ("gemini-2.5-flash",)
+    BROKE = Refusal(
+        429,
+        "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your "
+        "project and billing.",
+    )
+    NO_KEY = NO_KEY
+    TOO_LARGE = _TOO_LARGE
+
+    parse = staticmethod(parse)
+    refusals = staticmethod(refusals)
+
+    def framing(self, exchange: Exchange) -> Framing:
+        """Return the framing of responses: events with `alt=sse`, else elements of an array."""
+        return _EVENTS if _as_events(exchange.request) else _ARRAY
+
+    def error(self, refusal: Refusal, request: Request) -> Response:
+        """Write an error, in an array if the reply is one."""
+        status, message = self.by_status(_ERRORS, refusal.status)
+        status, message = refusal.kind or status, refusal.message or message
+        body = {"error": {"code": refusal.status, "message": message, "status": status}}
+        in_array = request.path.endswith(":streamGenerateContent") and not _as_events(request)
+        return Response(refusal.status, encode([body] if in_array else body), status, message, _ARRAY_TYPE)
+
+    def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+        """Write an error in place of a response."""
+        told = self.error(refusal, exchange.request).body
+        return _framed(told, exchange.request) if _as_events(exchange.request) else told[1:-1]
+
+    def aside(self, request: Request, models: Models) -> Response | None:
+        """Answer `GET …/models`, `GET …/models/NAME` and `POST …/models/NAME:countTokens`."""
+        address = ADDRESS.fullmatch(request.path)
+        if not address or address[3] != "countTokens" or request.method != "POST":
+            return self.listed(request, models, f"/{_version(request)}/models")
+        inner = field(request.document, "generateContentRequest")
+        asked = replace(request, document=inner if isinstance(inner, dict) else request.document)
+        return self.counted(
+            asked,
+            models,
+            lambda count: {"totalTokens": count, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": count}]},
+        )
+
+    def model(self, name: str) -> dict[str, Any]:
+        return {
+            "name": f"models/{name}",
+            "version": "001",
+            "displayName": name,
+            "description": "",
+            "inputTokenLimit": 1048576,
+            "outputTokenLimit": 65536,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
+
+    def no_model(self, name: str, request: Request) -> Refusal:
+        return no_model(name, _version(request))
 
 
-def framing(exchange: Exchange) -> Framing:
-    """Return the framing of responses: events with `alt=sse`, else elements of an array."""
-    return _EVENTS if _as_events(exchange.request) else _ARRAY
-
-
-def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": {"code", "message", "status"}}`, in an array if the reply is one."""
-    status, message = _ERRORS.get(refusal.status, _ERRORS[500 if refusal.status >= 500 else 400])
-    status, message = refusal.kind or status, refusal.message or message
-    body = {"error": {"code": refusal.status, "message": message, "status": status}}
-    in_array = request.path.endswith(":streamGenerateContent") and not _as_events(request)
-    return Response(refusal.status, encode([body] if in_array else body), status, message, _ARRAY_TYPE)
-
-
-def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write an error in place of a response."""
-    told = error(refusal, exchange.request).body
-    return _framed(told, exchange) if _as_events(exchange.request) else told[1:-1]
-
-
-def aside(request: Request, models: Models) -> Response | None:
-    """Answer `GET …/models`, `GET …/models/NAME` and `POST …/models/NAME:countTokens`."""
-    address = ADDRESS.fullmatch(request.path)
-    if address and address[3] == "countTokens" and request.method == "POST":
-        return _counted(request, models)
-    version = request.path.strip("/").partition("/")[0]
-    name = model_asked(request, f"/{version}/models")
-    if name is None:
-        return None
-    if not request.key:
-        return error(NO_KEY, request)
-    if name and not is_known(name, models):
-        return error(no_model(name, version), request)
-    if name:
-        return Response(200, encode(_model(name)))
-    return Response(200, encode({"models": [_model(one) for one in models or _STOCK]}))
-
-
-def headers(request: Request) -> list[tuple[str, str]]:
-    """Return no headers: a reply's id is in its body."""
-    return []
+GEMINI: Final = _Gemini()
 
 
 def _as_events(request: Request) -> bool:
     return request.query.get("alt") == "sse"
 
 
-def _framed(data: bytes, exchange: Exchange) -> bytes:
-    return b"data: " + data + b"\r\n\r\n" if _as_events(exchange.request) else data
+def _framed(data: bytes, request: Request) -> bytes:
+    return b"data: " + data + b"\r\n\r\n" if _as_events(request) else data
 
 
-def _parts(reply: Reply, index: int, exchange: Exchange, *, whole: bool) -> Iterator[dict[str, Any]]:
-    """Yield an item's parts: one, the pieces of a streamed text, or none if the provider hides the item."""
-    item = reply.items[index]
-    if isinstance(item, ToolCall):
-        args = args_of(item)
-        if args is not None:
-            yield _called(item, args, index, exchange) | _signature(reply, index, exchange)
-    elif isinstance(item, Text) or _shows_thoughts(exchange):
-        thought = {"thought": True} if isinstance(item, Thinking) else {}
-        yield from ({"text": piece, **thought} for piece in ([item.text] if whole else pieces(item.text)))
-
-
-def _called(item: ToolCall, args: dict[str, Any], index: int, exchange: Exchange) -> dict[str, Any]:
-    id_ = item.id or made_up("tool", exchange.request.call, index, length=12)
-    return {"functionCall": {"id": f"call_{id_}", "name": item.name, "args": args}}
-
-
-def _signature(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Sign the first of parallel calls; newer models require the signature back."""
-    if index != next(n for n, item in enumerate(reply.items) if isinstance(item, ToolCall)):
-        return {}
-    return {"thoughtSignature": made_up("signature", exchange.request.call, length=64)}
-
-
-def _shows_thoughts(exchange: Exchange) -> bool:
-    config = field(exchange.request.document, "generationConfig")
-    return field(field(config, "thinkingConfig"), "includeThoughts") is True
-
-
-def _ending(reply: Reply) -> dict[str, Any]:
-    broken = [item for item in reply.items if isinstance(item, ToolCall) and args_of(item) is None]
-    if broken and reply.stop != "max_tokens":
-        said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
-        return {"finishReason": _MALFORMED, "finishMessage": said}
-    return {"finishReason": _STOPS[stop_of(reply)]}
-
-
-def _chunk(
-    parts: list[dict[str, Any]],
-    exchange: Exchange,
-    output_tokens: int,
-    reply: Reply,
-    ending: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    candidate = {"content": {"parts": parts, "role": "model"}, **(ending or {}), "index": 0}
-    return {
-        "candidates": [candidate],
-        "usageMetadata": _usage(reply, exchange, output_tokens),
-        "modelVersion": exchange.conversation.model,
-        "responseId": made_up("message", exchange.request.call, length=22),
-    }
-
-
-def _usage(reply: Reply, exchange: Exchange, output_tokens: int) -> dict[str, Any]:
-    asked = exchange.billed.input_tokens
-    thought = min(sum(tokens_in(item.text) for item in reply.items if isinstance(item, Thinking)), output_tokens)
-    return {
-        "promptTokenCount": asked,
-        "candidatesTokenCount": output_tokens - thought,
-        "totalTokenCount": asked + output_tokens,
-        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": asked}],
-        **({"thoughtsTokenCount": thought} if thought else {}),
-    }
-
-
-def _counted(request: Request, models: Models) -> Response:
-    """Count a request's tokens; the request may be inside `generateContentRequest`."""
-    inner = field(request.document, "generateContentRequest")
-    document = inner if isinstance(inner, dict) else request.document
-    asked = replace(request, document=document)
-    refusal = refuse(asked, models)
-    if refusal:
-        return error(refusal, request)
-    count = input_tokens(parse(asked))
-    details = [{"modality": "TEXT", "tokenCount": count}]
-    return Response(200, encode({"totalTokens": count, "promptTokensDetails": details}))
-
-
-def _model(name: str) -> dict[str, Any]:
-    return {
-        "name": f"models/{name}",
-        "version": "001",
-        "displayName": name,
-        "description": "",
-        "inputTokenLimit": 1048576,
-        "outputTokenLimit": 65536,
-        "supportedGenerationMethods": ["generateContent", "countTokens"],
-    }
+def _version(request: Request) -> str:
+    return request.path.strip("/").partition("/")[0]

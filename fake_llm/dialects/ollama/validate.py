@@ -3,15 +3,13 @@
 Ollama needs no key, and never compares calls with results.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
-from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, first
-from wedgehog.fake_llm.request import Request, counted, listed, mapped, tool_spec
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad
+from wedgehog.fake_llm.request import Request, call_answered, counted, listed, mapped, tool_spec
 
 WIRE: Final = "ollama"
 CHAT: Final = "/api/chat"
@@ -28,8 +26,7 @@ def no_model(name: object) -> Refusal:
     return Refusal(404, f"model '{name}' not found")
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     kind = "ChatRequest" if request.path == CHAT else "GenerateRequest"
     if request.document is None:
@@ -113,8 +110,8 @@ def _messages(document: dict[str, Any]) -> Iterator[Message]:
         if role == "tool":
             yield Message("tool", tool_results=(_result(message, text, waiting),))
         elif role == "assistant":
-            given = [mapped(call) for call in listed(message.get("tool_calls"))]
-            calls = [_call(call, f"{index}/{number}") for number, call in enumerate(given)]
+            given = listed(message.get("tool_calls"))
+            calls = [_call(mapped(call), f"{index}/{number}") for number, call in enumerate(given)]
             waiting += calls
             yield Message("assistant", text, tuple(calls))
         else:
@@ -129,15 +126,11 @@ def _prompt(document: dict[str, Any]) -> Iterator[Message]:
 
 def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
     function = mapped(call.get("function"))
-    given = json.dumps(function.get("arguments") or {}, ensure_ascii=False)
-    return ToolCallSeen(str(call.get("id") or made_up_id), str(function.get("name", "")), given)
+    return ToolCallSeen.of(call.get("id") or made_up_id, function, function.get("arguments") or {})
 
 
 def _result(message: dict[str, Any], text: str, waiting: list[ToolCallSeen]) -> ToolResultSeen:
     """Read a result; without an id it belongs to the first unanswered call, of its tool if the tool is named."""
     id_, name = message.get("tool_call_id"), message.get("tool_name") or message.get("name")
-    fits = (call for call in waiting if (call.id == id_ if id_ else name in (None, call.name)))
-    call = next(fits, None)
-    if call:
-        waiting.remove(call)
-    return ToolResultSeen(str(id_ or (call.id if call else "")), text)
+    call_id = call_answered(waiting, lambda call: call.id == id_ if id_ else name in (None, call.name))
+    return ToolResultSeen(str(id_ or call_id), text)

@@ -4,35 +4,24 @@ A call arrives whole, with its arguments as an object. A call with other argumen
 call under `/api/generate`, which has no tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, Response, is_whole, posts_to, stop_of
-from wedgehog.fake_llm.dialects.ollama.validate import CHAT, WIRE, no_model, only_loads, parse, refuse  # noqa: F401  verbs
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response
+from wedgehog.fake_llm.dialects.ollama.validate import CHAT, WIRE, no_model, only_loads, parse, refusals
 from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
 from wedgehog.fake_llm.request import Request, is_known
-from wedgehog.fake_llm.usage import Meter, args_of, arguments, words
+from wedgehog.fake_llm.usage import args_of, arguments, words
 
-PATHS: Final = re.compile("/api/.*")
-MARKS: Final = ()
-BROKE: Final = Refusal(402, "you have used up your prepaid balance, add funds at https://ollama.com/settings")
-
-TOO_LARGE: Final = Refusal(413)
-
-_is_of_a_model: Final = posts_to(re.compile("/api/(chat|generate)"))
-_VERSION: Final = "0.12.6"
-_STOCK: Final = ("llama3.2",)
+_JSON: Final = "application/json; charset=utf-8"
 _SINCE: Final = "2025-01-01T00:00:00Z"
-_STOPS: Final = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop"}
 _DETAILS: Final = {
     "parent_model": "",
     "format": "gguf",
@@ -57,88 +46,139 @@ _ERRORS: Final = {
 }
 
 
-def asks_for_reply(request: Request) -> bool:
-    """Return True if the request has words; a request without words only loads or unloads the model."""
-    return _is_of_a_model(request) and not only_loads(request)
+class _OllamaWriter(ReplyWriter):
+    STOPS: ClassVar = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop"}
 
-
-def render(reply: Reply, exchange: Exchange) -> bytes:
-    """Write a whole answer."""
-    said: dict[str, Any] = {"role": "assistant", "content": ""}
-    for index in range(len(reply.items)):
-        for name, value in _said(reply, index, exchange).items():
+    def whole(self) -> bytes:
+        said: dict[str, Any] = {}
+        for index in range(len(self.items)):
+            name, value = self._said(index)
             said[name] = said[name] + value if name in said else value
-    return encode(_line(exchange, said) | _ending(reply, exchange))
+        return encode(_line(self.exchange, **said) | self._ending())
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield a line for each piece and each call, and a last line with the counts."""
+        meter = self.meter()
+        for index, item in enumerate(self.items):
+            pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
+            name, value = self._said(index)
+            parts = [value] if name == "tool_calls" else pieces(value)
+            for number, part in enumerate(parts, start=1):
+                tokens = meter.add(len(words(item)) if name == "tool_calls" else len(part))
+                completes = self.delivers(index) and number == len(parts)
+                line = _line(self.exchange, **{name: part}) | {"done": False}
+                yield Frame(_framed(line), pace_s, tokens, completes)
+        yield Frame(_framed(_line(self.exchange) | self._ending()), tokens=self.spent, terminal=True)
+
+    def _said(self, index: int) -> tuple[str, Any]:
+        """Return an item as a field of a message: its name and value."""
+        item = self.items[index]
+        if isinstance(item, Text):
+            return "content", item.text
+        if isinstance(item, Thinking):
+            return "thinking", item.text
+        args = args_of(item)
+        if args is None or self.exchange.request.path != CHAT:
+            return "content", _words_of(item)
+        place = sum(1 for one in self.items[:index] if isinstance(one, ToolCall))
+        id_ = item.id or made_up("tool", self.call, index, length=8)
+        return "tool_calls", [{"id": f"call_{id_}", "function": {"index": place, "name": item.name, "arguments": args}}]
+
+    def _ending(self) -> dict[str, Any]:
+        read, written, is_chat = self.read, self.spent, self.exchange.request.path == CHAT
+        return {
+            "done": True,
+            "done_reason": self.stop,
+            **({} if is_chat else {"context": list(range(1, 1 + min(read + written, 8)))}),
+            "total_duration": _LOAD_NS + read * _READ_NS + written * _WRITE_NS,
+            "load_duration": _LOAD_NS,
+            "prompt_eval_count": read,
+            "prompt_eval_duration": read * _READ_NS,
+            "eval_count": written,
+            "eval_duration": written * _WRITE_NS,
+        }
 
 
-def stream(reply: Reply, exchange: Exchange) -> Iterator[Frame]:
-    """Write a line for each piece and each call, and a last line with the counts."""
-    spent = exchange.billed.output_tokens
-    meter = Meter(spent, sum(len(words(item)) for item in reply.items))
-    for index, item in enumerate(reply.items):
-        whole = is_whole(reply, index) and not isinstance(item, Thinking)
-        pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
-        ((name, value),) = _said(reply, index, exchange).items()
-        parts = [value] if name == "tool_calls" else pieces(value)
-        for number, part in enumerate(parts, start=1):
-            meter.add(len(words(item)) if name == "tool_calls" else len(part))
-            line = _line(exchange, {"role": "assistant", "content": "", name: part})
-            yield Frame(_framed(line | {"done": False}), pace_s, meter.now, whole and number == len(parts))
-    last = _line(exchange, {"role": "assistant", "content": ""}) | _ending(reply, exchange)
-    yield Frame(_framed(last), tokens=spent, terminal=True)
+class _Ollama(Dialect):
+    WIRE = WIRE
+    PATHS = re.compile("/api/.*")
+    REPLIES = re.compile("/api/(chat|generate)")
+    WRITER = _OllamaWriter
+    STOCK = ("llama3.2",)
+    BROKE = Refusal(402, "you have used up your prepaid balance, add funds at https://ollama.com/settings")
+
+    parse = staticmethod(parse)
+    refusals = staticmethod(refusals)
+
+    def asks_for_reply(self, request: Request) -> bool:
+        """Return True if the request has words; a request without words only loads or unloads the model."""
+        return super().asks_for_reply(request) and not only_loads(request)
+
+    def framing(self, exchange: Exchange) -> Framing:
+        """Return line framing; a line without words keeps the stream alive."""
+        return Framing("application/x-ndjson", _framed(_line(exchange) | {"done": False}))
+
+    def error(self, refusal: Refusal, request: Request) -> Response:
+        """Write `{"error": "…"}`, which has no kind."""
+        message = refusal.message or self.by_status(_ERRORS, refusal.status)
+        return Response(refusal.status, encode({"error": message}), refusal.kind, message, _JSON)
+
+    def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+        return self.error(refusal, exchange.request).body + b"\n"
+
+    def aside(self, request: Request, models: Models) -> Response | None:
+        """Answer tags, ps, version, show, and a request that only loads a model."""
+        match request.method.replace("HEAD", "GET"), request.path:
+            case "GET", "/api/version":
+                return Response.of({"version": "0.12.6"})
+            case "GET", "/api/tags":
+                return Response.of(self.models([self.model(name) for name in models or self.STOCK]))
+            case "GET", "/api/ps":
+                return Response.of(self.models([]))
+            case "POST", "/api/show":
+                return self._shown(request, models)
+        return self._loaded(request, models) if super().asks_for_reply(request) else None
+
+    def model(self, name: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "model": name,
+            "modified_at": _SINCE,
+            "size": 2_019_393_189,
+            "digest": hashlib.sha256(name.encode()).hexdigest(),
+            "details": _DETAILS,
+        }
+
+    def _loaded(self, request: Request, models: Models) -> Response:
+        refusal = self.refuse(request, models)
+        if refusal:
+            return self.error(refusal, request)
+        document = request.document or {}
+        said = {"message": {"role": "assistant", "content": ""}} if request.path == CHAT else {"response": ""}
+        reason = "unload" if document.get("keep_alive") == 0 else "load"
+        line = {"model": document["model"], "created_at": _SINCE} | said | {"done": True, "done_reason": reason}
+        return Response(200, encode(line), content_type=_JSON)
+
+    def _shown(self, request: Request, models: Models) -> Response:
+        document = request.document or {}
+        name = document.get("model") or document.get("name")
+        if not name:
+            return self.error(Refusal(400, "model is required" if request.body else "missing request body"), request)
+        if not is_known(str(name), models):
+            return self.error(no_model(name), request)
+        told = {
+            "modelfile": f"FROM {name}\n",
+            "parameters": "",
+            "template": "{{ .Prompt }}",
+            "details": _DETAILS,
+            "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
+            "capabilities": ["completion", "tools", "thinking"],
+            "modified_at": _SINCE,
+        }
+        return Response.of(told)
 
 
-def framing(exchange: Exchange) -> Framing:
-    """Return line framing; a line without words keeps the stream alive."""
-    silence = _line(exchange, {"role": "assistant", "content": ""})
-    return Framing("application/x-ndjson", _framed(silence | {"done": False}))
-
-
-def error(refusal: Refusal, request: Request) -> Response:
-    """Write `{"error": "…"}`, which has no kind."""
-    message = refusal.message or _ERRORS.get(refusal.status) or _ERRORS[500 if refusal.status >= 500 else 400]
-    body = encode({"error": message})
-    return Response(refusal.status, body, refusal.kind, message, "application/json; charset=utf-8")
-
-
-def error_event(refusal: Refusal, exchange: Exchange, number: int) -> bytes:
-    """Write an error as a line."""
-    return error(refusal, exchange.request).body + b"\n"
-
-
-def aside(request: Request, models: Models) -> Response | None:
-    """Answer tags, ps, version, show, and a request that only loads a model."""
-    asked = (request.method.replace("HEAD", "GET"), request.path)
-    if asked == ("GET", "/api/version"):
-        return Response(200, encode({"version": _VERSION}))
-    if asked == ("GET", "/api/tags"):
-        return Response(200, encode({"models": [_model(name) for name in models or _STOCK]}))
-    if asked == ("GET", "/api/ps"):
-        return Response(200, encode({"models": []}))
-    if asked == ("POST", "/api/show"):
-        return _shown(request, models)
-    return _loaded(request, models) if _is_of_a_model(request) else None
-
-
-def headers(request: Request) -> list[tuple[str, str]]:
-    """Return no headers: this provider's replies have no id."""
-    return []
-
-
-def _said(reply: Reply, index: int, exchange: Exchange) -> dict[str, Any]:
-    """Return an item as the one field of a message, with its value."""
-    item = reply.items[index]
-    if isinstance(item, Text):
-        return {"content": item.text}
-    if isinstance(item, Thinking):
-        return {"thinking": item.text}
-    args = args_of(item)
-    if args is None or exchange.request.path != CHAT:
-        return {"content": _words_of(item)}
-    place = sum(1 for one in reply.items[:index] if isinstance(one, ToolCall))
-    id_ = item.id or made_up("tool", exchange.request.call, index, length=8)
-    function = {"index": place, "name": item.name, "arguments": args}
-    return {"tool_calls": [{"id": f"call_{id_}", "function": function}]}
+OLLAMA: Final = _Ollama()
 
 
 def _words_of(item: ToolCall) -> str:
@@ -147,72 +187,14 @@ def _words_of(item: ToolCall) -> str:
     return f'{{"name":{json.dumps(item.name)},"arguments":{arguments(item.args, item.raw_args)}{close}'
 
 
-def _line(exchange: Exchange, message: dict[str, Any]) -> dict[str, Any]:
+def _line(exchange: Exchange, content: str = "", **more: Any) -> dict[str, Any]:
+    """Return a line with a message; `more` are its thinking and its tool calls."""
     created = datetime.fromtimestamp(exchange.created_s, UTC).isoformat().replace("+00:00", "Z")
     line = {"model": exchange.conversation.model, "created_at": created}
     if exchange.request.path == CHAT:
-        return line | {"message": message}
-    thought = {"thinking": message["thinking"]} if "thinking" in message else {}
-    return line | {"response": message["content"], **thought}
+        return line | {"message": {"role": "assistant", "content": content, **more}}
+    return line | {"response": content, **more}
 
 
 def _framed(line: dict[str, Any]) -> bytes:
     return encode(line) + b"\n"
-
-
-def _ending(reply: Reply, exchange: Exchange) -> dict[str, Any]:
-    read, written = exchange.billed.input_tokens, exchange.billed.output_tokens
-    context = {} if exchange.request.path == CHAT else {"context": list(range(1, 1 + min(read + written, 8)))}
-    return {
-        "done": True,
-        "done_reason": _STOPS[stop_of(reply)],
-        **context,
-        "total_duration": _LOAD_NS + read * _READ_NS + written * _WRITE_NS,
-        "load_duration": _LOAD_NS,
-        "prompt_eval_count": read,
-        "prompt_eval_duration": read * _READ_NS,
-        "eval_count": written,
-        "eval_duration": written * _WRITE_NS,
-    }
-
-
-def _loaded(request: Request, models: Models) -> Response:
-    refusal = refuse(request, models)
-    if refusal:
-        return error(refusal, request)
-    document = request.document or {}
-    said = {"message": {"role": "assistant", "content": ""}} if request.path == CHAT else {"response": ""}
-    reason = "unload" if document.get("keep_alive") == 0 else "load"
-    line = {"model": document["model"], "created_at": _SINCE} | said | {"done": True, "done_reason": reason}
-    return Response(200, encode(line), content_type="application/json; charset=utf-8")
-
-
-def _shown(request: Request, models: Models) -> Response:
-    document = request.document or {}
-    name = document.get("model") or document.get("name")
-    if not name:
-        return error(Refusal(400, "missing request body" if not request.body else "model is required"), request)
-    if not is_known(str(name), models):
-        return error(no_model(name), request)
-    told = {
-        "modelfile": f"FROM {name}\n",
-        "parameters": "",
-        "template": "{{ .Prompt }}",
-        "details": _DETAILS,
-        "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
-        "capabilities": ["completion", "tools", "thinking"],
-        "modified_at": _SINCE,
-    }
-    return Response(200, encode(told))
-
-
-def _model(name: str) -> dict[str, Any]:
-    digest = hashlib.sha256(name.encode()).hexdigest()
-    return {
-        "name": name,
-        "model": name,
-        "modified_at": _SINCE,
-        "size": 2_019_393_189,
-        "digest": digest,
-        "details": _DETAILS,
-    }

@@ -3,12 +3,10 @@
 Tool messages come in any order directly after the assistant's message, with nothing between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.base import Models, Refusal, first
+from wedgehog.fake_llm.dialects.base import Models, Refusal
 from wedgehog.fake_llm.dialects.openai_common import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -23,8 +21,7 @@ def no_model(name: str) -> Refusal:
     return Refusal(404, unknown, "invalid_request_error", code="model_not_found")
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}

@@ -3,13 +3,11 @@
 Results come in any order anywhere after their call; the call may be in the named earlier response.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from wedgehog.fake_llm.dialects.base import Models, Refusal, first
+from wedgehog.fake_llm.dialects.base import Models, Refusal
 from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
 
@@ -39,6 +37,11 @@ class Stored:
     body: dict[str, Any]
     given: list[dict[str, Any]]
     previous: str = ""
+
+    @classmethod
+    def of(cls, body: dict[str, Any], document: dict[str, Any]) -> Self:
+        """Return the response `body` to the request `document`."""
+        return cls(body, given(document), str(document.get("previous_response_id") or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,7 @@ def _resolved(item: dict[str, Any], request: Request, found: ResolvedInput) -> d
     return item
 
 
-@first
-def refuse(request: Request, models: Models) -> Iterator[Refusal]:
+def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     """Yield what the provider refuses, in the order in which it looks."""
     yield from unreadable(request)
     document = request.document or {}
@@ -196,10 +198,8 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
 def _twice(found: ResolvedInput) -> Iterator[Refusal]:
     """Refuse duplicates in the history.
 
-    For an item's id and for a repeated call these are the provider's words
-    (github.com/openai/openai-agents-python/issues/1789, github.com/vercel/ai/issues/7883). No public report has the
-    words for a second result without an id; these are other providers' words
-    (github.com/NousResearch/hermes-agent/issues/102629), which clients that repair their history look for.
+    For an item's id and for a repeated call these are the provider's words. No public report has its words for a second
+    result without an id; these are other providers' words, which clients that repair their history look for.
     """
     seen: set[str] = set()
     for item in found.items:

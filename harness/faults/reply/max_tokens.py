@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from wedgehog.fake_llm.limit import cut
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall
-from wedgehog.fake_llm.usage import arguments
+from wedgehog.fake_llm.usage import arguments, cut
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 

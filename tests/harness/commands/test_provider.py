@@ -238,7 +238,7 @@ async def test_closing_lets_go_of_everything():
         asking = [asyncio.create_task(chat(llm, "go", session="red"))]
         await until(lambda: llm.held(gates[0]))
         asking.append(asyncio.create_task(admin(llm, "GET", f"gates/{gates[1]}?wait_s=60")))
-        await until(lambda: any(connection.is_busy for connection in llm._admin._connections))
+        await until(lambda: any(connection.is_busy for connection in llm._admin.connections))
     ended = await asyncio.wait_for(asyncio.gather(*asking, return_exceptions=True), 10)
     assert all(isinstance(one, OSError | http.client.HTTPException) for one in ended)
     assert asyncio.all_tasks() == before

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.protocol import UnscriptedError
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import FaultFired
