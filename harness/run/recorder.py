@@ -17,6 +17,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.usage import output_tokens
+from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import (
@@ -265,7 +266,7 @@ def _how(
         return "cut" if cut.how == "cut" else "stalled"
     if ended.how == "hung_up":
         return "hung up"
-    return "ended early" if {"early_end", "error_event"} & set(edited) else "complete"
+    return "ended early" if end_the_body(edited) else "complete"
 
 
 def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
