@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of
+from wedgehog.harness.invariants.scope import judged, requests
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -31,7 +31,7 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
     """
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
     for turn in history.turns:
-        calls = main_calls_of(turn)
+        calls = judged(turn).main_calls
         yield from _attempts(turn)
         for same in _repeated(calls):
             for rule in rules:
@@ -41,7 +41,7 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
 
 
 def _attempts(turn: Turn) -> Iterator[Verdict]:
-    for step in steps_of(turn):
+    for step in judged(turn).steps:
         if len(step.calls) > ATTEMPTS_PER_STEP:
             says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
             yield fail(says, requests(step.calls))

@@ -51,7 +51,7 @@ async def run(
     With `cpu` the history says how long the run waited for processors.
     An error on our side is an event `trouble` in the history, never an exception; cancellation passes.
     """
-    history = History(clock, sink=store)
+    history = History(clock, sink=store.write)
     facts: ControlFacts | None = None
     try:
         with cpu.meter(job.mark, clock) if cpu is not None else contextlib.nullcontext() as meter:
