@@ -86,6 +86,11 @@ class Call:
         """Whether it was accepted, delivered whole, and not stopped at max_tokens."""
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
 
+    @property
+    def final(self) -> bool:
+        """Whether its reply arrived whole and ends the turn."""
+        return self.ok and self.ended is not None and self.ended.stop == "end"
+
     def open_after(self, event: int) -> bool:
         """Whether it arrived or was open after the event with this id."""
         ends = [end.id for end in (self.refused, self.ended, self.hung_up) if end is not None]
@@ -210,7 +215,7 @@ class Turn:
     def goes_on(self) -> bool:
         """Whether its last call is not a final reply."""
         last = self.main_calls[-1] if self.main_calls else None
-        return last is not None and not (last.ok and last.ended is not None and last.ended.stop == "end")
+        return last is not None and not last.final
 
     @property
     def start_s(self) -> float:

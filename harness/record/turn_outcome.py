@@ -146,7 +146,7 @@ def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
             return TurnOutcome("answered", f"its answer is part of the answer of {other}")
         # One request carried both messages, and this turn has no final reply of its own.
         both = any(turn.number in call.arrived.turns_seen for call in other.main_calls)
-        own_words = any(call.ok and call.ended is not None and call.ended.stop == "end" for call in turn.main_calls)
+        own_words = any(call.final for call in turn.main_calls)
         if both and not own_words and answers(other, turn):
             return TurnOutcome("answered", f"the model answered it together with {other}")
     return None
