@@ -71,7 +71,7 @@ def control_scenario() -> Scenario:
 
 
 def read_control(
-    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None, wire: str = ""
+    history: History, shapes: dict[int, MainShape], shell: bool, answered_by: int | None, wire: str = ""
 ) -> ControlFacts:
     """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer.
 
@@ -88,7 +88,6 @@ def read_control(
     if wire and call.arrived.wire != wire:
         said = f"the spec says wire {wire}, and the agent called {call.arrived.wire} ({call.arrived.path})"
         return ControlFacts(False, said, start_up)
-    shell = shells.get(answered_by, False)
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
     systems = {shapes[call.number].system for call in later if call.number in shapes}
     if systems and shape.system not in systems:

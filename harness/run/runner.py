@@ -65,7 +65,7 @@ async def run(
         store.keep_text("trouble.txt", traceback.format_exc())
     history.seal()
     if job.control is None and facts is None:
-        facts = read_control(history, {}, {}, None)
+        facts = read_control(history, {}, False, None)
     return history, facts
 
 

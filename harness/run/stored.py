@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from wedgehog.fake_llm.script.position import MainShape
+from pydantic import TypeAdapter
+
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
 from wedgehog.harness.run.control import ControlFacts
@@ -15,8 +15,7 @@ from wedgehog.harness.run.selection import Entry, for_others
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
-LISTED = ("tools", "refusals", "usual")
-"""The control facts that are sets."""
+_CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
 def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
@@ -27,10 +26,6 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         kept = store.folder / name
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes((entry.file.path.parent / name).read_bytes())
-    facts = asdict(control)
-    facts |= {key: sorted(facts[key]) for key in LISTED}
-    if control.shape is not None:
-        facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
     inputs = {
         "agent": entry.agent.name,
         "agent_path": str(entry.agent.path),
@@ -38,9 +33,9 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         "matrix_only": entry.matrix_only,
         "own": entry.own,
         "seed": seed,
-        "control": facts,
+        "control": asdict(control),
     }
-    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
+    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1, default=sorted) + "\n")
 
 
 def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
@@ -65,7 +60,7 @@ def judge_again(folder: Path) -> Judgement:
     if stored.judgement.skipped:
         return stored.judgement
     inputs = read_inputs(folder)
-    control = _control_of(inputs["control"])
+    control = _CONTROL.validate_python(inputs["control"])
     if not control.passed:
         return stored.judgement
     scenario = load_scenario(folder / "scenario.yaml").scenario
@@ -116,11 +111,3 @@ def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
         if agent.name == inputs["agent"]:
             return agent
     raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")
-
-
-def _control_of(data: object) -> ControlFacts:
-    facts = dict(data) if isinstance(data, Mapping) else {}
-    shape = facts.pop("shape", None)
-    listed: dict[str, Any] = {key: frozenset(facts.pop(key, ())) for key in LISTED}
-    whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
-    return replace(ControlFacts(**facts), shape=whole, **listed)

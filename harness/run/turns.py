@@ -92,10 +92,9 @@ class Turns:
 
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
-    shells = {call: find_shell(talk.tools) is not None for call, talk in replies.tools_seen.items()}
-    return read_control(
-        History(events=history.events).seal(), replies.shapes, shells, _answered_by(history, replies), wire
-    )
+    call = _answered_by(history, replies)
+    shell = call is not None and find_shell(replies.tools_seen[call].tools) is not None
+    return read_control(History(events=history.events).seal(), replies.shapes, shell, call, wire)
 
 
 def _answered_by(history: History, replies: ScriptedReplies) -> int | None:
