@@ -43,11 +43,7 @@ def _adapter(kind: str) -> TypeAdapter[Event]:
 
 
 def from_json(data: dict[str, Any]) -> Event:
-    """Read an event that `as_json` wrote.
-
-    Raises:
-        ValueError: the tag is unknown, or the fields do not fit it.
-    """
+    """Read an event that `as_json` wrote. ValueError if the tag is unknown, or the fields do not fit it."""
     rest = dict(data)
     kind = str(rest.pop("event", ""))
     if kind not in KINDS:

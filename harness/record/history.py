@@ -263,11 +263,7 @@ class History:
         self.sealed = False
 
     def add(self, event: E) -> E:
-        """Append one event; sets its id, and its time unless given.
-
-        Raises:
-            RuntimeError: the history is sealed.
-        """
+        """Append one event; sets its id, and its time unless given. RuntimeError if the history is sealed."""
         if self.sealed:
             raise RuntimeError("the history is sealed")
         at_s = event.at_s if event.at_s >= 0 or self._clock is None else self._clock.now()
@@ -507,11 +503,7 @@ def _killed(history: History, stimulus: e.StimulusGiven | None, end: e.TurnEnded
 
 
 def read(path: Path) -> History:
-    """Read a stored history (JSONL). A half-written last line is ignored.
-
-    Raises:
-        ValueError: a line is no event; the message has its number.
-    """
+    """Read a stored history (JSONL) without a half-written last line. ValueError, with its number, for another one."""
     events: list[e.Event] = []
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):

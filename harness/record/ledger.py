@@ -10,10 +10,11 @@ unknown model has the price of the run's `price_as`. A model without a price cos
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 from wedgehog.harness.record.history import Call, History
 
@@ -43,15 +44,9 @@ class Tally:
 
     def __add__(self, other: "Tally") -> "Tally":
         """The sum of both."""
-        return Tally(
-            self.accepted + other.accepted,
-            self.refused + other.refused,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.tokens_delivered + other.tokens_delivered,
-            self.bytes_delivered + other.bytes_delivered,
-            None if self.usd is None or other.usd is None else self.usd + other.usd,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
+        return Tally(*sums)
 
 
 @dataclass(frozen=True)
@@ -193,11 +188,7 @@ def _priced(model: str) -> bool:
 
 
 def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Usd:
-    """Dollars for one call of a known model at a given time, price tiers included; None without a price for that day.
-
-    Raises:
-        LookupError: the table does not know the model.
-    """
+    """Dollars for one call at a given time, price tiers included; None without a price. LookupError: unknown model."""
     from genai_prices import Usage, calc_price
 
     usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)

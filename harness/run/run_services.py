@@ -117,12 +117,7 @@ class RunServices:
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Start what this run needs.
-
-        Raises:
-            AgentError: the tool host cannot be had.
-            NetworkError: a link could not be opened.
-        """
+        """Start what this run needs. Errors: AgentError (no tool host can be had), NetworkError (no link)."""
         async with contextlib.AsyncExitStack() as stack:
             upstreams: dict[str, Address] = {}
             if self._host is not None:

@@ -209,7 +209,7 @@ class _Run:
             self.job.bounds,
             stays=self.job.agent.kind != "command",
             look=self.beacons.look,
-            hung=Diagnostics(processes.mark, processes.pids, links, self.history, store.folder, self.clock, inside).at,
+            hung=Diagnostics(processes, links, self.history, store.folder, self.clock, inside).at,
             sessions=processes.sessions,
             cpu=self.cpu,
         )

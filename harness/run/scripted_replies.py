@@ -50,11 +50,7 @@ class ScriptedReplies:
         return self.replies.get(call)
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """What the model says here, after the plan's reply faults.
-
-        Raises:
-            UnscriptedError: a main call that no line of the script matches.
-        """
+        """What the model says here, after the plan's reply faults. Errors: UnscriptedError if no line matches."""
         place = self.place(call, conversation)
         context = self._context(place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None

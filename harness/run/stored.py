@@ -50,12 +50,7 @@ def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
 
 
 def judge_again(folder: Path) -> Judgement:
-    """Redo the verdict of a stored run from its history alone.
-
-    Raises:
-        ValueError: it is not a run folder; one sentence.
-        BadFileError: its scenario or spec can't be read.
-    """
+    """Redo the verdict of a stored run from its history alone. Errors: ValueError (one sentence), BadFileError."""
     stored = read_run(folder)
     if stored.judgement.skipped:
         return stored.judgement
@@ -75,11 +70,7 @@ def judge_again(folder: Path) -> Judgement:
 
 
 def read_inputs(folder: Path) -> dict[str, object]:
-    """The inputs of a stored run.
-
-    Raises:
-        ValueError: it is not a run's folder, or inputs.json is broken; one sentence.
-    """
+    """The inputs of a stored run. ValueError, in one sentence, if it is none or inputs.json is broken."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
     if (folder / "campaign.json").is_file():
@@ -96,9 +87,7 @@ def read_inputs(folder: Path) -> dict[str, object]:
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
     """The agent of a stored run: from the original spec file if it still exists (its folder matters), else the copy.
 
-    Raises:
-        BadFileError: the spec can't be read.
-        ValueError: it has no such variant any more.
+    Errors: BadFileError; ValueError if the spec has no such variant any more.
     """
     original = Path(str(inputs["agent_path"]))
     return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)

@@ -74,9 +74,7 @@ class TurnPlayer:
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. The injector says when to give the messages in `during`.
 
-        Raises:
-            NetworkBrokeError: the harness's own network failed.
-            AgentError: the agent cannot be run as its spec says.
+        Errors: NetworkBrokeError, AgentError.
         """
         self.positions.begin(message.number, message.marker)
         await self.injector.before_turn(message.number)
