@@ -272,6 +272,11 @@ class History:
         self._sink(placed)
         return placed
 
+    def add_unless_sealed(self, event: e.Event) -> None:
+        """Append one event that may also come after the end of the run, and then does not count."""
+        if not self.sealed:
+            self.add(event)
+
     def seal(self) -> "History":
         """End the history; from then on its views may be read."""
         self.sealed = True

@@ -25,7 +25,7 @@ from wedgehog.harness.run.diagnostics import Diagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
-from wedgehog.harness.run.run_services import WEB, Links, RunServices, web_pages
+from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.turn import NetworkBrokeError, TurnPlayer
 from wedgehog.harness.run.turns import Turns, control_facts
@@ -73,9 +73,8 @@ async def _play(
     job: Job, network: Network, store: RunStore, clock: Clock, history: History, cpu: CpuMeter | None
 ) -> ControlFacts | None:
     history.add(job.started(clock))
-    links = Links(network, job.scenario.plan(job.time_scale))
-    async with _own_folder(job.scratch) as folder, web_pages(job.scenario, links, history, clock, job.time_scale):
-        return await _Run(job, network, links, store, clock, history, cpu, folder).play()
+    async with _own_folder(job.scratch) as folder:
+        return await _Run(job, network, store, clock, history, cpu, folder).play()
 
 
 class _Run:
@@ -85,7 +84,6 @@ class _Run:
         self,
         job: Job,
         network: Network,
-        links: Links,
         store: RunStore,
         clock: Clock,
         history: History,
@@ -94,6 +92,7 @@ class _Run:
     ) -> None:
         """Nothing is open yet. Parts that need each other get a callback of one line."""
         spec, scenario, scale, control = job.agent, job.scenario, job.time_scale, job.control
+        links = Links(network, scenario.plan(scale))
         self.job, self.network, self.links, self.store = job, network, links, store
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
         self.messages = RunMessages(scenario, RunTokens(f"{job.seed} {scenario.name} {spec.name}"), scale)
@@ -122,11 +121,12 @@ class _Run:
         self.services = RunServices(
             scenario, spec, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
         )
+        self.urls = {"web_url": ""}
         self.beacons = beacon.BeaconFile(folder / "cwd" / beacon.FILE_NAME, self._beacon_seen)
         script = TurnScript(
             self.positions,
             self.turns,
-            {"web_url": links.url(WEB) or ""},
+            self.urls,
             lambda command, token: beacon.wrapped(command, token, self.beacons.file),
             nonce_per_call=control is None,
         )
@@ -146,6 +146,7 @@ class _Run:
         ):
             try:
                 self.place = self._agent_context()
+                self.urls["web_url"] = self.place.web_url or ""
                 async with self._background(), self._agent() as session:
                     await self._all_turns(session, lag)
             finally:
@@ -243,8 +244,7 @@ class _Run:
         self.injector.beacon(trace.token, trace.phase)
 
     def _host_refused(self, host: str, why: str) -> None:
-        if not self.history.sealed:
-            self.history.add(HostRefused(host=host, why=why))
+        self.history.add_unless_sealed(HostRefused(host=host, why=why))
 
 
 @contextlib.asynccontextmanager
