@@ -1,7 +1,7 @@
 """Retries wait, and a request that can't succeed is not sent again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
@@ -49,12 +49,11 @@ def _attempts(turn: Turn) -> Iterator[Verdict]:
 
 def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
     """Groups of several calls with the same body and key, in order of arrival."""
-    known = [call for call in calls if call.arrived.body_hash]
-    by_request = sorted(known, key=lambda call: (call.same_request, call.arrived.id))
-    for _, same in groupby(by_request, key=lambda call: call.same_request):
-        group = list(same)
-        if len(group) > 1:
-            yield group
+    groups: dict[tuple[str, str], list[Call]] = {}
+    for call in calls:
+        if call.arrived.body_hash:
+            groups.setdefault((call.arrived.body_hash, call.arrived.key), []).append(call)
+    return (group for _, group in sorted(groups.items()) if len(group) > 1)
 
 
 def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
@@ -73,7 +72,8 @@ def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         if refused is None or refused.retry_after_s is None or again is None:
             continue
         asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
-        early_s = _least_wait_s(asked_s, refused.retry_after_is_date) - waited_s
+        least_s = asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if refused.retry_after_is_date else 0.0)
+        early_s = least_s - waited_s
         if early_s <= 0:
             continue
         says = f"request {call.number} was sent again after {waited_s:.2f} s, Retry-After asked for {asked_s:.2f} s"
@@ -82,10 +82,6 @@ def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         else:
             span = {"over_s": early_s, "since_s": call.at_s, "until_s": again.at_s}
             yield too_late(history, says, (refused, again.arrived), **span)
-
-
-def _least_wait_s(asked_s: float, is_date: bool) -> float:
-    return asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if is_date else 0.0)
 
 
 def _hammering(history: History, same: Sequence[Call]) -> Iterator[Verdict]:

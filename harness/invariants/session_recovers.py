@@ -37,7 +37,8 @@ def session_recovers(history: History) -> Verdict:
 def _judge(history: History, recoveries: list[Turn], *, late: bool) -> Verdict:
     first = recoveries[0]
     outcome = outcome_of(first, history)
-    if outcome.kind == "surfaced" and not _refused_for_pairing(first):
+    refused_for_pairing = any(call.refused is not None and call.refused.pairing for call in first.main_calls)
+    if outcome.kind == "surfaced" and not refused_for_pairing:
         if len(recoveries) == 1:
             return inconclusive(f"it ended in an error ({outcome.how}), and no second message was sent", ends(first))
         return _one(history, recoveries[-1], "the second message after healing", late=True)
@@ -65,10 +66,6 @@ def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
 def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:
     never_asked = turn.start_missed is not None and not history.calls and history.first(SessionPlanted) is None
     return never_asked or (outcome.kind == "stopped at its limit" and not history.run.carries_nonces)
-
-
-def _refused_for_pairing(turn: Turn) -> bool:
-    return any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
 
 
 def _context(history: History, messages: Sequence[Turn]) -> str:

@@ -5,7 +5,7 @@ Events are frozen plain data. history.jsonl tags them with their class name in s
 """
 
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, dataclass_transform
 
@@ -142,10 +142,6 @@ class CpuWait:
             self.agent_s + other.agent_s,
             self.network_s + other.network_s,
         )
-
-    def rounded(self) -> "CpuWait":
-        """To milliseconds."""
-        return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
 
 
 class CpuWaitSeen(Event):

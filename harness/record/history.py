@@ -118,11 +118,6 @@ class Call:
         return None
 
     @property
-    def same_request(self) -> tuple[str, str]:
-        """Body and key: equal for repeats of one request."""
-        return (self.arrived.body_hash, self.arrived.key)
-
-    @property
     def evidence(self) -> tuple[e.Event, ...]:
         """All events of this call."""
         parts = (self.arrived, self.refused, self.started, self.ended, self.hung_up, self.unscripted)

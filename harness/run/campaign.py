@@ -93,7 +93,8 @@ class Campaign:
     async def play(self) -> list[Judgement]:
         """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""
         async with self._open([entry.agent for entry in self.entries]) as network:
-            entries = _long_first(self.entries)
+            # Scenarios tagged `slow` begin first, so that none of them runs alone at the end.
+            entries = sorted(self.entries, key=lambda entry: "slow" not in entry.scenario.tags)
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in entries]
             try:
                 found = zip(entries, await asyncio.gather(*runs), strict=True)
@@ -265,11 +266,6 @@ def _counts_as(judgement: Judgement) -> str:
     if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
         return "pass"
     return "unclear" if judgement.verdict in ("error", "inconclusive") or judgement.in_doubt else "fail"
-
-
-def _long_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Scenarios tagged `slow` begin first, so that none of them runs alone at the end."""
-    return sorted(entries, key=lambda entry: "slow" not in entry.scenario.tags)
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:

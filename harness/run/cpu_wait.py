@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import Self
 
 from wedgehog.harness.record.clock import Clock
@@ -109,7 +110,8 @@ class CpuMeter:
         new, self._told = self._waits[self._told :], len(self._waits)
         before_s, self._pressure_s = self._pressure_s, self._queue.pressure_s()
         pressure_s = None if before_s is None or self._pressure_s is None else round(self._pressure_s - before_s, 3)
-        return CpuWaitSeen(turn=turn, waits=tuple(wait.rounded() for wait in new), pressure_s=pressure_s)
+        waits = tuple(CpuWait(*(round(s, 3) for s in astuple(wait))) for wait in new)
+        return CpuWaitSeen(turn=turn, waits=waits, pressure_s=pressure_s)
 
 
 class CpuWatch(_Meanwhile):
