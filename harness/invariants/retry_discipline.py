@@ -6,6 +6,7 @@ from itertools import pairwise
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import judged, requests
+from wedgehog.harness.record.event import RequestRefused
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -56,20 +57,25 @@ def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
     return (group for _, group in sorted(groups.items()) if len(group) > 1)
 
 
-def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
-    del history
+def _again(same: Sequence[Call]) -> Iterator[tuple[Call, RequestRefused, Call]]:
+    """Each refused call, its refusal, and the next one of these calls that arrived after it."""
     for call in same:
         again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
-        if call.refused and call.refused.status in NEVER_AGAIN and again:
-            says = f"request {call.number} was refused with {call.refused.status}, and sent again unchanged"
-            yield fail(says, (call.refused, again.arrived))
+        if call.refused and again:
+            yield call, call.refused, again
+
+
+def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
+    del history
+    for call, refused, again in _again(same):
+        if refused.status in NEVER_AGAIN:
+            says = f"request {call.number} was refused with {refused.status}, and sent again unchanged"
+            yield fail(says, (refused, again.arrived))
 
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
-    for call in same:
-        refused = call.refused
-        again = next((it for it in same if refused and it.arrived.id > refused.id), None)
-        if refused is None or refused.retry_after_s is None or again is None:
+    for call, refused, again in _again(same):
+        if refused.retry_after_s is None:
             continue
         asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
         least_s = asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if refused.retry_after_is_date else 0.0)

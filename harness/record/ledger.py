@@ -9,7 +9,7 @@ unknown model has the price of the run's `price_as`. A model without a price cos
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -92,10 +92,13 @@ def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
     calls = history.calls if calls is None else calls
     tallies = {call.number: _tally(call, history) for call in calls}
     paid = [call for call in calls if call.paid]
+    turns: dict[int, Tally] = {}
+    for call in calls:
+        turns[call.arrived.turn] = turns.get(call.arrived.turn, Tally()) + tallies[call.number]
     return Ledger(
         sum(tallies.values(), Tally()),
         tallies,
-        _by_turn((call.arrived.turn, tallies[call.number]) for call in calls),
+        turns,
         {model: priced_as(model, history.run.price_as) for model in sorted({call.arrived.model for call in paid})},
         _lasted_s(paid),
         _peak(paid, [Decimal(1)] * len(paid)),
@@ -126,13 +129,6 @@ def _usd(call: Call, history: History) -> Usd:
 def _aware(started: str) -> datetime:
     moment = datetime.fromisoformat(started)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _by_turn(pairs: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:
-    sums: dict[int, Tally] = {}
-    for turn, tally in pairs:
-        sums[turn] = sums.get(turn, Tally()) + tally
-    return sums
 
 
 def _windows(calls: Sequence[Call]) -> Iterator[slice]:
@@ -167,10 +163,7 @@ def _peak(paid: Sequence[Call], values: Sequence[Usd]) -> float | None:
 
 @cache
 def priced_as(model: str, price_as: str) -> str | None:
-    """The model whose price `model` has: itself, else `price_as`, else None.
-
-    A model that the table lists without a price (a free tier) has none.
-    """
+    """The model whose price `model` has: itself, else `price_as`; None if it is listed without one (a free tier)."""
     for candidate in (model, price_as):
         try:
             return candidate if _priced(candidate) else None

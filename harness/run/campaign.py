@@ -43,11 +43,9 @@ class Progress(Protocol):
 
     def begins(self, what: str) -> None:
         """A control or a run begins."""
-        ...
 
     def ended(self, what: str, judgement: Judgement | None) -> None:
         """It is over (None: a control, or stopped before its end)."""
-        ...
 
 
 MOST_JOBS = 6

@@ -23,14 +23,7 @@ from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.run.agent_targets import AgentProcesses
 from wedgehog.harness.sandbox.peers import Peer, peers_of
 from wedgehog.harness.sandbox.process_info import ProcessInfo, environment, process_infos, tree_of
-from wedgehog.harness.sandbox.stacks import (
-    NodeReport,
-    Stacks,
-    node_stacks,
-    python_stacks,
-    reports_on,
-    telling_thread,
-)
+from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, telling_thread
 
 WITHIN_S = 3.0
 STACKS_S = 1.5

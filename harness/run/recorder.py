@@ -47,15 +47,12 @@ class Placing(Protocol):
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
-        ...
 
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
-        ...
 
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""
-        ...
 
 
 @dataclass(slots=True)

@@ -109,13 +109,7 @@ class _Run:
             server=lambda: self.services,
         )
         self.injector = Injector(
-            links.plan,
-            links,
-            history,
-            clock,
-            scenario.messages(scale),
-            targets=targets,
-            delivered=self._delivered,
+            links.plan, links, history, clock, scenario.messages(scale), targets=targets, delivered=self._delivered
         )
         log = store.folder / "tools.log"
         self.services = RunServices(
@@ -214,7 +208,7 @@ class _Run:
             sessions=processes.sessions,
             cpu=self.cpu,
         )
-        turns = Turns(self.messages, player, session, self.files, self.job.agent, self.history, self.clock)
+        turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))
 
     @contextlib.asynccontextmanager
