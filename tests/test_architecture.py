@@ -46,6 +46,8 @@ VALUES = {
 """Plain values of the fake provider. Every room may import them, except `record`."""
 SERVERS = {"run", "testing", "commands"}
 """Rooms that start the fake provider's server."""
+OF_FAULTS_ONLY = {name for name in registered() if "_" in name} - {"max_tokens"}
+"""Names of faults that mean nothing else; `max_tokens` is a stop reason too, and `cut` the end of a reply."""
 FAULT_FILE = re.compile(r"harness\.faults\.(?:wire|reply|actor)\b")
 
 
@@ -186,6 +188,25 @@ def _named_faults(tree: ast.AST) -> Iterator[str]:
             yield from (f"{word!r} at line {node.lineno}" for word in constants if word in words)
 
 
+def _words_of_faults(tree: ast.AST) -> Iterator[str]:
+    """Literals that only a fault can mean: a name that nothing else has, or several names of faults together."""
+    played = {id(it) for node in ast.walk(tree) if isinstance(node, ast.Dict) for it in _under_do(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in OF_FAULTS_ONLY and id(node) not in played:
+            yield f"{node.value!r} at line {node.lineno}"
+        if isinstance(node, ast.Set | ast.Tuple | ast.List) and len(node.elts) > 1:
+            found = [it.value if isinstance(it, ast.Constant) else None for it in node.elts]
+            if registered().keys() >= set(found):
+                yield f"{found} at line {node.lineno}"
+
+
+def _under_do(node: ast.Dict) -> Iterator[ast.AST]:
+    """What a scenario in Python plays: `{"do": {"pings_only": 1}}`."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == "do":
+            yield from ast.walk(value)
+
+
 def _names_a_fault(node: ast.AST) -> bool:
     """`fault.name`, `planned.fault.family`, `parse_fault(do).name`."""
     if not isinstance(node, ast.Attribute) or node.attr not in ("name", "family"):
@@ -195,8 +216,13 @@ def _names_a_fault(node: ast.AST) -> bool:
 
 @pytest.mark.parametrize("path", [it for it in sources() if "faults" not in it.relative_to(ROOT).parts], ids=name_of)
 def test_a_fault_says_everything_about_itself(path: Path):
-    """Outside of `faults/` no concrete fault is imported or told apart by its name."""
-    assert list(_named_faults(ast.parse(path.read_text(encoding="utf-8")))) == []
+    """Outside of `faults/` no concrete fault is imported, told apart by its name, or named.
+
+    The fake provider knows nothing of faults: its own edits have the same names.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    words = () if name_of(path).startswith("fake_llm.") else _words_of_faults(tree)
+    assert [*_named_faults(tree), *words] == []
 
 
 @pytest.mark.parametrize(
@@ -211,6 +237,20 @@ def test_a_fault_says_everything_about_itself(path: Path):
 def test_a_named_fault_is_really_seen(text: str):
     """By an import, and in a comparison."""
     assert list(_named_faults(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["x = {'early_end', 'error_event'} & set(edited)", "x = how == 'pings_only'", "x = ('stall', 'drip')"]
+)
+def test_words_that_only_faults_have_are_really_seen(text: str):
+    """Whatever they are compared with."""
+    assert list(_words_of_faults(ast.parse(text)))
+
+
+@pytest.mark.parametrize("text", ["x = {'do': {'pings_only': 1}}", "x = how == 'cut'", "x = ('stall', 'fin', 'rst')"])
+def test_what_a_scenario_plays_and_other_words_are_no_alarm(text: str):
+    """A probe is a scenario in Python; `cut` is how a reply ended, `stall` how a pipe ends it."""
+    assert not list(_words_of_faults(ast.parse(text)))
 
 
 def _assigned_from_outside(tree: ast.AST) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """Base of reply faults: they change the scripted answer to one call."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from wedgehog.fake_llm.reply import Answer, ToolCall
-from wedgehog.harness.faults.base import Aim, Fault
+from wedgehog.harness.faults.base import Aim, Fault, registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class ReplyFault(Fault):
     """It changes the script's own answer, before names, ids and templates are filled in."""
     repeats_on_later_steps: ClassVar[bool] = False
     """It applies to every later step of its turn too."""
+    ends_body: ClassVar[bool] = False
+    """The body ends properly before the reply does: by its end alone the reply seems complete."""
 
     @property
     def breaks_arguments(self) -> bool:
@@ -45,3 +48,9 @@ class ReplyFault(Fault):
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The faulty answer."""
         raise NotImplementedError
+
+
+def end_the_body(edits: Iterable[str]) -> bool:
+    """Whether one of these edits of a stream, each named as its fault, ends the body before the reply."""
+    known = registered("reply")
+    return any(getattr(known.get(name), "ends_body", False) for name in edits)

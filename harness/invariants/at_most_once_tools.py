@@ -9,8 +9,6 @@ from wedgehog.harness.record.event import AgentKilled, BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
-TIMES = {2: "twice"}
-
 
 @invariant("at_most_once_tools")
 def at_most_once_tools(history: History) -> Iterator[Verdict]:
@@ -30,7 +28,7 @@ def at_most_once_tools(history: History) -> Iterator[Verdict]:
             yield passed()
             continue
         kills = [kill for kill in history.of(AgentKilled) if beacons[0].id < kill.id < beacons[-1].id]
-        times = TIMES.get(len(beacons), f"{len(beacons)} times")
+        times = "twice" if len(beacons) == 2 else f"{len(beacons)} times"
         says = f"tool call {token}{names.get(token, '')} ran {times}, {_when(beacons)}"
         yield fail(f"{says}{_kills(kills)}", sorted((*beacons, *kills), key=lambda event: event.id))
 

@@ -33,10 +33,11 @@ def _judge(
 ) -> Verdict:
     until = _until(history, turn, use, start)
     name = name_of_call(use)
-    sent = next((request for request in use.results if request.id > start.id), None)
-    if sent is not None and (until is None or sent.id < until.id) and not _says_too_late(use, start, sent, least_s):
+    last = until.id if until is not None else float("inf")
+    sent = next((request for request in use.results if start.id < request.id < last), None)
+    if sent is not None and not _says_too_late(use, start, sent, least_s):
         return passed(f"{name} came back after {sent.at_s - start.at_s:.1f} s, while its job ran")
-    end = sent if sent is not None and (until is None or sent.id < until.id) else until
+    end = sent or until
     if end is None or any(_may_run(sibling, end) for sibling in siblings):
         return nothing()
     since_s = _last_sign(start, siblings, end).at_s

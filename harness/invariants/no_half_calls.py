@@ -24,16 +24,10 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
     for call, offered in offers:
         if offered.whole or call.ended is None:
             continue
-        started = _started(history, offered.token, call, whole.get(offered.token, []))
-        if started is None:
+        starts = [it for it in history.of(BeaconSeen) if it.token == offered.token and it.phase == "started"]
+        start = next((it for it in starts if it.id > call.arrived.id), None)
+        if start is None or any(other.arrived.id < start.id for other in whole.get(offered.token, [])):
             yield passed()
         else:
             says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
-            yield fail(says, (call.ended, started))
-
-
-def _started(history: History, token: str, half: Call, whole: list[Call]) -> BeaconSeen | None:
-    for beacon in history.of(BeaconSeen):
-        if beacon.token == token and beacon.phase == "started" and beacon.id > half.arrived.id:
-            return None if any(call.arrived.id < beacon.id for call in whole) else beacon
-    return None
+            yield fail(says, (call.ended, start))

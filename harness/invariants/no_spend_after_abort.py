@@ -1,37 +1,36 @@
 """After its user or front end has stopped a turn, the agent sends no more model request for it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import next_message, requests, together
+from wedgehog.harness.invariants.scope import next_message, requests
 from wedgehog.harness.record.event import Event
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
 
 
 @invariant("no_spend_after_abort", unscaled=("grace_s",))
-def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Verdict:
+def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
     """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
     A back end that goes on for a front end that has given up wastes money (incident endless-loop).
     """
-    return together(_judge(history, turn, grace_s) for turn in history.turns if turn.stopped is not None)
+    for turn in history.turns:
+        if turn.stopped is not None:
+            yield _judge(history, turn, turn.stopped, grace_s)
 
 
-def _judge(history: History, turn: Turn, grace_s: float) -> Verdict:
-    stop = turn.stopped
-    assert stop is not None  # noqa: S101  the caller has checked
+def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict:
     calls = _calls_after(history, turn, stop)
     allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
     late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
     says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
     if late:
-        of_them = f"{len(late)} of them"
-        last_s = late[-1].at_s - stop.at_s
-        says = f"{says}, {of_them} more than {allowed_s:.1f} s after it, the last {last_s:.1f} s after it"
-        last = late[-1].at_s
-        span = {"over_s": last - stop.at_s - allowed_s, "since_s": stop.at_s, "until_s": last}
+        until_s = late[-1].at_s
+        last_s = until_s - stop.at_s
+        says = f"{says}, {len(late)} of them more than {allowed_s:.1f} s after it, the last {last_s:.1f} s after it"
+        span = {"over_s": last_s - allowed_s, "since_s": stop.at_s, "until_s": until_s}
         return too_late(history, says, (stop, *requests(late)), **span)
     return passed(f"{says}, none more than {allowed_s:.1f} s after it" if calls else says)
 

@@ -7,7 +7,7 @@ the waits for a processor is inconclusive. So overload never makes a pass, and w
 import re
 from collections.abc import Callable, Iterable
 
-from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, GaveUp, StartMissed
+from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, StartMissed
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
@@ -86,19 +86,14 @@ def counted(history: History, found: Verdict, check: Callable[[History], Verdict
 def _unless_cut_short(history: History, found: Verdict) -> Verdict:
     """An agent that waited for a processor until it was stopped might have made more calls."""
     for turn in history.turns:
-        stop = _stop_by_the_clock(turn)
+        # A front end that leaves at an event, such as a tool's start, leaves at the same call on any machine.
+        by_the_clock = turn.gave_up if turn.gave_up and turn.gave_up.after_s is not None else None
+        stop = by_the_clock or turn.deadline
         waited = history.cpu_wait(turn.start_s, stop.at_s) if stop else None
         if stop and waited and _starved(waited, turn.start_s, stop.at_s):
             says = f"{turn} was stopped after {stop.at_s - turn.start_s:.1f} s, but {_why(waited)}"
-            found = inconclusive(f"{says}: it might have made more calls", (stop,), overload=True).named(found.name)
-            return found
+            return inconclusive(f"{says}: it might have made more calls", (stop,), overload=True).named(found.name)
     return found
-
-
-def _stop_by_the_clock(turn: Turn) -> GaveUp | DeadlineHit | None:
-    """A front end that leaves at an event, such as a tool's start, leaves at the same call on any machine."""
-    by_the_clock = turn.gave_up if turn.gave_up and turn.gave_up.after_s is not None else None
-    return by_the_clock or turn.deadline
 
 
 def _gave_up_starved(history: History, call: Call) -> bool:

@@ -1,10 +1,11 @@
 """How often one turn may be paid for: the retries of SDK, agent, profile and model multiply."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import calls_of, requests, steps_in, stray_calls
-from wedgehog.harness.record.history import Call, History, longest_run
+from wedgehog.harness.invariants.scope import judged, requests, stray_calls
+from wedgehog.harness.record.history import History, Turn, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 
@@ -25,13 +26,15 @@ def paid_call_bound(
     requests of a turn. Calls outside of any turn are judged as one more turn.
     """
 
-    def one(name: str, calls: Sequence[Call]) -> Iterator[Verdict]:
-        main = [call for call in calls if call.main]
-        for step in steps_in(main):
+    def one(name: str, turn: Turn) -> Iterator[Verdict]:
+        calls, main = turn.calls, turn.main_calls
+        if not calls:
+            return
+        for step in turn.steps:
             if len(step.paid_calls) > 1 + per_step:
                 says = f"step {step} was paid {len(step.paid_calls)} times, {1 + per_step} allowed"
                 yield fail(says, requests(step.paid_calls))
-        streak = longest_run((call for call in main if call.paid), lambda call: call.tokens_delivered == 0)
+        streak = longest_run(turn.paid_calls, lambda call: call.tokens_delivered == 0)
         if len(streak) > zero_output:
             says = f"{name}: {len(streak)} paid calls in a row delivered nothing, {zero_output} allowed"
             yield fail(says, requests(streak))
@@ -44,10 +47,8 @@ def paid_call_bound(
         yield passed(_remark(name, len(streak), len(stuck)))
 
     for turn in history.turns:
-        if calls := calls_of(turn):
-            yield from one(str(turn), calls)
-    if stray := stray_calls(history):
-        yield from one("outside any turn", stray)
+        yield from one(str(turn), judged(turn))
+    yield from one("outside any turn", replace(history.stray, calls=stray_calls(history)))
 
 
 def _remark(name: str, zero_output: int, stuck: int) -> str:

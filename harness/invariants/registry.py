@@ -64,11 +64,7 @@ _REGISTRY: dict[str, Invariant] = {}
 def invariant(
     name: str, *, asked: bool = False, unscaled: tuple[str, ...] = (), by_calls: bool = False
 ) -> Callable[[CheckFunction], CheckFunction]:
-    """Register a check; `unscaled` names durations that are real seconds in every run.
-
-    Raises:
-        InvariantError: the name is taken, or a parameter is not as described above.
-    """
+    """Register a check; `unscaled` names durations that are real seconds in every run. Errors: InvariantError."""
 
     def register(run: CheckFunction) -> CheckFunction:
         if name in _REGISTRY:
@@ -125,11 +121,7 @@ def find(name: str) -> Invariant:
 
 
 def check(name: str, history: History, **parameters: Any) -> Verdict:
-    """The verdict of one invariant on a sealed history, under its name; a check that crashes says `error`.
-
-    Raises:
-        InvariantError: an unknown name or parameter.
-    """
+    """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
     chosen = find(name)
     fitting = chosen.accept(parameters)
     try:

@@ -1,11 +1,12 @@
 """Retries wait, and a request that can't succeed is not sent again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, requests, steps_of
+from wedgehog.harness.invariants.scope import judged, requests
+from wedgehog.harness.record.event import RequestRefused
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -31,7 +32,7 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
     """
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
     for turn in history.turns:
-        calls = main_calls_of(turn)
+        calls = judged(turn).main_calls
         yield from _attempts(turn)
         for same in _repeated(calls):
             for rule in rules:
@@ -41,7 +42,7 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
 
 
 def _attempts(turn: Turn) -> Iterator[Verdict]:
-    for step in steps_of(turn):
+    for step in judged(turn).steps:
         if len(step.calls) > ATTEMPTS_PER_STEP:
             says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
             yield fail(says, requests(step.calls))
@@ -49,31 +50,36 @@ def _attempts(turn: Turn) -> Iterator[Verdict]:
 
 def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
     """Groups of several calls with the same body and key, in order of arrival."""
-    known = [call for call in calls if call.arrived.body_hash]
-    by_request = sorted(known, key=lambda call: (call.same_request, call.arrived.id))
-    for _, same in groupby(by_request, key=lambda call: call.same_request):
-        group = list(same)
-        if len(group) > 1:
-            yield group
+    groups: dict[tuple[str, str], list[Call]] = {}
+    for call in calls:
+        if call.arrived.body_hash:
+            groups.setdefault((call.arrived.body_hash, call.arrived.key), []).append(call)
+    return (group for _, group in sorted(groups.items()) if len(group) > 1)
+
+
+def _again(same: Sequence[Call]) -> Iterator[tuple[Call, RequestRefused, Call]]:
+    """Each refused call, its refusal, and the next one of these calls that arrived after it."""
+    for call in same:
+        again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
+        if call.refused and again:
+            yield call, call.refused, again
 
 
 def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
     del history
-    for call in same:
-        again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
-        if call.refused and call.refused.status in NEVER_AGAIN and again:
-            says = f"request {call.number} was refused with {call.refused.status}, and sent again unchanged"
-            yield fail(says, (call.refused, again.arrived))
+    for call, refused, again in _again(same):
+        if refused.status in NEVER_AGAIN:
+            says = f"request {call.number} was refused with {refused.status}, and sent again unchanged"
+            yield fail(says, (refused, again.arrived))
 
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
-    for call in same:
-        refused = call.refused
-        again = next((it for it in same if refused and it.arrived.id > refused.id), None)
-        if refused is None or refused.retry_after_s is None or again is None:
+    for call, refused, again in _again(same):
+        if refused.retry_after_s is None:
             continue
         asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
-        early_s = _least_wait_s(asked_s, refused.retry_after_is_date) - waited_s
+        least_s = asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if refused.retry_after_is_date else 0.0)
+        early_s = least_s - waited_s
         if early_s <= 0:
             continue
         says = f"request {call.number} was sent again after {waited_s:.2f} s, Retry-After asked for {asked_s:.2f} s"
@@ -82,10 +88,6 @@ def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         else:
             span = {"over_s": early_s, "since_s": call.at_s, "until_s": again.at_s}
             yield too_late(history, says, (refused, again.arrived), **span)
-
-
-def _least_wait_s(asked_s: float, is_date: bool) -> float:
-    return asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if is_date else 0.0)
 
 
 def _hammering(history: History, same: Sequence[Call]) -> Iterator[Verdict]:

@@ -1,13 +1,11 @@
 """Views of a history that several checks share: a turn's calls before its stop, tool calls, evidence."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from dataclasses import replace
 
 from wedgehog.harness.record.event import Event, FaultFired
-from wedgehog.harness.record.history import Call, History, Step, ToolUse, Turn
+from wedgehog.harness.record.history import Call, History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, nothing, passed, worst
-
-T = TypeVar("T")
 
 
 def over(turn: Turn) -> Event | None:
@@ -16,29 +14,20 @@ def over(turn: Turn) -> Event | None:
     return min(stops, key=lambda event: event.id, default=None)
 
 
+def judged(turn: Turn) -> Turn:
+    """The turn with the calls before its stop or deadline."""
+    stop = over(turn)
+    return turn if stop is None else replace(turn, calls=tuple(it for it in turn.calls if it.arrived.id < stop.id))
+
+
 def calls_of(turn: Turn) -> tuple[Call, ...]:
     """The turn's model requests, background ones too, before its stop or deadline."""
-    stop = over(turn)
-    return tuple(call for call in turn.calls if stop is None or call.arrived.id < stop.id)
+    return judged(turn).calls
 
 
 def main_calls_of(turn: Turn) -> tuple[Call, ...]:
     """The turn's main calls before its stop or deadline."""
-    return tuple(call for call in calls_of(turn) if call.main)
-
-
-def steps_of(turn: Turn) -> tuple[Step, ...]:
-    """The turn's steps, before its stop or deadline."""
-    return steps_in(main_calls_of(turn))
-
-
-def steps_in(calls: Iterable[Call]) -> tuple[Step, ...]:
-    """Main calls by turn and step."""
-    by_place: dict[tuple[int, int], list[Call]] = {}
-    for call in calls:
-        if call.main:
-            by_place.setdefault((call.arrived.turn, call.arrived.step), []).append(call)
-    return tuple(Step(*place, tuple(by_place[place])) for place in sorted(by_place))
+    return judged(turn).main_calls
 
 
 def stray_calls(history: History) -> tuple[Call, ...]:

@@ -1,14 +1,14 @@
 """The session works again after healing."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests
-from wedgehog.harness.record.event import SessionPlanted
+from wedgehog.harness.record.event import AgentKilled, FaultFired, SessionPlanted
 from wedgehog.harness.record.history import History, Turn
-from wedgehog.harness.record.late_answer import MessageOutcome, after_the_harm, message_outcome, told
-from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
+from wedgehog.harness.record.turn_outcome import TurnOutcome, answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
 
@@ -24,15 +24,21 @@ def session_recovers(history: History) -> Verdict:
     recoveries = [turn for turn in history.turns if turn.recovery]
     if not recoveries:
         return nothing("no message was sent after healing")
-    fates = [message_outcome(turn, history) for turn in (*after_the_harm(history), *recoveries)]
-    found = _judge(history, recoveries, late=any(fate.unanswered for fate in fates))
-    return replace(found, says="; ".join(part for part in (found.says + _context(history, fates), told(fates)) if part))
+    messages = [*_after_the_harm(history), *recoveries]
+    unanswered = [says for turn in messages if (says := _unanswered(turn, history))]
+    found = _judge(history, recoveries, late=bool(unanswered))
+    says = found.says + _context(history, messages)
+    if unanswered:
+        of = f"of {len(messages)} messages" if len(messages) > 1 else "of one message"
+        says = f"{says}; {of} {len(unanswered)} unanswered in time: {', '.join(unanswered)}"
+    return replace(found, says=says)
 
 
 def _judge(history: History, recoveries: list[Turn], *, late: bool) -> Verdict:
     first = recoveries[0]
     outcome = outcome_of(first, history)
-    if outcome.kind == "surfaced" and not _refused_for_pairing(first):
+    refused_for_pairing = any(call.refused is not None and call.refused.pairing for call in first.main_calls)
+    if outcome.kind == "surfaced" and not refused_for_pairing:
         if len(recoveries) == 1:
             return inconclusive(f"it ended in an error ({outcome.how}), and no second message was sent", ends(first))
         return _one(history, recoveries[-1], "the second message after healing", late=True)
@@ -62,13 +68,9 @@ def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:
     return never_asked or (outcome.kind == "stopped at its limit" and not history.run.carries_nonces)
 
 
-def _refused_for_pairing(turn: Turn) -> bool:
-    return any(call.refused is not None and call.refused.pairing for call in turn.main_calls)
-
-
-def _context(history: History, fates: list[MessageOutcome]) -> str:
+def _context(history: History, messages: Sequence[Turn]) -> str:
     """How many earlier turns the first answered request after the fault carried."""
-    turn = next((fate.turn for fate in fates if fate.kind == "answered"), None)
+    turn = next((it for it in messages if _owes_answer(it) and outcome_of(it, history).kind == "answered"), None)
     if turn is None:
         return ""
     earlier = {it.number for it in history.turns if it.number < turn.number and not it.recovery and it.main_calls}
@@ -79,3 +81,28 @@ def _context(history: History, fates: list[MessageOutcome]) -> str:
     if not seen:
         return f", context lost: {its} carried no earlier turn"
     return f", {its} carried {len(seen)} of {len(earlier)} earlier turns"
+
+
+def _after_the_harm(history: History) -> list[Turn]:
+    """The scenario's turns that began after the last fault or kill."""
+    harm = [event.id for kind in (FaultFired, AgentKilled) for event in history.of(kind)]
+    last = max(harm, default=float("inf"))
+    return [it for it in history.turns if not it.recovery and it.stimulus is not None and it.stimulus.id > last]
+
+
+def _owes_answer(turn: Turn) -> bool:
+    return turn.stimulus is not None and turn.stimulus.stimulus != "wake_up"
+
+
+def _unanswered(turn: Turn, history: History) -> str:
+    """`turn 2 answered late (in turn 4)`, if its user got neither an answer nor an error in the turn; else empty."""
+    if not _owes_answer(turn) or turn.end is None or outcome_of(turn, history).kind not in ("silent", "hidden"):
+        return ""
+    elsewhere = next((other for other in history.turns if other is not turn and answers(turn, other)), None)
+    if elsewhere is not None:
+        return f"{turn} answered late (in {elsewhere})"
+    if any(call.final and call.ended and call.ended.id > turn.end.id for call in turn.main_calls):
+        return f"{turn} answered late (after its turn)"
+    later = [call for call in history.calls if call.main and call.arrived.id > turn.end.id]
+    carried = any(turn.number in call.arrived.turns_seen for call in later)
+    return f"{turn} never answered, though still in the conversation" if carried else f"{turn} lost"

@@ -34,20 +34,16 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
     remark = "" if slowest is None else f"the slowest tool call took {slowest:.1f} s"
     if tool_s is None:
         return passed(remark)
+    late = [_late(history, it, tool_s) for it in uses if it.took_s > history.stretched(tool_s)]
+    return together([*late, passed(remark)])
 
-    def each(bound_s: float) -> Iterator[Verdict]:
-        for it in uses:
-            over_s = it.took_s - history.stretched(bound_s)
-            if over_s > 0:
-                says = f"{name_of_call(it.use)} took {it.took_s:.1f} s, {bound_s:.1f} s allowed"
-                if it.blocked:
-                    yield inconclusive(f"{says}, but a fault blocked the next request", (it.use.reply, it.end))
-                else:
-                    span = {"over_s": over_s, "since_s": it.use.reply.at_s, "until_s": it.end.at_s}
-                    yield too_late(history, says, (it.use.reply, it.end), **span)
-        yield passed(remark)
 
-    return together(each(tool_s))
+def _late(history: History, it: _Use, tool_s: float) -> Verdict:
+    says, evidence = f"{name_of_call(it.use)} took {it.took_s:.1f} s, {tool_s:.1f} s allowed", (it.use.reply, it.end)
+    if it.blocked:
+        return inconclusive(f"{says}, but a fault blocked the next request", evidence)
+    over_s = it.took_s - history.stretched(tool_s)
+    return too_late(history, says, evidence, over_s=over_s, since_s=it.use.reply.at_s, until_s=it.end.at_s)
 
 
 def _measured(history: History, turn: Turn) -> Iterator[_Use]:

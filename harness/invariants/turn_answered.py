@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 
@@ -18,7 +18,8 @@ def turn_answered(history: History) -> Iterator[Verdict]:
     """
     for turn in history.turns:
         outcome = outcome_of(turn, history)
-        if not _owes_answer(turn) or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
+        owes_answer = turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")
+        if not owes_answer or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
             continue
         if outcome.kind == "answered":
             yield passed()
@@ -29,7 +30,3 @@ def turn_answered(history: History) -> Iterator[Verdict]:
         else:
             says, evidence = f"{turn} was not answered: {outcome.how}", (*requests(turn.main_calls), *ends(turn))
             yield unless_timed_out(history, turn, says, evidence)
-
-
-def _owes_answer(turn: Turn) -> bool:
-    return turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")

@@ -3,7 +3,7 @@
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together
-from wedgehog.harness.record.event import HangSeen, SessionPlanted
+from wedgehog.harness.record.event import DeadlineHit, GaveUp, HangSeen, SessionPlanted, StartMissed
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
@@ -30,11 +30,11 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     if turn.aborted is not None or turn.end is None:
         return nothing()
     if turn.gave_up is not None:
-        return _gave_up(history, turn, turn_s)
+        return _gave_up(history, turn, turn.gave_up, turn_s)
     if turn.start_missed is not None:
-        return _never_asked(history, turn)
+        return _never_asked(history, turn, turn.start_missed)
     if turn.deadline is not None:
-        return _deadline(history, turn, turn_s)
+        return _deadline(history, turn, turn.deadline, turn_s)
     took_s = _took_s(history, turn)
     if turn.killed is not None:  # the time from the kill to its end does not count
         took_s = max(0.0, turn.killed.at_s - turn.start_s)
@@ -42,14 +42,10 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     over_s = took_s - history.stretched(turn_s)
     if over_s > 0:
         says = f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed"
-        since_s = _given_s(turn) if turn.kept_away else turn.start_s
+        # Where a fault blocked its first request, its time begins with its message.
+        since_s = turn.stimulus.at_s if turn.kept_away and turn.stimulus is not None else turn.start_s
         return too_late(history, says, (turn.end,), over_s=over_s, since_s=since_s, until_s=turn.end.at_s)
     return passed()
-
-
-def _given_s(turn: Turn) -> float:
-    """The start of its time where a fault blocked its first request."""
-    return turn.stimulus.at_s if turn.stimulus is not None else turn.start_s
 
 
 def _took_s(history: History, turn: Turn) -> float:
@@ -60,40 +56,33 @@ def _took_s(history: History, turn: Turn) -> float:
     return took_s - min(history.run.exit_s, turn.exit_s)
 
 
-def _gave_up(history: History, turn: Turn, turn_s: float) -> Verdict:
-    assert turn.gave_up is not None  # noqa: S101  the caller has checked
-    after_s = turn.gave_up.after_s
-    waited_s = turn.gave_up.at_s - turn.start_s if after_s is None else after_s
+def _gave_up(history: History, turn: Turn, stop: GaveUp, turn_s: float) -> Verdict:
+    waited_s = stop.at_s - turn.start_s if stop.after_s is None else stop.after_s
     if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
         return passed()
     says = f"{turn}: the front end got no answer in {waited_s:.1f} s, {turn_s:.1f} s allowed"
-    return unless_starved(history, says, (turn.gave_up,), turn.start_s, turn.gave_up.at_s)
+    return unless_starved(history, says, (stop,), turn.start_s, stop.at_s)
 
 
-def _never_asked(history: History, turn: Turn) -> Verdict:
-    """Red where the agent can reach the model: it did so before in this run.
-
-    Or in its control run, which differs only in the session that it starts from.
-    """
-    assert turn.start_missed is not None  # noqa: S101  the caller has checked
+def _never_asked(history: History, turn: Turn, missed: StartMissed) -> Verdict:
+    """Red where the agent reached the model before: in this run, or from another session in its control run."""
     waited, seen = _hang(history, turn)
-    says = f"{turn}: it sent no model request within {turn.start_missed.bound_s:.1f} s{waited}"
-    evidence = (turn.start_missed, *seen)
-    asked_before = any(call.arrived.id < turn.start_missed.id for call in history.calls)
+    says = f"{turn}: it sent no model request within {missed.bound_s:.1f} s{waited}"
+    evidence = (missed, *seen)
+    asked_before = any(call.arrived.id < missed.id for call in history.calls)
     if asked_before or history.first(SessionPlanted) is not None:
-        return stopped_too_late(history, says, evidence, turn.start_missed)
+        return stopped_too_late(history, says, evidence, missed)
     return inconclusive(says, evidence)
 
 
-def _deadline(history: History, turn: Turn, turn_s: float) -> Verdict:
-    assert turn.deadline is not None  # noqa: S101  the caller has checked
-    bound_s = turn.deadline.bound_s
+def _deadline(history: History, turn: Turn, hit: DeadlineHit, turn_s: float) -> Verdict:
+    bound_s = hit.bound_s
     waited, seen = _hang(history, turn)
-    evidence = (turn.deadline, *seen)
+    evidence = (hit, *seen)
     if bound_s < turn_s * (1 - AS_WRITTEN):
         return inconclusive(f"{turn} was stopped after {bound_s:.1f} s, before {turn_s:.1f} s{waited}", evidence)
     says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}"
-    return stopped_too_late(history, says, evidence, turn.deadline)
+    return stopped_too_late(history, says, evidence, hit)
 
 
 def _so_far(history: History, turn: Turn) -> str:

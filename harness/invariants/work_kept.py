@@ -1,12 +1,11 @@
 """The results of finished tool calls are kept when a parallel one fails."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, tool_uses_of
 from wedgehog.harness.record.event import BeaconSeen, Event, RequestArrived, ToolResult
-from wedgehog.harness.record.history import Call, History, ToolUse, Turn
+from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
 SMALLEST_CAP_CHARS = 200
@@ -25,12 +24,6 @@ def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
                 yield _judge(history, turn, siblings, asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Siblings:
-    finished: tuple[ToolUse, ...]
-    failed: tuple[ToolUse, ...]
-
-
 def _replies(turn: Turn) -> Iterator[list[ToolUse]]:
     """The tool calls of each reply that arrived whole."""
     uses = [use for use in tool_uses_of(turn) if use.offered.whole]
@@ -42,30 +35,26 @@ def _replies(turn: Turn) -> Iterator[list[ToolUse]]:
 def _judge(history: History, turn: Turn, siblings: Sequence[ToolUse], asked: bool) -> Verdict:
     reply = siblings[0].reply
     following = next((call.arrived for call in main_calls_of(turn) if call.arrived.id > reply.id), None)
-    sorted_out = _sort(siblings, following or over(turn) or turn.end)
-    if not sorted_out.finished or not sorted_out.failed:
+    finished, failed = _sort(siblings, following or over(turn) or turn.end)
+    if not finished or not failed:
         return nothing()
     if following is not None:
-        return _kept(sorted_out, following, "the next request")
-    return _after_the_turn(history, turn, sorted_out, asked)
+        return _kept(finished, following, "the next request")
+    return _after_the_turn(history, turn, finished, asked)
 
 
-def _after_the_turn(history: History, turn: Turn, siblings: _Siblings, asked: bool) -> Verdict:
-    later = _first_call_after(history, turn)
+def _after_the_turn(history: History, turn: Turn, finished: Sequence[ToolUse], asked: bool) -> Verdict:
+    ended = over(turn) or turn.end
+    calls = (call for it in history.turns if it.number > turn.number for call in main_calls_of(it))
+    later = next((call for call in calls if ended is None or call.arrived.id > ended.id), None)
     if later is None:
-        says = f"{turn} ended before the results of {_tokens(siblings.finished)} could be sent, and no turn followed"
-        return inconclusive(says, _proof(siblings.finished)) if asked else passed(says)
-    kept = _kept(siblings, later.arrived, "the next turn's first request")
+        says = f"{turn} ended before the results of {_tokens(finished)} could be sent, and no turn followed"
+        return inconclusive(says, _proof(finished)) if asked else passed(says)
+    kept = _kept(finished, later.arrived, "the next turn's first request")
     return kept if asked or kept.status == "pass" else passed(f"not judged: {kept.says}")
 
 
-def _first_call_after(history: History, turn: Turn) -> Call | None:
-    ended = over(turn) or turn.end
-    calls = (call for later in history.turns if later.number > turn.number for call in main_calls_of(later))
-    return next((call for call in calls if ended is None or call.arrived.id > ended.id), None)
-
-
-def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
+def _sort(siblings: Sequence[ToolUse], until: Event | None) -> tuple[list[ToolUse], list[ToolUse]]:
     """Calls that had finished before `until`, and calls that failed: an error as result, or no sign of an end."""
     last = until.id if until is not None else 1 << 62
     results = {result.token: result for result in until.results} if isinstance(until, RequestArrived) else {}
@@ -79,15 +68,15 @@ def _sort(siblings: Sequence[ToolUse], until: Event | None) -> _Siblings:
             return end.exit_code != 0
         return results[use.token].is_error if use.token in results else end is None
 
-    bad = tuple(use for use in siblings if failed(use))
-    return _Siblings(tuple(use for use in siblings if done(use) is not None and use not in bad), bad)
+    bad = [use for use in siblings if failed(use)]
+    return [use for use in siblings if done(use) is not None and use not in bad], bad
 
 
-def _kept(siblings: _Siblings, request: RequestArrived, where: str) -> Verdict:
+def _kept(finished: Sequence[ToolUse], request: RequestArrived, where: str) -> Verdict:
     results = {result.token: result for result in request.results}
-    lost = [use for use in siblings.finished if not _told(use, results.get(use.token))]
+    lost = [use for use in finished if not _told(use, results.get(use.token))]
     if not lost:
-        return passed(f"the results of {_tokens(siblings.finished)} are in {where}")
+        return passed(f"the results of {_tokens(finished)} are in {where}")
     says = f"{_tokens(lost)} finished, but {where} ({request.call}) does not carry the result"
     # The missing result may be one that could not be matched to its call.
     return inconclusive(says, (request,)) if "" in results else fail(says, (*_proof(lost), request))

@@ -11,15 +11,12 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Monotonic seconds since the clock was made."""
-        ...
 
     def wall(self) -> datetime:
         """Date and time, timezone-aware, UTC."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait for `seconds` of this clock."""
-        ...
 
 
 class WallClock:

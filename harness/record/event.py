@@ -5,7 +5,7 @@ Events are frozen plain data. history.jsonl tags them with their class name in s
 """
 
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, dataclass_transform
 
@@ -43,11 +43,7 @@ def _adapter(kind: str) -> TypeAdapter[Event]:
 
 
 def from_json(data: dict[str, Any]) -> Event:
-    """Read an event that `as_json` wrote.
-
-    Raises:
-        ValueError: the tag is unknown, or the fields do not fit it.
-    """
+    """Read an event that `as_json` wrote. ValueError if the tag is unknown, or the fields do not fit it."""
     rest = dict(data)
     kind = str(rest.pop("event", ""))
     if kind not in KINDS:
@@ -146,10 +142,6 @@ class CpuWait:
             self.agent_s + other.agent_s,
             self.network_s + other.network_s,
         )
-
-    def rounded(self) -> "CpuWait":
-        """To milliseconds."""
-        return CpuWait(*(round(getattr(self, it.name), 3) for it in fields(self)))
 
 
 class CpuWaitSeen(Event):

@@ -1,30 +1,25 @@
 """The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
 
 E = TypeVar("E", bound=e.Event)
 T = TypeVar("T")
+K = TypeVar("K")
 
 LAG_TOO_LONG_S = 5.0
 """Above this lag of the harness, time-based invariants cannot be judged."""
 SEEN_LATE_S = 0.5
 """The close of a connection may be recorded so much later than the end of its agent."""
-
-
-class EventSink(Protocol):
-    """Stores events as they happen."""
-
-    def write(self, event: e.Event) -> None:
-        """Store one event."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -91,6 +86,11 @@ class Call:
         """Whether it was accepted, delivered whole, and not stopped at max_tokens."""
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
 
+    @property
+    def final(self) -> bool:
+        """Whether its reply arrived whole and ends the turn."""
+        return self.ok and self.ended is not None and self.ended.stop == "end"
+
     def open_after(self, event: int) -> bool:
         """Whether it arrived or was open after the event with this id."""
         ends = [end.id for end in (self.refused, self.ended, self.hung_up) if end is not None]
@@ -116,11 +116,6 @@ class Call:
         if self.ended and self.ended.how != "complete":
             return self.ended.at_s
         return None
-
-    @property
-    def same_request(self) -> tuple[str, str]:
-        """Body and key: equal for repeats of one request."""
-        return (self.arrived.body_hash, self.arrived.key)
 
     @property
     def evidence(self) -> tuple[e.Event, ...]:
@@ -215,7 +210,7 @@ class Turn:
     def goes_on(self) -> bool:
         """Whether its last call is not a final reply."""
         last = self.main_calls[-1] if self.main_calls else None
-        return last is not None and not (last.ok and last.ended is not None and last.ended.stop == "end")
+        return last is not None and not last.final
 
     @property
     def start_s(self) -> float:
@@ -252,28 +247,30 @@ class History:
     """The events of one run, in order."""
 
     def __init__(
-        self, clock: Clock | None = None, sink: EventSink | None = None, events: Iterable[e.Event] = ()
+        self,
+        clock: Clock | None = None,
+        sink: Callable[[e.Event], object] = lambda event: None,
+        events: Iterable[e.Event] = (),
     ) -> None:
         """An empty history, or a finished one with `events`; `sink` gets each event at once."""
-        self._clock = clock
-        self._sink = sink
+        self._clock, self._sink = clock, sink
         self.events: list[e.Event] = list(events)
         self.sealed = False
 
     def add(self, event: E) -> E:
-        """Append one event; sets its id, and its time unless given.
-
-        Raises:
-            RuntimeError: the history is sealed.
-        """
+        """Append one event; sets its id, and its time unless given. RuntimeError if the history is sealed."""
         if self.sealed:
             raise RuntimeError("the history is sealed")
         at_s = event.at_s if event.at_s >= 0 or self._clock is None else self._clock.now()
         placed = replace(event, id=len(self.events), at_s=at_s)
         self.events.append(placed)
-        if self._sink is not None:
-            self._sink.write(placed)
+        self._sink(placed)
         return placed
+
+    def add_unless_sealed(self, event: e.Event) -> None:
+        """Append one event that may also come after the end of the run, and then does not count."""
+        if not self.sealed:
+            self.add(event)
 
     def seal(self) -> "History":
         """End the history; from then on its views may be read."""
@@ -382,32 +379,41 @@ class History:
         return sum(between, start=e.CpuWait(since_s, until_s, 0.0))
 
 
-def _by_call(events: Iterable[Any]) -> dict[int, Any]:
-    return {event.call: event for event in events}
+def _firsts(history: History, owner: str) -> dict[int, dict[type[e.Event], Any]]:
+    """The first event of each kind, by call or turn (`owner`)."""
+    found: dict[int, dict[type[e.Event], Any]] = defaultdict(dict)
+    for event in history.events:
+        if hasattr(event, owner):
+            found[getattr(event, owner)].setdefault(type(event), event)
+    return found
+
+
+def _by(key: Callable[[T], K], items: Iterable[T]) -> dict[K, list[T]]:
+    found: dict[K, list[T]] = defaultdict(list)
+    for item in items:
+        found[key(item)].append(item)
+    return found
 
 
 def _calls(history: History) -> tuple[Call, ...]:
-    refused, started = _by_call(history.of(e.RequestRefused)), _by_call(history.of(e.ReplyStarted))
-    ended, hung_up = _by_call(history.of(e.ReplyEnded)), _by_call(history.of(e.HungUp))
-    unscripted = _by_call(history.of(e.CallUnscripted))
-    faults: dict[int, list[e.FaultFired]] = {}
-    for fired in history.of(e.FaultFired):
-        if fired.call is not None:
-            faults.setdefault(fired.call, []).append(fired)
-    stops = _Stops(history)
-    return tuple(
-        Call(
+    firsts, stops = _firsts(history, "call"), _Stops(history)
+    faults = _by(lambda fired: fired.call, history.of(e.FaultFired))
+
+    def call(arrived: e.RequestArrived) -> Call:
+        first, struck = firsts[arrived.call].get, tuple(faults[arrived.call])
+        hung_up = first(e.HungUp)
+        return Call(
             arrived,
-            refused.get(arrived.call),
-            started.get(arrived.call),
-            ended.get(arrived.call),
-            hung_up.get(arrived.call),
-            unscripted.get(arrived.call),
-            tuple(faults.get(arrived.call, ())),
-            stops.of(arrived, hung_up.get(arrived.call)),
+            first(e.RequestRefused),
+            first(e.ReplyStarted),
+            first(e.ReplyEnded),
+            hung_up,
+            first(e.CallUnscripted),
+            struck,
+            stops.of(arrived, hung_up),
         )
-        for arrived in history.of(e.RequestArrived)
-    )
+
+    return tuple(map(call, history.of(e.RequestArrived)))
 
 
 class _Stops:
@@ -436,25 +442,18 @@ class _Stops:
 
 
 def _tool_uses(history: History) -> tuple[ToolUse, ...]:
-    beacons = list(history.of(e.BeaconSeen))
-    carried: dict[str, list[e.RequestArrived]] = {}
+    beacons = _by(lambda beacon: (beacon.token, beacon.phase), history.of(e.BeaconSeen))
+    carried: dict[str, list[e.RequestArrived]] = defaultdict(list)
     for arrived in history.of(e.RequestArrived):
         for token in {result.token for result in arrived.results if result.token}:
-            carried.setdefault(token, []).append(arrived)
-    return tuple(
-        ToolUse(
-            offered,
-            call.ended,
-            call.arrived.turn,
-            call.arrived.step,
-            tuple(b for b in beacons if b.token == offered.token and b.phase == "started"),
-            tuple(b for b in beacons if b.token == offered.token and b.phase == "done"),
-            tuple(carried.get(offered.token, ())),
-        )
-        for call in history.calls
-        if call.ended and call.main
-        for offered in call.ended.tool_calls
-    )
+            carried[token].append(arrived)
+
+    def used(offered: e.ToolCallOffered, reply: e.ReplyEnded, asked: e.RequestArrived) -> ToolUse:
+        started, done = (tuple(beacons[offered.token, phase]) for phase in ("started", "done"))
+        return ToolUse(offered, reply, asked.turn, asked.step, started, done, tuple(carried[offered.token]))
+
+    replies = ((call.ended, call.arrived) for call in history.calls if call.ended and call.main)
+    return tuple(used(offered, ended, arrived) for ended, arrived in replies for offered in ended.tool_calls)
 
 
 def _kept_away(fault: e.FaultFired) -> bool:
@@ -462,34 +461,31 @@ def _kept_away(fault: e.FaultFired) -> bool:
 
 
 def _turns(history: History) -> tuple[Turn, ...]:
-    def one(kind: type[E], matches: Callable[[Any], bool]) -> E | None:
-        return next((event for event in history.of(kind) if matches(event)), None)
+    stimuli: dict[int, e.StimulusGiven | None] = {0: None} | {it.turn: it for it in history.of(e.StimulusGiven)}
+    firsts = _firsts(history, "turn")
+    calls = _by(lambda call: call.arrived.turn, history.calls)
+    uses = _by(lambda use: use.turn, history.tool_uses)
+    kept_away = _by(lambda fault: fault.turn, filter(_kept_away, history.of(e.FaultFired)))
 
-    stimuli: dict[int, e.StimulusGiven | None] = {0: None} | {s.turn: s for s in history.of(e.StimulusGiven)}
-    turns = []
-    for number, stimulus in sorted(stimuli.items()):
-
-        def mine(event: Any, number: int = number) -> bool:
-            return bool(event.turn == number)
-
-        end = one(e.TurnEnded, mine)
-        turns.append(
-            Turn(
-                number,
-                stimulus,
-                end,
-                tuple(call for call in history.calls if call.arrived.turn == number),
-                tuple(use for use in history.tool_uses if use.turn == number),
-                one(e.AbortSent, mine),
-                one(e.GaveUp, mine),
-                one(e.DeadlineHit, mine),
-                one(e.StartMissed, mine),
-                tuple(f for f in history.of(e.FaultFired) if mine(f) and _kept_away(f)),
-                history.run.start_up_s,
-                _killed(history, stimulus, end),
-            )
+    def turn(number: int, stimulus: e.StimulusGiven | None) -> Turn:
+        first = firsts[number].get
+        end = first(e.TurnEnded)
+        return Turn(
+            number,
+            stimulus,
+            end,
+            tuple(calls[number]),
+            tuple(uses[number]),
+            first(e.AbortSent),
+            first(e.GaveUp),
+            first(e.DeadlineHit),
+            first(e.StartMissed),
+            tuple(kept_away[number]),
+            history.run.start_up_s,
+            _killed(history, stimulus, end),
         )
-    return tuple(turns)
+
+    return tuple(turn(*it) for it in sorted(stimuli.items()))
 
 
 def _overlap(one: Turn, other: Turn) -> bool:
@@ -508,11 +504,7 @@ def _killed(history: History, stimulus: e.StimulusGiven | None, end: e.TurnEnded
 
 
 def read(path: Path) -> History:
-    """Read a stored history (JSONL). A half-written last line is ignored.
-
-    Raises:
-        ValueError: a line is no event; the message has its number.
-    """
+    """Read a stored history (JSONL) without a half-written last line. ValueError, with its number, for another one."""
     events: list[e.Event] = []
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -529,10 +521,4 @@ def read(path: Path) -> History:
 
 def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:
     """The longest run of consecutive items for which `holds` is true; the first of equals."""
-    best: list[T] = []
-    row: list[T] = []
-    for item in items:
-        row = [*row, item] if holds(item) else []
-        if len(row) > len(best):
-            best = row
-    return tuple(best)
+    return max((tuple(row) for held, row in groupby(items, holds) if held), key=len, default=())

@@ -9,11 +9,12 @@ unknown model has the price of the run's `price_as`. A model without a price cos
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 from wedgehog.harness.record.history import Call, History
 
@@ -43,15 +44,9 @@ class Tally:
 
     def __add__(self, other: "Tally") -> "Tally":
         """The sum of both."""
-        return Tally(
-            self.accepted + other.accepted,
-            self.refused + other.refused,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.tokens_delivered + other.tokens_delivered,
-            self.bytes_delivered + other.bytes_delivered,
-            None if self.usd is None or other.usd is None else self.usd + other.usd,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
+        return Tally(*sums)
 
 
 @dataclass(frozen=True)
@@ -97,10 +92,13 @@ def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
     calls = history.calls if calls is None else calls
     tallies = {call.number: _tally(call, history) for call in calls}
     paid = [call for call in calls if call.paid]
+    turns: dict[int, Tally] = {}
+    for call in calls:
+        turns[call.arrived.turn] = turns.get(call.arrived.turn, Tally()) + tallies[call.number]
     return Ledger(
         sum(tallies.values(), Tally()),
         tallies,
-        _by_turn((call.arrived.turn, tallies[call.number]) for call in calls),
+        turns,
         {model: priced_as(model, history.run.price_as) for model in sorted({call.arrived.model for call in paid})},
         _lasted_s(paid),
         _peak(paid, [Decimal(1)] * len(paid)),
@@ -131,13 +129,6 @@ def _usd(call: Call, history: History) -> Usd:
 def _aware(started: str) -> datetime:
     moment = datetime.fromisoformat(started)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _by_turn(pairs: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:
-    sums: dict[int, Tally] = {}
-    for turn, tally in pairs:
-        sums[turn] = sums.get(turn, Tally()) + tally
-    return sums
 
 
 def _windows(calls: Sequence[Call]) -> Iterator[slice]:
@@ -172,10 +163,7 @@ def _peak(paid: Sequence[Call], values: Sequence[Usd]) -> float | None:
 
 @cache
 def priced_as(model: str, price_as: str) -> str | None:
-    """The model whose price `model` has: itself, else `price_as`, else None.
-
-    A model that the table lists without a price (a free tier) has none.
-    """
+    """The model whose price `model` has: itself, else `price_as`; None if it is listed without one (a free tier)."""
     for candidate in (model, price_as):
         try:
             return candidate if _priced(candidate) else None
@@ -193,11 +181,7 @@ def _priced(model: str) -> bool:
 
 
 def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Usd:
-    """Dollars for one call of a known model at a given time, price tiers included; None without a price for that day.
-
-    Raises:
-        LookupError: the table does not know the model.
-    """
+    """Dollars for one call at a given time, price tiers included; None without a price. LookupError: unknown model."""
     from genai_prices import Usage, calc_price
 
     usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)

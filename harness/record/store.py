@@ -150,11 +150,7 @@ class StoredRun:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """One run's folder.
-
-    Raises:
-        ValueError: it is not a run folder, or a file in it can't be read; one sentence.
-    """
+    """One run's folder. ValueError, in one sentence, if it is none or a file in it can't be read."""
     for name in ("history.jsonl", "verdicts.json"):
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: no run folder ({name} is missing)")

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wedgehog.harness.record.event import TurnEnded
 from wedgehog.harness.record.history import Call, History, Turn
 
 OutcomeKind = Literal[
@@ -101,7 +102,7 @@ def outcome_of(turn: Turn, history: History) -> TurnOutcome:
         late = "it answered but did not end by itself" if turn.deadline else ""
         late = "it answered before it was killed" if turn.killed else late
         return TurnOutcome("answered", "the answer is complete", late)
-    return _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, history) or _wordy(turn)
+    return _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, end, history) or _wordy(turn, end)
 
 
 def _stopped(turn: Turn) -> TurnOutcome | None:
@@ -140,21 +141,17 @@ def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
     """A message that is answered in a turn open at the same time, or together with its message."""
     for other in history.beside(turn):
-        if turn.stimulus is None or other.stimulus is None:
-            continue
         if answers(turn, other):
             return TurnOutcome("answered", f"its answer is part of the answer of {other}")
         # One request carried both messages, and this turn has no final reply of its own.
         both = any(turn.number in call.arrived.turns_seen for call in other.main_calls)
-        own_words = any(call.ok and call.ended is not None and call.ended.stop == "end" for call in turn.main_calls)
+        own_words = any(call.final for call in turn.main_calls)
         if both and not own_words and answers(other, turn):
             return TurnOutcome("answered", f"the model answered it together with {other}")
     return None
 
 
-def _surfaced(turn: Turn, history: History) -> TurnOutcome | None:
-    end = turn.end
-    assert end is not None  # noqa: S101  outcome_of has asked
+def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | None:
     words = (end.stdout + end.stderr + end.answer + end.error).strip()
     if end.raised:
         return TurnOutcome("surfaced", f"raised {_short(end.raised)}")
@@ -173,9 +170,7 @@ def _surfaced(turn: Turn, history: History) -> TurnOutcome | None:
     return None
 
 
-def _wordy(turn: Turn) -> TurnOutcome:
-    end = turn.end
-    assert end is not None  # noqa: S101  outcome_of has asked
+def _wordy(turn: Turn, end: TurnEnded) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
     if words and any(_shows_cut(call, turn, end.answer) for call in failed):
@@ -233,11 +228,8 @@ def _status_in(text: str, turn: Turn) -> int | None:
 
 def _matching(text: str, more: tuple[str, ...]) -> str | None:
     text = uncoloured(text)
-    for pattern in (*more, *STOCK_PATTERNS):
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found:
-            return found.group(0)
-    return None
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in (*more, *STOCK_PATTERNS))
+    return next((it.group(0) for it in found if it), None)
 
 
 def _short(text: str, limit: int = 120) -> str:

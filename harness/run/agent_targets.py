@@ -33,14 +33,10 @@ class AgentProcesses:
     clock: Clock
     sessions: list[Session] = field(default_factory=list)
 
-    def pids(self) -> list[int]:
-        """Pids of the agent's own processes."""
-        return [session.leader.pid for session in self.sessions if session.leader is not None]
-
     @property
     def leaders(self) -> frozenset[int]:
-        """The same; their sessions reap them."""
-        return frozenset(self.pids())
+        """Pids of the agent's own processes; their sessions reap them."""
+        return frozenset(session.leader.pid for session in self.sessions if session.leader is not None)
 
     def find(self, whom: Whom, token: str) -> Iterator[psutil.Process]:
         """Live processes; a tree's leader comes first, and gets its signal before the rest is looked for."""
@@ -106,7 +102,12 @@ class SessionFiles:
 
     def look(self) -> Sequence[tuple[str, int, int, int]]:
         """A value that changes whenever one of the files is written."""
-        return list(_signatures(self._files()))
+        found = []
+        for file in self._files():
+            with suppress(OSError):
+                seen = file.stat()
+                found.append((str(file), seen.st_ino, seen.st_mtime_ns, seen.st_size))
+        return found
 
     def save(self, turn: int, *, tear: bool) -> bool:
         """Copy each file; with `tear`, what is left of the youngest one. Returns whether all that could be done."""
@@ -151,13 +152,6 @@ def name_of(file: Path, place: AgentContext) -> Path:
         if file.is_relative_to(folder):
             return file.relative_to(folder)
     return Path(file.name)
-
-
-def _signatures(files: Sequence[Path]) -> Iterator[tuple[str, int, int, int]]:
-    for file in files:
-        with suppress(OSError):
-            seen = file.stat()
-            yield str(file), seen.st_ino, seen.st_mtime_ns, seen.st_size
 
 
 def torn_of(files: Sequence[Path]) -> Path | None:

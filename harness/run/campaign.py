@@ -7,12 +7,12 @@ import secrets
 import shlex
 import shutil
 import sys
-import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from wedgehog.harness.agents.missing import what_is_missing
@@ -43,11 +43,9 @@ class Progress(Protocol):
 
     def begins(self, what: str) -> None:
         """A control or a run begins."""
-        ...
 
     def ended(self, what: str, judgement: Judgement | None) -> None:
         """It is over (None: a control, or stopped before its end)."""
-        ...
 
 
 MOST_JOBS = 6
@@ -83,20 +81,18 @@ class Campaign:
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
         self.judgements: list[Judgement] = []
-        self._folder: Path | None = None
+        self._folder = ""
+        """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)
         self._told_busy = False
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs))
 
     async def play(self) -> list[Judgement]:
-        """Play everything; finished runs are in the store, also after a cancellation.
-
-        Raises:
-            NoServer: Toxiproxy is required and can't be had.
-        """
+        """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""
         async with self._open([entry.agent for entry in self.entries]) as network:
-            entries = _long_first(self.entries)
+            # Scenarios tagged `slow` begin first, so that none of them runs alone at the end.
+            entries = sorted(self.entries, key=lambda entry: "slow" not in entry.scenario.tags)
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in entries]
             try:
                 found = zip(entries, await asyncio.gather(*runs), strict=True)
@@ -126,7 +122,8 @@ class Campaign:
         mode = self._mode(agents)
         if not self._cpu.counts:
             self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
-        with _scratch(self.mark) as self._folder, WatchdogProcess(self.mark, self._folder):
+        scratch = TemporaryDirectory(prefix=f"{self.mark}-", ignore_cleanup_errors=True)
+        with scratch as self._folder, WatchdogProcess(self.mark, Path(self._folder)):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
@@ -168,7 +165,7 @@ class Campaign:
             judgement = _unplayed(entry, control, skipped, network.name)
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
-            job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, self._folder)
+            job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, Path(self._folder))
             history, _ = await run(job, network, store, WallClock(), self._cpu)
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
             judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
@@ -194,7 +191,8 @@ class Campaign:
             store = self.store.run("control", f"{agent.family}-{agent.name}")
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
-                job = Job(control_scenario(), agent, None, self.options.seed, mark, network.name, scratch=self._folder)
+                folder, seed = Path(self._folder), self.options.seed
+                job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder)
                 history, facts = await run(job, network, store, WallClock(), self._cpu)
             finally:
                 store.close()
@@ -232,16 +230,6 @@ class Campaign:
         )
 
 
-@contextlib.contextmanager
-def _scratch(mark: str) -> Iterator[Path]:
-    """The folder of the agents' folders; removed at the end, by the watchdog process if the harness is killed."""
-    folder = Path(tempfile.mkdtemp(prefix=f"{mark}-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _version() -> str:
     with contextlib.suppress(ModuleNotFoundError):
         return version("wedgehog")
@@ -276,11 +264,6 @@ def _counts_as(judgement: Judgement) -> str:
     if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
         return "pass"
     return "unclear" if judgement.verdict in ("error", "inconclusive") or judgement.in_doubt else "fail"
-
-
-def _long_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Scenarios tagged `slow` begin first, so that none of them runs alone at the end."""
-    return sorted(entries, key=lambda entry: "slow" not in entry.scenario.tags)
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import Need, WireFault
+from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, outcome_of
@@ -71,7 +71,7 @@ def control_scenario() -> Scenario:
 
 
 def read_control(
-    history: History, shapes: dict[int, MainShape], shells: dict[int, bool], answered_by: int | None, wire: str = ""
+    history: History, shapes: dict[int, MainShape], shell: bool, answered_by: int | None, wire: str = ""
 ) -> ControlFacts:
     """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer.
 
@@ -88,7 +88,6 @@ def read_control(
     if wire and call.arrived.wire != wire:
         said = f"the spec says wire {wire}, and the agent called {call.arrived.wire} ({call.arrived.path})"
         return ControlFacts(False, said, start_up)
-    shell = shells.get(answered_by, False)
     later = [call for turn in history.turns[1:] for call in turn.main_calls]
     systems = {shapes[call.number].system for call in later if call.number in shapes}
     if systems and shape.system not in systems:
@@ -137,14 +136,11 @@ def _why(history: History) -> str:
 def _silent(history: History) -> str:
     """No request came: how the agent ended; if it ended well, it may have asked another host."""
     missed, ended = history.first(StartMissed), history.first(TurnEnded)
-    if missed is not None:
-        within = f" within {missed.bound_s:g} s"
-        return f"no request for the model arrived{within}{_elsewhere(history)}{_words(history)}"
-    how = _ending(ended) if ended is not None else ""
-    if ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400):
-        asked = _elsewhere(history) if history.first(HostRefused) else "."
-        return f"no request for the model arrived{how}{asked}{_words(history) or ' It said nothing.'}"
-    return f"no request for the model arrived{how}{_elsewhere(history)}{_words(history)}"
+    how = f" within {missed.bound_s:g} s" if missed else _ending(ended) if ended else ""
+    failed = not missed and ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400)
+    asked = "." if failed and not history.first(HostRefused) else _elsewhere(history)
+    said = _words(history) or (" It said nothing." if failed else "")
+    return f"no request for the model arrived{how}{asked}{said}"
 
 
 def _elsewhere(history: History) -> str:
@@ -182,10 +178,6 @@ def _words(history: History) -> str:
     text = next(filter(None, (" ".join(words.split()) for words in spoken_words)), "")
     last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
     return f" Its last words: {last}" if last else ""
-
-
-def _runs_already(spec: AgentSpec) -> bool:
-    return spec.http is not None and spec.http.start is None
 
 
 def _has(control: ControlFacts, name: str) -> bool:
@@ -232,29 +224,26 @@ def why_not_here(spec: AgentSpec) -> str:
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
     """Why a scenario does not apply to this agent; empty if it does."""
-
-    def needs(what: Need) -> bool:
-        return what in scenario.needs
-
+    needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
     missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
     reasons = {
         **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
-        "the agent does not stream, and the fault counts events": needs("stream") and not control.streams,
+        "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
         f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
             scenario.breaks_arguments and bool(_as_objects(spec, control))
         ),
         "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
-        "the agent has no front end that could give up (http)": needs("front_end") and spec.kind != "http",
-        "a chat has no way to stop a turn": needs("abort") and spec.kind == "chat",
+        "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
+        "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": scenario.harms_chat and spec.kind != "chat",
-        "the agent's service is not ours to end (http: base)": needs("processes") and _runs_already(spec),
+        "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
         "the agent makes no background calls": scenario.needs_background and not control.background,
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
-    if needs("disk") and (why := disk_unavailable_reason()):
+    if "disk" in needs and (why := disk_unavailable_reason()):
         return why
     return next((reason for reason, applies in reasons.items() if applies), "")

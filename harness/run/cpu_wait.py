@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import Self
 
 from wedgehog.harness.record.clock import Clock
@@ -40,26 +41,33 @@ def busy(history: History) -> str:
 BEAT_S = 0.05
 
 
-class LagMonitor:
-    """Measures how late our own event loop wakes up while this is open. An async context manager."""
+class _Meanwhile:
+    """An async context manager that does its work while it is open."""
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        self._working = asyncio.create_task(self._work())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Stop."""
+        self._working.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._working
+
+    async def _work(self) -> None:
+        raise NotImplementedError
+
+
+class LagMonitor(_Meanwhile):
+    """Measures how late our own event loop wakes up while this is open."""
 
     def __init__(self, clock: Clock) -> None:
         """Nothing is measured yet."""
         self._clock = clock
         self.worst_s = 0.0
 
-    async def __aenter__(self) -> Self:
-        """Start."""
-        self._beating = asyncio.create_task(self._beat())
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Stop."""
-        self._beating.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._beating
-
-    async def _beat(self) -> None:
+    async def _work(self) -> None:
         while True:
             due = self._clock.now() + BEAT_S
             await self._clock.sleep(BEAT_S)
@@ -102,11 +110,12 @@ class CpuMeter:
         new, self._told = self._waits[self._told :], len(self._waits)
         before_s, self._pressure_s = self._pressure_s, self._queue.pressure_s()
         pressure_s = None if before_s is None or self._pressure_s is None else round(self._pressure_s - before_s, 3)
-        return CpuWaitSeen(turn=turn, waits=tuple(wait.rounded() for wait in new), pressure_s=pressure_s)
+        waits = tuple(CpuWait(*(round(s, 3) for s in astuple(wait))) for wait in new)
+        return CpuWaitSeen(turn=turn, waits=waits, pressure_s=pressure_s)
 
 
-class CpuWatch:
-    """Looks at the processes of all runs of a campaign at once. An async context manager."""
+class CpuWatch(_Meanwhile):
+    """Looks at the processes of all runs of a campaign at once while this is open."""
 
     def __init__(
         self,
@@ -148,18 +157,7 @@ class CpuWatch:
             meter.add(found)
         return self._cost() - began_s
 
-    async def __aenter__(self) -> Self:
-        """Start."""
-        self._looking = asyncio.create_task(self._look_on())
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Stop."""
-        self._looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._looking
-
-    async def _look_on(self) -> None:
+    async def _work(self) -> None:
         while self.counts:
             took_s = self.look() if self._meters else 0.0
             await self._pause(min(LONGEST_PAUSE_S, max(LOOK_EVERY_S, took_s / COST_SHARE)))

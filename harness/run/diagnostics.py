@@ -1,16 +1,13 @@
 """Finds what an agent waits for when its turn is over its deadline, before the turn is ended.
 
-    diagnostics = Diagnostics(mark, leaders, links, history, folder, clock)
-    await diagnostics.at(turn=2)     # hang-2.json in the run's folder, and an event that says it in one sentence
-
-It takes at most three seconds, sends signals only to a Node that was started to report on one, and never fails:
-what could not be seen is left out, and the file says why.
+It writes hang-2.json into the run's folder, and an event that says it in one sentence. It takes at most three seconds,
+sends signals only to a Node that was started to report on one, and never fails: the file says what could not be seen.
 """
 
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -23,15 +20,9 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import AgentKilled, BeaconSeen, HangSeen
 from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.run.agent_targets import AgentProcesses
 from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of
-from wedgehog.harness.sandbox.stacks import (
-    NodeReport,
-    Stacks,
-    node_stacks,
-    python_stacks,
-    reports_on,
-    telling_thread,
-)
+from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, telling_thread
 
 WITHIN_S = 3.0
 STACKS_S = 1.5
@@ -58,9 +49,7 @@ class Diagnosis:
 class Diagnostics:
     """Looks at the agent of one run."""
 
-    mark: str
-    """The mark of its processes."""
-    leaders: Callable[[], Iterable[int]]
+    agent: AgentProcesses
     links: Mapping[str, Address]
     history: History
     folder: Path
@@ -92,7 +81,7 @@ class Diagnostics:
         await self._inside(sight)
 
     def _from_outside(self, sight: Diagnosis) -> None:
-        found = [one for one in tree_of(self.mark, self.leaders()) if one.status() != psutil.STATUS_ZOMBIE]
+        found = [one for one in tree_of(self.agent.mark, self.agent.leaders) if one.status() != psutil.STATUS_ZOMBIE]
         sight.processes = process_infos(found, self.clock.wall().timestamp())
         sight.peers = peers_of(found, self.links, self.hosts)
         by_pid = {process.pid: process for process in found}
@@ -182,9 +171,8 @@ def _tool(history: History, now_s: float) -> str:
 def _busy(sight: Diagnosis) -> str:
     for one in sight.processes:
         if one.state == psutil.STATUS_RUNNING and one.cpu_s > BUSY_SHARE * one.age_s > 0:
-            return (
-                f"it was at work: {_command(one)} has used {_seconds(one.cpu_s)} of processor in {_seconds(one.age_s)}"
-            )
+            used, of = _seconds(one.cpu_s), _seconds(one.age_s)
+            return f"it was at work: {_command(one)} has used {used} of processor in {of}"
     return ""
 
 

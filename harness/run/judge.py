@@ -6,16 +6,7 @@ from typing import Any
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check, find, known
-from wedgehog.harness.record.event import (
-    CallUnscripted,
-    FaultFired,
-    FaultUnproven,
-    RequestRefused,
-    SessionPlanted,
-    StartMissed,
-    Trouble,
-    TurnEnded,
-)
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -106,19 +97,19 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     if not history.whole:
         yield inconclusive("the record ends before the run does").named("record")
         return
-    for trouble in history.of(Trouble):
+    for trouble in history.of(e.Trouble):
         yield error(trouble.what, [trouble]).named("harness")
-    for unscripted in history.of(CallUnscripted):
+    for unscripted in history.of(e.CallUnscripted):
         yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
     yield from _limited(history)
-    for missed in history.of(StartMissed):
+    for missed in history.of(e.StartMissed):
         said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
         yield inconclusive(said, [missed]).named("start")
-    for refused in history.of(RequestRefused):
+    for refused in history.of(e.RequestRefused):
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).named("validator")
-    for unproven in history.of(FaultUnproven):
+    for unproven in history.of(e.FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
@@ -146,7 +137,7 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
 
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    fired = {event.fault for event in history.of(FaultFired)}
+    fired = {event.fault for event in history.of(e.FaultFired)}
     over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
@@ -155,9 +146,9 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     """Turns that ended in an error before any fault fired: the scenario's fault is not their cause."""
-    if not plan.faults or history.first(SessionPlanted) is not None:
+    if not plan.faults or history.first(e.SessionPlanted) is not None:
         return
-    struck = min((event.turn for event in history.of(FaultFired)), default=None)
+    struck = min((event.turn for event in history.of(e.FaultFired)), default=None)
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
@@ -174,7 +165,7 @@ def _fails_by_script(call: Call) -> bool:
 
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
-    for fired in history.of(FaultFired):
+    for fired in history.of(e.FaultFired):
         if not plan.faults[fired.fault].trigger.in_request:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
@@ -229,7 +220,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
         yield from timers_fired(turn, agent.timeouts, history)
-    for ended in history.of(TurnEnded):
+    for ended in history.of(e.TurnEnded):
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
         )

@@ -22,11 +22,7 @@ class PluginError(Exception):
 
 
 def load_plugins(names: Sequence[str]) -> None:
-    """Import each plugin (`file.py`, or `package.module` from the working folder), so that it registers.
-
-    Raises:
-        PluginError: it does not exist, fails, or registers nothing.
-    """
+    """Import each plugin (`file.py`, or a module from the working folder). PluginError if one registers nothing."""
     for name in dict.fromkeys(names):
         before = _names()
         module = _import(name)

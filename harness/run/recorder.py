@@ -7,29 +7,23 @@ and writes the end of such a reply when that has been decided.
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol
 
 from wedgehog.fake_llm import observer as fact
-from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.usage import output_tokens
+from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import (
-    CallUnscripted,
-    HungUp,
-    ReplyEnded,
-    ReplyStarted,
-    RequestArrived,
-    RequestRefused,
-    ToolCallOffered,
-    ToolResult,
-)
 from wedgehog.harness.record.history import History
+
+UNREADABLE = Conversation("", "", False, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +47,12 @@ class Placing(Protocol):
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
-        ...
 
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
-        ...
 
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""
-        ...
 
 
 @dataclass(slots=True)
@@ -73,6 +64,7 @@ class _RecordedCall(fact.RequestFacts):
     """Where the network ended the reply, decided while the fake provider still wrote it."""
     end_recorded: bool = False
     whole: bool = False
+    hung_up: bool = False
 
 
 class Recorder:
@@ -92,7 +84,6 @@ class Recorder:
         self._keep_body, self._look = keep_body, look
         self._calls: dict[int, _RecordedCall] = {}
         self._last_on: dict[int, _RecordedCall] = {}
-        self._hung_up: set[int] = set()
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         """Ask the injector."""
@@ -104,20 +95,17 @@ class Recorder:
             case fact.RequestSeen():
                 self._arrived(seen)
             case fact.RequestUnscripted():
-                self._history.add(CallUnscripted(call=seen.call, why=seen.why))
+                self._history.add(e.CallUnscripted(call=seen.call, why=seen.why))
             case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
-            case fact.RefusalSent() | fact.WriteStarted() | fact.WriteEnded() if seen.call in self._calls:
-                call = self._calls[seen.call]
+            case fact.RefusalSent() | fact.WriteStarted() | fact.WriteEnded() if call := self._calls.get(seen.call):
                 call.saw(seen)
                 if isinstance(seen, fact.RefusalSent):
                     self._refused(seen)
                 elif isinstance(seen, fact.WriteStarted):
                     self._started(seen)
                 else:
-                    self._ended(seen.call, call, seen)
-            case _:
-                pass
+                    self._ended(call, seen)
 
     def delivered(self, number: int, cut: PartialDelivery | None) -> None:
         """The network has decided: a faulty reply passed up to `cut` only (None: it passed whole after all)."""
@@ -134,44 +122,44 @@ class Recorder:
                 self._record_end(call, None)
 
     def _arrived(self, seen: fact.RequestSeen) -> None:
-        talk = seen.conversation
-        if talk is None and seen.method != "POST":
+        if seen.conversation is None and seen.method != "POST":
             return
-        call = _RecordedCall(replace(seen, body=b"", conversation=None))
-        self._calls[seen.call] = self._last_on[seen.conn.id] = call
+        self._calls[seen.call] = self._last_on[seen.conn.id] = _RecordedCall(seen.without_words())
         self._look()
-        place = self._placing.place(seen.call, talk) if talk else CallPosition(0, 0, 1, "unreadable")
+        place, talk = CallPosition(0, 0, 1, "unreadable"), seen.conversation or UNREADABLE
+        if seen.conversation is not None:
+            place = self._placing.place(seen.call, talk)
         self._history.add(
-            RequestArrived(
+            e.RequestArrived(
                 call=seen.call,
                 conn=seen.conn.id,
                 wire=seen.wire,
                 path=seen.path,
-                model=talk.model if talk else "",
-                stream=talk.stream if talk else False,
+                model=talk.model,
+                stream=talk.stream,
                 turn=place.turn,
                 step=place.step,
                 attempt=place.attempt,
                 background=place.background,
-                max_tokens=talk.max_tokens if talk else None,
+                max_tokens=talk.max_tokens,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),
                 body_bytes=seen.size,
-                messages=len(talk.messages) if talk else 0,
-                tools=tuple(tool.name for tool in talk.tools) if talk else (),
-                results=self._results(talk) if talk else (),
+                messages=len(talk.messages),
+                tools=tuple(tool.name for tool in talk.tools),
+                results=self._results(talk),
                 turns_seen=place.turns_seen,
             )
         )
 
-    def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
-        token_of, found = self._placing.token_of_result, (it for said in talk.messages for it in said.tool_results)
-        return tuple(
-            ToolResult(
-                it.call_id, len(it.text), it.is_error, token_of(it.call_id, it.text), bool(token_of("", it.text))
-            )
-            for it in found
-        )
+    def _results(self, talk: Conversation) -> tuple[e.ToolResult, ...]:
+        token_of = self._placing.token_of_result
+
+        def carried(it: ToolResultSeen) -> e.ToolResult:
+            token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
+            return e.ToolResult(it.call_id, len(it.text), it.is_error, token, printed)
+
+        return tuple(carried(it) for said in talk.messages for it in said.tool_results)
 
     def _refused(self, seen: fact.RefusalSent) -> None:
         if not seen.enforced:
@@ -180,7 +168,7 @@ class Recorder:
             self._injector.refused(seen.call)
         wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         self._history.add(
-            RequestRefused(
+            e.RequestRefused(
                 call=seen.call,
                 status=seen.status,
                 error=seen.kind,
@@ -196,16 +184,16 @@ class Recorder:
         self._injector.edited(seen.call, seen.edited)
         sent = self._placing.sent(seen.call)
         scripted = sent is not None and sent.reply.usage is not None
-        self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
+        self._history.add(e.ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
 
-    def _ended(self, number: int, call: _RecordedCall, seen: fact.WriteEnded) -> None:
+    def _ended(self, call: _RecordedCall, seen: fact.WriteEnded) -> None:
         call.ended_s = self._clock.now()
-        limits, hung_up = self._injector.limits, seen.how == "hung_up"
+        number, limits, hung_up = seen.call, self._injector.limits, seen.how == "hung_up"
         lost = hung_up and self._injector.dropped(number)
         if call.accepted and not limits(number):
             self._record_end(call, call.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
         if hung_up and call.accepted and not lost and limits(number) != "cut":
-            self._hang_up(number)
+            self._hang_up(call)
             if limits(number) == "slowed":
                 self._injector.closed(number)
         self._injector.ended(number, call.accepted)
@@ -225,7 +213,7 @@ class Recorder:
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
         blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
         self._history.add(
-            ReplyEnded(
+            e.ReplyEnded(
                 # A cut is proved some time after it: the agent saw it when the last byte had been written.
                 at_s=call.ended_s if cut is not None and cut.how == "cut" else -1.0,
                 call=ended.call,
@@ -247,15 +235,15 @@ class Recorder:
         if call is None or not call.accepted:
             return
         number = call.seen.call
-        if self._injector.limits(number) in ("stalled", "slowed") and number not in self._hung_up:
+        if self._injector.limits(number) in ("stalled", "slowed") and not call.hung_up:
             self._injector.closed(number)
             if not call.whole:
-                self._hang_up(number)
+                self._hang_up(call)
 
-    def _hang_up(self, number: int) -> None:
-        if number not in self._hung_up:
-            self._hung_up.add(number)
-            self._history.add(HungUp(call=number))
+    def _hang_up(self, call: _RecordedCall) -> None:
+        if not call.hung_up:
+            call.hung_up = True
+            self._history.add(e.HungUp(call=call.seen.call))
 
 
 def _how(
@@ -265,7 +253,7 @@ def _how(
         return "cut" if cut.how == "cut" else "stalled"
     if ended.how == "hung_up":
         return "hung up"
-    return "ended early" if {"early_end", "error_event"} & set(edited) else "complete"
+    return "ended early" if end_the_body(edited) else "complete"
 
 
 def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
@@ -278,11 +266,11 @@ def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
     return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
 
-def _offered(sent: SentReply, blocks: int) -> tuple[ToolCallOffered, ...]:
+def _offered(sent: SentReply, blocks: int) -> tuple[e.ToolCallOffered, ...]:
     """The reply's tool calls; those behind the last block that arrived whole were cut."""
     places = [index for index, item in enumerate(sent.blocks) if isinstance(item, ToolCall)]
     return tuple(
-        ToolCallOffered(token, name, whole and place < blocks)
+        e.ToolCallOffered(token, name, whole and place < blocks)
         for place, (token, name, whole) in zip(places, sent.offers, strict=False)
     )
 

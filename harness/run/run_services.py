@@ -60,25 +60,8 @@ class Links(dict[str, Link]):
         return {name: link.address for name, link in self.items()}
 
 
-@contextlib.asynccontextmanager
-async def web_pages(
-    scenario: Scenario, links: Links, history: History, clock: Clock, time_scale: float
-) -> AsyncIterator[None]:
-    """The scenario's pages behind the link `tool:web`, if it has any."""
-
-    def asked(path: str, status: int) -> None:
-        if not history.sealed:
-            history.add(PageAsked(path=path, status=status))
-
-    async with contextlib.AsyncExitStack() as stack:
-        if scenario.web:
-            server = await stack.enter_async_context(PageServer(scenario.web, time_scale, clock, asked))
-            await stack.enter_async_context(links.open(WEB, server.address))
-        yield
-
-
 class RunServices:
-    """What stands behind `tool:mcp`, `ipc:mcp`, `store:db` and `chat`; a run may need none of it.
+    """What stands behind `tool:mcp`, `ipc:mcp`, `tool:web`, `store:db` and `chat`; a run may need none of it.
 
     An async context manager, which opens the services and then a link to each.
     """
@@ -117,12 +100,7 @@ class RunServices:
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Start what this run needs.
-
-        Raises:
-            AgentError: the tool host cannot be had.
-            NetworkError: a link could not be opened.
-        """
+        """Start what this run needs. Errors: AgentError (no tool host can be had), NetworkError (no link)."""
         async with contextlib.AsyncExitStack() as stack:
             upstreams: dict[str, Address] = {}
             if self._host is not None:
@@ -136,6 +114,9 @@ class RunServices:
                 latency_s = self._scenario.store.latency_s / self._scale
                 database = Database(latency_s, self._clock, self._store_asked, self._store_gate)
                 upstreams[STORE] = (await stack.enter_async_context(database)).address
+            if self._scenario.web:
+                pages = PageServer(self._scenario.web, self._scale, self._clock, self._page_asked)
+                upstreams[WEB] = (await stack.enter_async_context(pages)).address
             if self.chat is not None:
                 upstreams[CHAT] = (await stack.enter_async_context(self.chat)).address
             for name, upstream in upstreams.items():
@@ -162,8 +143,7 @@ class RunServices:
 
     def called(self, tool: str, token: str, server: int) -> None:
         """A server of the tool host was called."""
-        if not self._history.sealed:
-            self._history.add(ToolAsked(tool=tool, token=token, server=server))
+        self._history.add_unless_sealed(ToolAsked(tool=tool, token=token, server=server))
 
     async def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> None:
         """A call to the tool host has started, or is done; return when the faults that it triggers are armed."""
@@ -188,9 +168,12 @@ class RunServices:
         if self._host is not None:
             await self._host.restart_server()
 
+    def _page_asked(self, path: str, status: int) -> None:
+        self._history.add_unless_sealed(PageAsked(path=path, status=status))
+
     def _store_asked(self, number: int, verb: str, rows: int, latency_s: float) -> None:
-        if not self._history.sealed:
-            self._history.add(StoreAsked(number=number, verb=verb, rows=rows, latency_s=round(latency_s, 4)))
+        asked = StoreAsked(number=number, verb=verb, rows=rows, latency_s=round(latency_s, 4))
+        self._history.add_unless_sealed(asked)
 
     async def _store_gate(self, conn: Address, written: int) -> None:
         turn = self._positions.under_way
@@ -202,8 +185,7 @@ class RunServices:
             await asyncio.Event().wait()
 
     def _chat_asked(self, what: Literal["poll", "send"], text: str) -> None:
-        if not self._history.sealed:
-            self._history.add(ChatAsked(what=what, text=text))
+        self._history.add_unless_sealed(ChatAsked(what=what, text=text))
 
     async def _chat_gate(self, what: str, conn: Address, written: int) -> None:
         try:

@@ -25,7 +25,7 @@ from wedgehog.harness.run.diagnostics import Diagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
-from wedgehog.harness.run.run_services import WEB, Links, RunServices, web_pages
+from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.turn import NetworkBrokeError, TurnPlayer
 from wedgehog.harness.run.turns import Turns, control_facts
@@ -51,7 +51,7 @@ async def run(
     With `cpu` the history says how long the run waited for processors.
     An error on our side is an event `trouble` in the history, never an exception; cancellation passes.
     """
-    history = History(clock, sink=store)
+    history = History(clock, sink=store.write)
     facts: ControlFacts | None = None
     try:
         with cpu.meter(job.mark, clock) if cpu is not None else contextlib.nullcontext() as meter:
@@ -65,7 +65,7 @@ async def run(
         store.keep_text("trouble.txt", traceback.format_exc())
     history.seal()
     if job.control is None and facts is None:
-        facts = read_control(history, {}, {}, None)
+        facts = read_control(history, {}, False, None)
     return history, facts
 
 
@@ -73,9 +73,8 @@ async def _play(
     job: Job, network: Network, store: RunStore, clock: Clock, history: History, cpu: CpuMeter | None
 ) -> ControlFacts | None:
     history.add(job.started(clock))
-    links = Links(network, job.scenario.plan(job.time_scale))
-    async with _own_folder(job.scratch) as folder, web_pages(job.scenario, links, history, clock, job.time_scale):
-        return await _Run(job, network, links, store, clock, history, cpu, folder).play()
+    async with _own_folder(job.scratch) as folder:
+        return await _Run(job, network, store, clock, history, cpu, folder).play()
 
 
 class _Run:
@@ -85,7 +84,6 @@ class _Run:
         self,
         job: Job,
         network: Network,
-        links: Links,
         store: RunStore,
         clock: Clock,
         history: History,
@@ -94,6 +92,7 @@ class _Run:
     ) -> None:
         """Nothing is open yet. Parts that need each other get a callback of one line."""
         spec, scenario, scale, control = job.agent, job.scenario, job.time_scale, job.control
+        links = Links(network, scenario.plan(scale))
         self.job, self.network, self.links, self.store = job, network, links, store
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
         self.messages = RunMessages(scenario, RunTokens(f"{job.seed} {scenario.name} {spec.name}"), scale)
@@ -110,23 +109,18 @@ class _Run:
             server=lambda: self.services,
         )
         self.injector = Injector(
-            links.plan,
-            links,
-            history,
-            clock,
-            scenario.messages(scale),
-            targets=targets,
-            delivered=self._delivered,
+            links.plan, links, history, clock, scenario.messages(scale), targets=targets, delivered=self._delivered
         )
         log = store.folder / "tools.log"
         self.services = RunServices(
             scenario, spec, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
         )
+        self.urls = {"web_url": ""}
         self.beacons = beacon.BeaconFile(folder / "cwd" / beacon.FILE_NAME, self._beacon_seen)
         script = TurnScript(
             self.positions,
             self.turns,
-            {"web_url": links.url(WEB) or ""},
+            self.urls,
             lambda command, token: beacon.wrapped(command, token, self.beacons.file),
             nonce_per_call=control is None,
         )
@@ -146,6 +140,7 @@ class _Run:
         ):
             try:
                 self.place = self._agent_context()
+                self.urls["web_url"] = self.place.web_url or ""
                 async with self._background(), self._agent() as session:
                     await self._all_turns(session, lag)
             finally:
@@ -209,11 +204,11 @@ class _Run:
             self.job.bounds,
             stays=self.job.agent.kind != "command",
             look=self.beacons.look,
-            hung=Diagnostics(processes.mark, processes.pids, links, self.history, store.folder, self.clock, inside).at,
+            hung=Diagnostics(processes, links, self.history, store.folder, self.clock, inside).at,
             sessions=processes.sessions,
             cpu=self.cpu,
         )
-        turns = Turns(self.messages, player, session, self.files, self.job.agent, self.history, self.clock)
+        turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))
 
     @contextlib.asynccontextmanager
@@ -243,8 +238,7 @@ class _Run:
         self.injector.beacon(trace.token, trace.phase)
 
     def _host_refused(self, host: str, why: str) -> None:
-        if not self.history.sealed:
-            self.history.add(HostRefused(host=host, why=why))
+        self.history.add_unless_sealed(HostRefused(host=host, why=why))
 
 
 @contextlib.asynccontextmanager

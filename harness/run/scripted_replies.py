@@ -48,11 +48,7 @@ class ScriptedReplies:
         return self.replies.get(call)
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
-        """What the model says here, after the plan's reply faults.
-
-        Raises:
-            UnscriptedError: a main call that no line of the script matches.
-        """
+        """What the model says here, after the plan's reply faults. Errors: UnscriptedError if no line matches."""
         place = self.place(call, conversation)
         context = self._context(place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None
@@ -62,7 +58,8 @@ class ScriptedReplies:
         words = self._words(place)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
-            raise UnscriptedError(_beyond(place, len(self.script.turns[place.turn].replies)))
+            where, written = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
+            raise UnscriptedError(f"{where}: the script has {written} replies for this turn")
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):
@@ -109,17 +106,11 @@ class ScriptedReplies:
 
 def _size(conversation: Conversation) -> int:
     """Characters of the messages, tool results included."""
-    return sum(
-        len(message.text) + sum(len(result.text) for result in message.tool_results)
-        for message in conversation.messages
-    )
+    results = (result for message in conversation.messages for result in message.tool_results)
+    return sum(len(message.text) for message in conversation.messages) + sum(len(result.text) for result in results)
 
 
 def _offers(reply: Reply) -> Sequence[tuple[str, str, bool]]:
     """(turn.step.call, name, whole) of a reply's tool calls; arguments cut by max_tokens are not whole."""
     calls = [item for item in reply.items if isinstance(item, ToolCall)]
     return [(dotted(call.id.rpartition("a")[0]), call.name, call.raw_args is None) for call in calls]
-
-
-def _beyond(place: CallPosition, written: int) -> str:
-    return f"turn {place.turn} step {place.step}: the script has {written} replies for this turn"

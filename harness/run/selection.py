@@ -9,6 +9,7 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
+from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenarios, load_scenario
@@ -77,12 +78,7 @@ def stock_incidents() -> tuple[str, ...]:
 
 
 def select(wanted: Wanted) -> list[Entry]:
-    """All requested runs, scenario by scenario.
-
-    Raises:
-        BadFileError: a file that can't be read as what it should be.
-        UsageError: an unknown name, or nothing to play.
-    """
+    """All requested runs, scenario by scenario. Errors: BadFileError; UsageError if a name is wrong or nothing fits."""
     found = [load_scenario(path, check_invariant) for path in _paths(wanted)]
     if not wanted.scenarios and not wanted.everything:
         first = "starter" if wanted.agents else "core"
@@ -180,8 +176,7 @@ def _with_agents(file: ScenarioFile, wanted: Wanted) -> Iterator[Entry]:
 def _all_known(file: ScenarioFile, names: set[str]) -> None:
     for name in file.scenario.expect:
         if names and name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            hint = did_you_mean(name, names)
             raise BadFileError(file.path, None, f"expect: no agent of this incident is called {name!r}{hint}")
 
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from wedgehog.fake_llm.script.position import MainShape
+from pydantic import TypeAdapter
+
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
 from wedgehog.harness.run.control import ControlFacts
@@ -15,8 +15,7 @@ from wedgehog.harness.run.selection import Entry, for_others
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
-LISTED = ("tools", "refusals", "usual")
-"""The control facts that are sets."""
+_CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
 def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
@@ -27,10 +26,6 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         kept = store.folder / name
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes((entry.file.path.parent / name).read_bytes())
-    facts = asdict(control)
-    facts |= {key: sorted(facts[key]) for key in LISTED}
-    if control.shape is not None:
-        facts["shape"] = {**facts["shape"], "tools": sorted(control.shape.tools)}
     inputs = {
         "agent": entry.agent.name,
         "agent_path": str(entry.agent.path),
@@ -38,9 +33,9 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         "matrix_only": entry.matrix_only,
         "own": entry.own,
         "seed": seed,
-        "control": facts,
+        "control": asdict(control),
     }
-    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1) + "\n")
+    write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1, default=sorted) + "\n")
 
 
 def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
@@ -55,17 +50,12 @@ def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
 
 
 def judge_again(folder: Path) -> Judgement:
-    """Redo the verdict of a stored run from its history alone.
-
-    Raises:
-        ValueError: it is not a run folder; one sentence.
-        BadFileError: its scenario or spec can't be read.
-    """
+    """Redo the verdict of a stored run from its history alone. Errors: ValueError (one sentence), BadFileError."""
     stored = read_run(folder)
     if stored.judgement.skipped:
         return stored.judgement
     inputs = read_inputs(folder)
-    control = _control_of(inputs["control"])
+    control = _CONTROL.validate_python(inputs["control"])
     if not control.passed:
         return stored.judgement
     scenario = load_scenario(folder / "scenario.yaml").scenario
@@ -80,11 +70,7 @@ def judge_again(folder: Path) -> Judgement:
 
 
 def read_inputs(folder: Path) -> dict[str, object]:
-    """The inputs of a stored run.
-
-    Raises:
-        ValueError: it is not a run's folder, or inputs.json is broken; one sentence.
-    """
+    """The inputs of a stored run. ValueError, in one sentence, if it is none or inputs.json is broken."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; expected that of one run, as a report names it")
     if (folder / "campaign.json").is_file():
@@ -101,9 +87,7 @@ def read_inputs(folder: Path) -> dict[str, object]:
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
     """The agent of a stored run: from the original spec file if it still exists (its folder matters), else the copy.
 
-    Raises:
-        BadFileError: the spec can't be read.
-        ValueError: it has no such variant any more.
+    Errors: BadFileError; ValueError if the spec has no such variant any more.
     """
     original = Path(str(inputs["agent_path"]))
     return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
@@ -116,11 +100,3 @@ def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
         if agent.name == inputs["agent"]:
             return agent
     raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")
-
-
-def _control_of(data: object) -> ControlFacts:
-    facts = dict(data) if isinstance(data, Mapping) else {}
-    shape = facts.pop("shape", None)
-    listed: dict[str, Any] = {key: frozenset(facts.pop(key, ())) for key in LISTED}
-    whole = MainShape(**{**shape, "tools": frozenset(shape["tools"])}) if shape else None
-    return replace(ControlFacts(**facts), shape=whole, **listed)

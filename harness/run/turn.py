@@ -2,25 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.faults.process_fault import Demand
 from wedgehog.harness.inject import Injector
+from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import (
-    AbortSent,
-    BeaconSeen,
-    DeadlineHit,
-    GaveUp,
-    ReplyEnded,
-    RequestArrived,
-    StartMissed,
-    StimulusGiven,
-    TurnEnded,
-)
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
@@ -33,6 +23,7 @@ LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
 END_WITHIN_S = 15.0
+GiveMessage = Callable[[int], None]
 
 
 async def _no_diagnosis(turn: int) -> None:
@@ -83,14 +74,12 @@ class TurnPlayer:
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. The injector says when to give the messages in `during`.
 
-        Raises:
-            NetworkBrokeError: the harness's own network failed.
-            AgentError: the agent cannot be run as its spec says.
+        Errors: NetworkBrokeError, AgentError.
         """
         self.positions.begin(message.number, message.marker)
         await self.injector.before_turn(message.number)
         self.history.add(
-            StimulusGiven(
+            e.StimulusGiven(
                 turn=message.number,
                 stimulus=message.kind,
                 marker=message.marker,
@@ -98,8 +87,8 @@ class TurnPlayer:
                 text=message.text,
             )
         )
-        async with _MessagesDuring(self, during or {}) as others:
-            outcome = await self._outcome_of(message, first, others)
+        async with self._messages_during(during or {}) as give:
+            outcome = await self._outcome_of(message, first, give)
             self.look()
             if self.cpu is not None:
                 self.history.add(self.cpu.seen(message.number))
@@ -109,7 +98,37 @@ class TurnPlayer:
             self.positions.end(message.number)
             await self.injector.after_turn(message.number)
 
-    async def _outcome_of(self, message: UserMessage, first: bool, others: "_MessagesDuring") -> Outcome:
+    @contextlib.asynccontextmanager
+    async def _messages_during(self, messages: Mapping[int, UserMessage]) -> AsyncIterator[GiveMessage]:
+        """What gives the message of a turn during this one; on the way out they end, or are cancelled on an error."""
+        given: list[asyncio.Task[None]] = []
+
+        def give(number: int) -> None:
+            if number in messages:
+                given.append(asyncio.create_task(self._play_beside(messages[number])))
+
+        try:
+            yield give
+        except BaseException:
+            for task in given:
+                task.cancel()
+            await asyncio.gather(*given, return_exceptions=True)
+            raise
+        for wrong in await asyncio.gather(*given, return_exceptions=True):
+            if isinstance(wrong, BaseException):
+                raise wrong
+
+    async def _play_beside(self, message: UserMessage) -> None:
+        session = self.session.beside()
+        if session is None:
+            return
+        self.sessions.append(session)
+        try:
+            await replace(self, session=session, beside=self, at_work=False).play(message, first=False)
+        finally:
+            self.sessions.remove(session)
+
+    async def _outcome_of(self, message: UserMessage, first: bool, give: GiveMessage) -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
         self.frozen_before_s = self.injector.frozen_s
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
@@ -120,7 +139,7 @@ class TurnPlayer:
                 if self.beside is not None and self.beside.at_work:
                     # The agent may work on the turn before this one first: its time has not begun.
                     given_s = self.clock.now()
-                await self._one_tick(saying, message.number, given_s, others)
+                await self._one_tick(saying, message.number, given_s, give)
             return await saying
         finally:
             self.at_work = False
@@ -129,9 +148,7 @@ class TurnPlayer:
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
 
-    async def _one_tick(
-        self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, others: "_MessagesDuring"
-    ) -> None:
+    async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, give: GiveMessage) -> None:
         if self.beside is not None:  # the player of the first turn obeys all demands
             await asyncio.wait({saying}, timeout=TICK_S)
         else:
@@ -140,7 +157,7 @@ class TurnPlayer:
             try:
                 await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
                 if message.done():
-                    others.give(message.result())
+                    give(message.result())
                 if demand.done():
                     await self._obey(*demand.result(), turn=turn)
             finally:
@@ -157,31 +174,30 @@ class TurnPlayer:
 
     async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
         if demand == "abort":
-            self.history.add(AbortSent(turn=turn))
+            self.history.add(e.AbortSent(turn=turn))
             await self.session.abort()
         else:
-            self.history.add(GaveUp(turn=turn, after_s=after_s))
+            self.history.add(e.GaveUp(turn=turn, after_s=after_s))
             await self.session.give_up()
 
     def _overdue(self, turn: int, given_s: float) -> bool:
         now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
         if now < self.injector.agent.dying_until_s:
             return False
-        first = self._first_request(turn)
+        first = next((event.at_s for event in self._requests(turn)), None)
         waited_s = self._waited_s(first if first is not None else given_s)
         slack += min(waited_s, LONGEST_STRETCH_S)
         excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
         if first is None and not self.injector.keeps_requests_away:
-            bound = self.bounds.start_s + slack
-            if now - given_s > bound:
-                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
-                return True
-            return False
+            missed = now - given_s > self.bounds.start_s + slack
+            if missed:
+                self.history.add(e.StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
+            return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
         late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
-        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
+        self.history.add(e.DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
         return True
 
     def _waited_s(self, since_s: float) -> float:
@@ -189,12 +205,12 @@ class TurnPlayer:
 
     def _answered(self, turn: int) -> bool:
         """Whether its last call brought the final reply, so that only the agent's end is missing."""
-        mine = {event.call for event in self.history.of(RequestArrived) if event.turn == turn and not event.background}
+        mine = {event.call for event in self._requests(turn) if not event.background}
         last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
-        return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
+        return isinstance(last, e.ReplyEnded) and (last.how, last.stop) == ("complete", "end")
 
-    def _first_request(self, turn: int) -> float | None:
-        return next((event.at_s for event in self.history.of(RequestArrived) if event.turn == turn), None)
+    def _requests(self, turn: int) -> Iterator[e.RequestArrived]:
+        return (event for event in self.history.of(e.RequestArrived) if event.turn == turn)
 
     async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
         await self.session.end_turn(grace_s)
@@ -208,58 +224,20 @@ class TurnPlayer:
         while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
             late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s)
-            spent = any(
-                event.turn == turn and event.at_s > stopped_s + late for event in self.history.of(RequestArrived)
-            )
+            spent = any(event.at_s > stopped_s + late for event in self._requests(turn))
             if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self._busy(turn)):
                 return
             await self.clock.sleep(TICK_S)
 
     def _busy(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""
-        mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
+        mine = [event for event in self.history.of(e.BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
         return bool(self.injector.open_calls) or any(event.token not in done for event in mine)
 
 
-class _MessagesDuring:
-    """The messages that are given during a turn; leaving the context waits for them, or cancels them on an error."""
-
-    def __init__(self, player: TurnPlayer, messages: Mapping[int, UserMessage]) -> None:
-        self._player, self._messages = player, messages
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def give(self, number: int) -> None:
-        """Give the message of this turn now."""
-        if number in self._messages:
-            self._tasks.append(asyncio.create_task(self._play(self._messages[number])))
-
-    async def _play(self, message: UserMessage) -> None:
-        session = self._player.session.beside()
-        if session is None:
-            return
-        self._player.sessions.append(session)
-        try:
-            player = replace(self._player, session=session, beside=self._player, at_work=False)
-            await player.play(message, first=False)
-        finally:
-            self._player.sessions.remove(session)
-
-    async def __aenter__(self) -> "_MessagesDuring":
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is not None:
-            for task in self._tasks:
-                task.cancel()
-        done = await asyncio.gather(*self._tasks, return_exceptions=True)
-        for wrong in done:
-            if kind is None and isinstance(wrong, BaseException):
-                raise wrong
-
-
-def _ended(turn: int, outcome: Outcome) -> TurnEnded:
-    return TurnEnded(
+def _ended(turn: int, outcome: Outcome) -> e.TurnEnded:
+    return e.TurnEnded(
         turn=turn,
         ended=outcome.ended,
         answer=outcome.answer[-TEXT_KEPT:],

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.roles import find_named, find_shell
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.agents.base import Session
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import AgentStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
@@ -24,11 +22,8 @@ class Turns:
 
     messages: RunMessages
     player: TurnPlayer
-    session: Session
     files: SessionFiles
     spec: AgentSpec
-    history: History
-    clock: Clock
     started_pid: int | None = None
 
     async def play(self) -> None:
@@ -44,7 +39,7 @@ class Turns:
         An agent without a shell gets the tool host's tool; without either there is no tool round.
         """
         await self.give(1)
-        answered_by = _answered_by(self.history, replies)
+        answered_by = _answered_by(self.player.history, replies)
         if answered_by is None:
             return
         tools, turn = replies.tools_seen[answered_by].tools, script[2]
@@ -62,23 +57,23 @@ class Turns:
         self.files.plant(number, turn.append)
         first = number == 1 and scenario.session is None
         await self.player.play(self.messages.message(number), first=first, during=self.messages.during(number))
-        if number == 1 or (self.spec.kind != "command" and self.session.started.pid != self.started_pid):
+        if number == 1 or (self.spec.kind != "command" and self.player.session.started.pid != self.started_pid):
             self._agent_started()
 
     async def _recover(self, number: int) -> None:
         """One more message must be answered; after an error that it surfaced, a second one once it cooled down."""
         await self.player.play(self.messages.message(number), first=False)
-        so_far = History(events=self.history.events).seal()
+        so_far = History(events=self.player.history.events).seal()
         turn = so_far.turns[-1]
         refused = any(call.refused and call.refused.pairing for call in turn.calls)
         if outcome_of(turn, so_far).kind == "surfaced" and not refused:
-            await self.clock.sleep(self.spec.recover_s)
+            await self.player.clock.sleep(self.spec.recover_s)
             await self.player.play(self.messages.message(number + 1), first=False)
 
     def _agent_started(self) -> None:
-        started = self.session.started
+        started = self.player.session.started
         self.started_pid = started.pid
-        self.history.add(
+        self.player.history.add(
             AgentStarted(
                 argv=tuple(started.argv),
                 executable=started.executable,
@@ -92,10 +87,9 @@ class Turns:
 
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
-    shells = {call: find_shell(talk.tools) is not None for call, talk in replies.tools_seen.items()}
-    return read_control(
-        History(events=history.events).seal(), replies.shapes, shells, _answered_by(history, replies), wire
-    )
+    call = _answered_by(history, replies)
+    shell = call is not None and find_shell(replies.tools_seen[call].tools) is not None
+    return read_control(History(events=history.events).seal(), replies.shapes, shell, call, wire)
 
 
 def _answered_by(history: History, replies: ScriptedReplies) -> int | None:

@@ -54,6 +54,7 @@ class EndsEarly(StreamEdit):
     """The body ends *properly* after the trigger's event, without the terminal ones; SDKs take it for complete."""
 
     edit = edits.EarlyEnd
+    ends_body = True
     needs = ("stream",)
 
 
@@ -64,6 +65,7 @@ class ErrorInStream(StreamEdit):
     status: Annotated[int, Field(ge=400, le=599)] = 529
     message: str | None = None
     edit = edits.ErrorEvent
+    ends_body = True
     needs = ("stream",)
 
 

@@ -11,16 +11,6 @@ from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
-class Kept:
-    """A sink that collects events."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def write(self, event: Event) -> None:
-        self.events.append(event)
-
-
 class StoppedClock:
     """A clock that always says seven seconds."""
 
@@ -30,12 +20,12 @@ class StoppedClock:
 
 def test_an_event_gets_its_place_and_time_and_reaches_the_sink_at_once():
     """A kill loses at most the event being written."""
-    kept = Kept()
-    history = History(StoppedClock(), sink=kept)  # type: ignore[arg-type]
+    kept: list[Event] = []
+    history = History(StoppedClock(), sink=kept.append)  # type: ignore[arg-type]
     history.add(Note(what="a"))
     second = history.add(Note(what="b", at_s=3.0))
-    assert [(event.id, event.at_s) for event in kept.events] == [(0, 7.0), (1, 3.0)]
-    assert second == kept.events[1]
+    assert [(event.id, event.at_s) for event in kept] == [(0, 7.0), (1, 3.0)]
+    assert second == kept[1]
 
 
 def test_a_sealed_history_takes_nothing_more():

@@ -28,7 +28,7 @@ JUDGED = Judgement("a-story", "buggy", "embedded", "fail", ("x",), verdicts=(Ver
 def finished(folder: Path, notes: int = 3, judgement: Judgement = JUDGED) -> Path:
     """A run folder with that many events."""
     store = RunStore(folder, folder.parent / "bodies")
-    history = History(WallClock(), sink=store)
+    history = History(WallClock(), sink=store.write)
     for number in range(notes):
         history.add(Note(what=f"n{number}"))
     store.close(judgement)
@@ -112,7 +112,7 @@ def test_a_name_becomes_one_folder(name: str, safe: str):
 def test_each_event_is_on_disk_as_it_happens(tmp_path: Path):
     """A kill loses at most the one being written."""
     store = RunStore(tmp_path / "run", tmp_path / "bodies")
-    history = History(WallClock(), sink=store)
+    history = History(WallClock(), sink=store.write)
     history.add(Note(what="漢"))
     assert json.loads((tmp_path / "run" / "history.jsonl").read_text(encoding="utf-8"))["what"] == "漢"
     store.close()
@@ -203,7 +203,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path, cut: int):
 def test_a_last_line_torn_inside_a_character_is_left_out_too(tmp_path: Path):
     """Bytes know nothing of characters."""
     store = RunStore(tmp_path / "run", tmp_path / "bodies")
-    history = History(WallClock(), sink=store)
+    history = History(WallClock(), sink=store.write)
     history.add(Note(what="whole"))
     history.add(Note(what="漢"))
     store.close()

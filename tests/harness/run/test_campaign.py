@@ -426,10 +426,10 @@ def test_an_agent_that_its_spec_no_longer_has_is_one_line(tmp_path: Path):
 
 def test_what_the_control_showed_survives_its_way_through_json(tmp_path: Path):
     """Sets and the main shape too: a refusal that it excused is still excused."""
-    from wedgehog.harness.run.stored import _control_of
+    from wedgehog.harness.run.stored import _CONTROL
 
     shape = {"tools": ["b", "a"], "system": "s", "structured": True}
     data = {"passed": True, "tools": ["a"], "refusals": ["bad"], "shape": shape, "start_up_s": 0.5}
-    facts = _control_of(json.loads(json.dumps(data)))
+    facts = _CONTROL.validate_python(json.loads(json.dumps(data)))
     whole = MainShape(frozenset({"a", "b"}), "s", True)
     assert facts == ControlFacts(True, "", 0.5, whole, frozenset({"a"}), refusals=frozenset({"bad"}))

@@ -40,7 +40,7 @@ def two_turns(sees: Any = None, **how: Any) -> HistoryBuilder:
 
 
 def read(history: History, answered_by: int | None = 1, shell: bool = True) -> ControlFacts:
-    return read_control(history, {1: SHAPE}, {1: shell}, answered_by)
+    return read_control(history, {1: SHAPE}, shell, answered_by)
 
 
 def test_the_control_is_a_text_message_and_a_tool_round():
@@ -81,7 +81,7 @@ def spoken(*systems: str) -> dict[int, MainShape]:
 )
 def test_a_system_text_that_no_later_call_repeats_is_no_mark_of_the_main_call(systems: tuple[str, ...], kept: str):
     """Some agents tell the model the time, in words; a call of which no shape is known says nothing."""
-    facts = read_control(two_turns().seal(), spoken(*systems), {}, 1)
+    facts = read_control(two_turns().seal(), spoken(*systems), False, 1)
     assert facts.shape is not None and facts.shape.system == kept
 
 
@@ -99,7 +99,7 @@ def test_a_system_text_that_no_later_call_repeats_is_no_mark_of_the_main_call(sy
 )
 def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[int, MainShape], background: bool):
     """One is enough; a system text that is another one in every call is none."""
-    assert read_control(two_turns().seal(), shapes, {}, 1).background is background
+    assert read_control(two_turns().seal(), shapes, False, 1).background is background
 
 
 def test_refusals_that_happen_without_a_fault_are_remembered():

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,7 +134,8 @@ def test_without_a_call_or_a_tool_whatever_else_was_open_is_said(seen: Diagnosis
 
 
 def look(history: History, folder: Path) -> Diagnostics:
-    return Diagnostics("nobody/carries/this", lambda: [os.getpid()], {}, history, folder, WallClock())
+    agent: Any = SimpleNamespace(mark="nobody/carries/this", leaders={os.getpid()})
+    return Diagnostics(agent, {}, history, folder, WallClock())
 
 
 async def test_a_look_is_kept_beside_the_history_and_told_in_it(tmp_path: Path):
