@@ -81,7 +81,7 @@ def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
     required = [name for name, it in parameters(cls).items() if it.default is MISSING]
     if not required:
         yield {"const": cls.name, "description": _flat(cls)}
-    values = [_closed(fits, required), *(() if required else ({"type": "null"},))]
+    values = [_closed(fits, required)]
     if fits and set(required) <= {next(iter(fits))}:
         values.append(next(iter(fits.values())))
     yield _closed({cls.name: {"anyOf": values}}, [cls.name]) | {"description": _flat(cls)}

@@ -1,23 +1,17 @@
 """How a scenario describes the tools of our host, and its database."""
 
 import re
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import NonNegativeFloat, field_validator
 
+from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.scenario.document import BadValueError
 
 KINDS = ("string", "number", "integer", "boolean", "array", "object")
-NO_LESS_THAN_0 = Field(ge=0, allow_inf_nan=False)
 
 
-class _HostModel(BaseModel):
-    """Unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class HostTool(_HostModel):
+class HostTool(ConfigModel):
     """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the story's."""
 
     says: str = ""
@@ -26,7 +20,7 @@ class HostTool(_HostModel):
     """Its parameters: a JSON type (`string`, optional as `"string?"`), or a JSON Schema of the parameter."""
     answer: str = "done"
     """Its result."""
-    delay_s: Annotated[float, NO_LESS_THAN_0] = 0
+    delay_s: NonNegativeFloat = 0
     """How long it works."""
     error: str | None = None
     """It always fails, with these words."""
@@ -63,10 +57,10 @@ def _tool_name(name: str) -> str:
     return name
 
 
-class HostStore(_HostModel):
+class HostStore(ConfigModel):
     """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the story's."""
 
-    latency_s: Annotated[float, NO_LESS_THAN_0] = 0.05
+    latency_s: NonNegativeFloat = 0.05
 
 
 def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:

@@ -12,17 +12,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
+    NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
 )
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
-from wedgehog.fake_llm.script.items import ReplyConfig
+from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -49,7 +49,6 @@ from wedgehog.harness.scenario.trigger import (
     Trigger,
 )
 
-NON_NEGATIVE = Field(ge=0)
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
 LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
@@ -58,13 +57,7 @@ ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
 """A `wedgehog-pipe --name NAME` of the agent's own."""
 
 
-class ScenarioModel(BaseModel):
-    """A mapping in a file: unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WakeUp(ScenarioModel):
+class WakeUp(ConfigModel):
     """The agent's own timer fires."""
 
     fires: PositiveInt = 1
@@ -81,7 +74,7 @@ Beside = Annotated[str, AfterValidator(_beside)]
 """A file named by its path from the scenario's folder."""
 
 
-class TurnConfig(ScenarioModel):
+class TurnConfig(ConfigModel):
     """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
 
     user: str | None = None
@@ -121,14 +114,14 @@ class TurnConfig(ScenarioModel):
         return tuple(words.reply() for words in self.model)
 
 
-class TriggerConfig(ScenarioModel):
+class TriggerConfig(ConfigModel):
     """When a fault strikes."""
 
     turn: PositiveInt = 1
     step: PositiveInt = 1
     attempt: PositiveInt = 1
-    event: Annotated[int, NON_NEGATIVE] | None = None
-    byte: Annotated[int, NON_NEGATIVE] | None = None
+    event: NonNegativeInt | None = None
+    byte: NonNegativeInt | None = None
     phase: Phase | None = None
     tool: PositiveInt | None = None
     query: PositiveInt | None = None
@@ -136,13 +129,15 @@ class TriggerConfig(ScenarioModel):
     when: Moment = "started"
     session: Literal["written"] | None = None
     model_name: str | None = None
-    after_s: Annotated[float, NON_NEGATIVE] | None = None
+    after_s: NonNegativeFloat | None = None
     on: Literal["main", "background"] = "main"
 
     @model_validator(mode="after")
     def _one_place(self) -> "TriggerConfig":
-        if self.event is not None and self.byte is not None:
-            raise BadValueError("a trigger has either event or byte", "byte")
+        places = [f"phase: {self.phase}"] if self.phase not in (None, "request") else []
+        places += [key for key in ("event", "byte") if getattr(self, key) is not None]
+        if len(places) > 1:
+            raise BadValueError(f"`{places[0]}` and `{places[1]}` are two places: write one of them", places[1])
         return self
 
     def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
@@ -177,16 +172,16 @@ _KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery,
 """The key that makes a trigger what it is."""
 
 
-class HealConfig(ScenarioModel):
+class HealConfig(ConfigModel):
     """When the harm is taken away."""
 
-    after_s: Annotated[float, NON_NEGATIVE]
+    after_s: NonNegativeFloat
 
 
 TurnConfig.model_rebuild()
 
 
-class FaultConfig(ScenarioModel):
+class FaultConfig(ConfigModel):
     """One line of the fault plan."""
 
     link: str = "llm"
@@ -246,19 +241,19 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
             raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
 
 
-class PageConfig(ScenarioModel):
+class PageConfig(ConfigModel):
     """A page of the page server behind `tool:web`."""
 
     text: str = ""
-    bytes: Annotated[int, NON_NEGATIVE] = 0
+    bytes: NonNegativeInt = 0
     """The page is padded to this many bytes."""
-    delay_s: Annotated[float, NON_NEGATIVE] = 0
+    delay_s: NonNegativeFloat = 0
     redirect: str | None = None
     status: Annotated[int, Field(ge=200, le=599)] = 200
     stall: Literal["forever"] | None = None
 
 
-class FailConfig(ScenarioModel):
+class FailConfig(ConfigModel):
     """`{fail: [names]}`: red, with exactly these invariants violated."""
 
     fail: list[str] = Field(min_length=1)
@@ -290,7 +285,7 @@ def _link(text: str) -> str:
 LinkName = Annotated[str, AfterValidator(_link)]
 
 
-class Scenario(ScenarioModel):
+class Scenario(ConfigModel):
     """One scenario file."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -319,6 +314,8 @@ class Scenario(ScenarioModel):
         for number, during in beside:
             if during.turn >= number:
                 raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+            for said, key in self._unscripted(during):
+                raise BadValueError(said, "turns", number - 1, "during", key)
         for index, words in enumerate(self.faults):
             for said, *keys in self._mistakes(words, {number for number, _ in beside}):
                 raise BadValueError(said, "faults", index, *keys)
@@ -329,6 +326,9 @@ class Scenario(ScenarioModel):
         turn, turns = words.at.turn, len(self.turns)
         if turn > turns:
             yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
+            return
+        for said, key in self._unscripted(words.at):
+            yield said, "at", key
         if words.link in (HOST, PIPE) and not self.tools:
             yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
         if words.link == STORE and self.store is None:
@@ -339,6 +339,20 @@ class Scenario(ScenarioModel):
         closes, first = _closes(words.fault), next(filter(None, (_closes(it.fault) for it in self.faults)), None)
         if closes not in (None, first):
             yield "one scenario cuts with fin or with rst, not with both", "do"
+
+    def _unscripted(self, at: TriggerConfig) -> Iterator[tuple[str, str]]:
+        """Why the script never comes to this call, and the key that names it; an endless loop comes to every step."""
+        same_turn = (it.fault for it in self.faults if it.at.turn == at.turn)
+        endless = any(isinstance(fault, ReplyFault) and fault.repeats_on_later_steps for fault in same_turn)
+        if endless or at.on == "background":
+            return
+        replies = self.turns[at.turn - 1].replies
+        if at.step > max(1, len(replies)):
+            yield f"the script has only {_counted(len(replies), 'step')} in turn {at.turn}", "step"
+        calls = [item for reply in replies[at.step - 1 : at.step] for item in reply.items if isinstance(item, ToolCall)]
+        if at.tool is not None and at.tool > len(calls):
+            many = f"only {_counted(len(calls), 'tool')}" if calls else "no tool"
+            yield f"the script's reply in turn {at.turn}, step {at.step} calls {many}", "tool"
 
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""
@@ -399,6 +413,10 @@ class Scenario(ScenarioModel):
         return any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults) or any(
             text is not None and not _is_object(text) for text in texts
         )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def _closes(fault: Fault) -> str | None:

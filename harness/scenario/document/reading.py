@@ -96,7 +96,7 @@ def _problem(bad: yaml.MarkedYAMLError) -> str:
 class PlainLoader(yaml.SafeLoader):
     """YAML 1.2's few unquoted words that are not text: no `on`, no dates, no base 60, no leading-zero octal."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  PyYAML's own shape
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
 
 _NUMBER_STARTS = list("-+0123456789")
