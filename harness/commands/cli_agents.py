@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, user_mistakes
+from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, report, user_mistakes
 
 agents = typer.Typer(
     help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
@@ -81,10 +81,7 @@ def check(
     with user_mistakes():
         agent = named_agent(spec)
         findings = asyncio.run(look(agent, network, keep))
-    console = Stdout()
-    for finding in findings:
-        console.print(f"{'ok  ' if finding.ok else finding.sign} {finding.says}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 1)
+    report(findings)
 
 
 @agents.command()

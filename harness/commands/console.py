@@ -3,8 +3,8 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -66,32 +66,48 @@ def fail(line: str) -> None:
     raise typer.Exit(BAD_USAGE)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One finding of a check; without an optional feature some scenarios do not apply."""
+
+    ok: bool
+    says: str
+    optional: bool = False
+    what: str = ""
+    """The checked part of the installation; empty for a finding about an agent."""
+
+    @property
+    def sign(self) -> str:
+        """The mark at the beginning of its line."""
+        return "ok  " if self.ok else "n/a " if self.optional and not self.what else "MISS"
+
+
+def report(findings: Iterable[CheckFinding]) -> NoReturn:
+    """Print a line for each finding and exit, with code 1 if a required feature is missing."""
+    console, well = Stdout(), True
+    for it in findings:
+        console.print(f"{it.sign} {it.what}{': ' if it.what else ''}{it.says}", markup=False, soft_wrap=True)
+        well = well and (it.ok or it.optional)
+    raise typer.Exit(0 if well else 1)
+
+
 def answered(question: str, given: str, wrong: Callable[[str], str], default: str | None = None) -> str:
     """Return the option's value, else ask the user until `wrong` returns no error.
 
     Raises:
-        ValueError: the option's value is not valid.
+        ValueError: the option's value is not valid, or nobody answers.
     """
+
+    def valid(text: str) -> str:
+        if said := wrong(text.strip()):
+            raise ValueError(said) if given else typer.BadParameter(said)
+        return text
+
     if given:
-        if said := wrong(given.strip()):
-            raise ValueError(said)
-        return given
-    while True:
-        text = str(typer.prompt(question, default=default, err=True, prompt_suffix=" "))
-        said = wrong(text)
-        if not said:
-            return text
-        err.print(said, markup=False)
-
-
-def one_of(words: Iterable[str]) -> Callable[[str], str]:
-    """Return a check that the text is one of `words`."""
-    known = list(words)
-
-    def wrong(text: str) -> str:
-        if text in known:
-            return ""
-        near = get_close_matches(text, known, n=1)
-        return f"{text!r} is none of {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
-
-    return wrong
+        return valid(given)
+    try:
+        return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))
+    except typer.Abort:
+        err.print()
+        said = "nobody answers on stdin: give --name, --wire and --command (--resume is optional)"
+        raise ValueError(said) from None

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from wedgehog.harness.faults.parameters import did_you_mean
+
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
     "openai-chat": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/chat/completions"),
     "openai-responses": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/responses"),
@@ -47,6 +49,11 @@ class InitAnswers:
 def wrong_name(name: str) -> str:
     """Return the error of a name; empty if it is valid."""
     return "" if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@+-]*", name) else f"{name!r}: use letters, digits, . _ - only"
+
+
+def wrong_wire(wire: str) -> str:
+    """Return the error of a wire format; empty if it is known."""
+    return "" if wire in WIRES else f"{wire!r} is none of {', '.join(WIRES)}{did_you_mean(wire, WIRES)}"
 
 
 def wrong_command(command: str) -> str:

@@ -12,7 +12,7 @@ from wedgehog.harness.record.store import Judgement
 class LineProgress:
     """Prints to a console, with a live status on a terminal."""
 
-    def __init__(self, runs: int, console: Console, status: Status | None) -> None:
+    def __init__(self, runs: int, console: Console, status: Status | None = None) -> None:
         """`runs` is the number of planned runs."""
         self._runs, self._console, self._status = runs, console, status
         self._done = 0
@@ -52,4 +52,4 @@ def open_progress(runs: int, console: Console) -> Iterator[LineProgress]:
         with console.status("starting") as status:
             yield LineProgress(runs, console, status)
     else:
-        yield LineProgress(runs, console, None)
+        yield LineProgress(runs, console)

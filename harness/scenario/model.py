@@ -457,6 +457,8 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
         BadFileError: one line with file, line and what was expected.
     """
     document = load(path)
+    if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
+        raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
     scenario = document.into(Scenario)
     for place, name in scenario.planted.items():
         if not (path.parent / name).is_file():
