@@ -1,4 +1,11 @@
-"""Reads YAML as plain data with the line of each part: no tag runs, and only YAML 1.2's few words are not text."""
+"""Hand-written files: YAML with line numbers, so that each mistake is one line with file, line and expectation.
+
+    scenario = load(Path("stall.yaml")).into(Scenario)
+    # or BadFileError: stall.yaml:12: unknown key 'turms' (did you mean 'turns'?)
+
+Only plain data is read: no tag runs, keys are always text (`on:` is the key "on"), and of the unquoted words only true,
+false and null are not text.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +16,26 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.document.errors import BadFileError, DocumentPath
-from wedgehog.harness.scenario.document.mistake import first_mistake
+from wedgehog.harness.scenario.mistake import BadValueError, DocumentPath, first_mistake
+
+__all__ = ["BadFileError", "BadValueError", "Document", "DocumentPath", "load", "read"]
 
 T = TypeVar("T")
 MOST_VALUES = 100_000
 """More than any hand-written file; a file of nested aliases can stand for billions."""
+
+
+class BadFileError(Exception):
+    """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
+
+    def __init__(self, path: Path, line: int | None, message: str) -> None:
+        """`line` counts from 1; None: the mistake is the file itself."""
+        super().__init__(path, line, message)
+        self.path, self.line, self.message = path, line, message
+
+    def __str__(self) -> str:
+        """The one line that is shown."""
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
