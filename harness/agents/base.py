@@ -1,18 +1,18 @@
 """What every kind of agent offers the runner: open it, send a message, stop it, and end all its processes."""
 
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 from wedgehog.harness.sandbox.disk import SmallDisk
-from wedgehog.harness.sandbox.namespaces import Enter
+from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
@@ -21,23 +21,6 @@ TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 class AgentError(Exception):
     """The agent cannot be run as its spec says; one line. It is no verdict on the agent."""
-
-
-class Enclosure(Protocol):
-    """A private network in which the agent runs."""
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """The environment that the agent needs there."""
-
-    async def open(self, mark: str, enter: Enter) -> None:
-        """Create it, inside of what `enter` enters. Errors: NoNetworkError."""
-
-    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """The command line that runs `command` in it."""
-
-    async def close(self) -> None:
-        """Remove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +46,7 @@ class AgentContext:
     web_url: str | None = None
     disk: SmallDisk | None = None
     """Holds its HOME and its session folder, if the run fills the disk."""
-    hosts: Enclosure | None = None
+    hosts: PrivateHosts | None = None
     """The private network for an agent with hard-coded hosts."""
     chat: ChatService | None = None
     """The service from which it gets its messages."""
@@ -160,11 +143,7 @@ class Session:
         """Release everything that is not a process."""
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Send a stimulus and return when the agent has finished. If cancelled, it ends the processes it started.
-
-        Raises:
-            AgentError: it cannot be started, or it has no such stimulus; or a service refused to abort the turn.
-        """
+        """Send a stimulus, return when the agent has finished; if cancelled, end its processes. Errors: AgentError."""
         if kind == "wake_up" and not self._spec.wakes_up:
             raise AgentError(f"{self._spec.path}: the spec has no wake_up")
         return await self._say(text, kind, first=first)

@@ -10,8 +10,7 @@ from rich.console import Console
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
-from wedgehog.harness.commands.console import CheckFinding
-from wedgehog.harness.commands.progress import LineProgress
+from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.event import HostRefused
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read

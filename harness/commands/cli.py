@@ -20,6 +20,7 @@ from wedgehog.harness.commands.console import (
     Stdout,
     answered,
     err,
+    open_progress,
     report,
     user_mistakes,
 )
@@ -108,7 +109,6 @@ def run(
 
 def _campaign(entries: "Sequence[Entry]", options: "Options", *, as_json: bool = False, verbose: bool) -> NoReturn:
     """Play a campaign, print its report and exit with its code."""
-    from wedgehog.harness.commands.progress import open_progress
     from wedgehog.harness.run.campaign import Campaign, exit_code
 
     with open_progress(len(entries), err) as progress:
@@ -275,8 +275,8 @@ def init(
         if resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
             resume = answered(again, resume or "", first.wrong_resume, "")
-        answers = first.InitAnswers(name, wire, command, (resume or "").strip())
-        file.write_text(first.spec_text(answers, str(file)), encoding="utf-8")
+        text = first.spec_text(str(file), name, wire, command, (resume or "").strip())
+        file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 
 

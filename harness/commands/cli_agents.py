@@ -42,9 +42,8 @@ def install(
     again: Annotated[bool, typer.Option(help="Install again where it is installed already.")] = False,
 ) -> None:
     """Install known runtimes, each version in its own cache folder; they run offline afterwards."""
-    from wedgehog.harness.agents.install import InstallError
-    from wedgehog.harness.agents.install import install as put
-    from wedgehog.harness.agents.known_runtimes import named
+    from wedgehog.harness.agents.known_runtimes import InstallError, named
+    from wedgehog.harness.agents.known_runtimes import install as put
 
     with user_mistakes():
         for spec in [named(name) for name in names]:
@@ -58,8 +57,8 @@ def install(
 @agents.command()
 def remove(name: Named) -> None:
     """Delete one installed version."""
-    from wedgehog.harness.agents.install import remove as delete
     from wedgehog.harness.agents.known_runtimes import named
+    from wedgehog.harness.agents.known_runtimes import remove as delete
 
     with user_mistakes():
         spec = named(name)

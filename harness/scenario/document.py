@@ -87,7 +87,7 @@ def read(text: str, path: Path) -> Document:
         raise BadFileError(path, None, "nested too deeply") from None
     if node is None:
         raise BadFileError(path, None, "the file is empty")
-    reader = LineReader(path)
+    reader = _LineReader(path)
     return Document(path, reader.value(node, ()), reader.lines)
 
 
@@ -141,13 +141,13 @@ _SCALARS = {
     "tag:yaml.org,2002:int": lambda text: int(text, 16 if "x" in text else 10),
     "tag:yaml.org,2002:float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text, flags=re.IGNORECASE)),
 }
+_COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-class LineReader:
-    """Turns YAML nodes into plain data, and notes the line of each."""
+class _LineReader:
+    """Turns YAML nodes into plain data, and notes the line of each in `lines`."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is for error messages; `value` fills `lines`."""
         self._path = path
         self.lines: dict[DocumentPath, int] = {}
         self._open: list[yaml.Node] = []
@@ -157,25 +157,23 @@ class LineReader:
         self.lines.setdefault(place, node.start_mark.line + 1)
         if len(self.lines) > MOST_VALUES or node in self._open:
             raise self._bad(node, "holds itself, or more values than any file needs")
+        if node.tag not in (_SCALARS if isinstance(node, yaml.ScalarNode) else _COLLECTIONS):
+            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
-        if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         self._open.append(node)
-        data = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._sequence(node, place)
+        if isinstance(node, yaml.MappingNode):
+            data: Any = self._mapping(node, place)
+        else:
+            data = [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
         self._open.pop()
         return data
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
-        if node.tag not in _SCALARS:
-            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         try:
             return _SCALARS[node.tag](node.value)  # type: ignore[operator]
         except ValueError:
             raise self._bad(node, f"{node.value!r} is not a {node.tag.rsplit(':', 1)[1]}") from None
-
-    def _sequence(self, node: yaml.Node, place: DocumentPath) -> list[Any]:
-        return [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
 
     def _mapping(self, node: yaml.MappingNode, place: DocumentPath) -> dict[str, Any]:
         data: dict[str, Any] = {}

@@ -64,11 +64,7 @@ class HostStore(ConfigModel):
 
 
 def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
-    """The tools, if their names differ from a shell's and from each other.
-
-    Raises:
-        BadValueError: a name that no provider takes, that means the agent's own shell, or that ends like another one.
-    """
+    """The tools, if no name is a shell's or the end of another one. Errors: BadValueError."""
     for name in given:
         _tool_name(name)
         if name == "shell":

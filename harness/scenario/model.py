@@ -28,26 +28,11 @@ from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
+from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import (
-    CHAT,
-    HOST,
-    PIPE,
-    STORE,
-    AfterStart,
-    AtChat,
-    AtPipe,
-    AtQuery,
-    AtReply,
-    AtTool,
-    BeforeRequest,
-    Moment,
-    Phase,
-    SessionWritten,
-    Trigger,
-)
+from wedgehog.harness.scenario.trigger import CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
@@ -90,12 +75,13 @@ class TurnConfig(ConfigModel):
     def _one_stimulus(self) -> "TurnConfig":
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
             raise BadValueError("a turn has exactly one of user, wake_up and resume")
-        if self.during is not None and self.append is not None:
+        if self.during is None:
+            return self
+        if self.append is not None:
             raise BadValueError("a session can't be appended to in the middle of a turn", "append")
-        if self.during is not None and self.during.phase in ("connect", "request"):
+        if self.during.phase in ("connect", "request"):
             raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
-        if self.during is not None:
-            self.during.trigger(AGENT, Speak(1), "during")
+        self.during.trigger(AGENT, Speak(1), "during")
         return self
 
     @property
@@ -141,11 +127,7 @@ class TriggerConfig(ConfigModel):
         return self
 
     def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
-        """The same as a value of the plan.
-
-        Raises:
-            BadValueError: a key that this kind of trigger does not have.
-        """
+        """The same as a value of the plan. Errors: BadValueError for a key that this kind of trigger does not have."""
         kind = self._kind(link, fault)
         names = {field.name for field in fields(kind)}
         for key, info in type(self).model_fields.items():
@@ -155,20 +137,26 @@ class TriggerConfig(ConfigModel):
 
     def _kind(self, link: str, fault: Fault) -> type[Trigger]:
         if link.startswith("ipc:"):
-            return AtPipe
+            return triggers.AtPipe
         for key, kind in _KINDS.items():
             if getattr(self, key) is not None:
                 return kind
         if fault.timed == "always":
-            return AfterStart
+            return triggers.AfterStart
         if self.phase in ("connect", "request"):
-            return BeforeRequest
+            return triggers.BeforeRequest
         alone = self.after_s is not None and self.step == 1
         somewhere = (self.byte, self.event, self.phase) != (None, None, None)
-        return AfterStart if alone and not somewhere and fault.timed == "alone" else AtReply
+        by_time = alone and not somewhere and fault.timed == "alone"
+        return triggers.AfterStart if by_time else triggers.AtReply
 
 
-_KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery, "chat": AtChat, "tool": AtTool}
+_KINDS: dict[str, type[Trigger]] = {
+    "session": triggers.SessionWritten,
+    "query": triggers.AtQuery,
+    "chat": triggers.AtChat,
+    "tool": triggers.AtTool,
+}
 """The key that makes a trigger what it is."""
 
 
@@ -310,14 +298,14 @@ class Scenario(ConfigModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Scenario":
-        beside = [(number, turn.during) for number, turn in enumerate(self.turns, 1) if turn.during is not None]
-        for number, during in beside:
-            if during.turn >= number:
-                raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+        beside = [(index, turn.during) for index, turn in enumerate(self.turns) if turn.during is not None]
+        for place, during in beside:
+            if during.turn > place:
+                raise BadValueError("`during` names an earlier turn", "turns", place, "during", "turn")
             for said, key in self._unscripted(during):
-                raise BadValueError(said, "turns", number - 1, "during", key)
+                raise BadValueError(said, "turns", place, "during", key)
         for index, words in enumerate(self.faults):
-            for said, *keys in self._mistakes(words, {number for number, _ in beside}):
+            for said, *keys in self._mistakes(words, {place + 1 for place, _ in beside}):
                 raise BadValueError(said, "faults", index, *keys)
         return self
 
@@ -383,12 +371,8 @@ class Scenario(ConfigModel):
 
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
-        found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
-        return tuple(
-            PlannedFault(AGENT, at.trigger(AGENT, Speak(number)), Speak(number)).scaled(time_scale)
-            for number, at in found
-            if at is not None
-        )
+        found = ((Speak(number), turn.during) for number, turn in enumerate(self.turns, 1) if turn.during)
+        return tuple(PlannedFault(AGENT, at.trigger(AGENT, it), it).scaled(time_scale) for it, at in found)
 
     @property
     def speaks_twice(self) -> bool:
@@ -409,10 +393,9 @@ class Scenario(ConfigModel):
     def breaks_arguments(self) -> bool:
         """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
         replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
-        texts = [item.raw_args for reply in replies for item in reply.items if isinstance(item, ToolCall)]
-        return any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults) or any(
-            text is not None and not _is_object(text) for text in texts
-        )
+        calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
+        broken = any(call.raw_args is not None and not _is_object(call.raw_args) for call in calls)
+        return broken or any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -439,10 +422,8 @@ class ScenarioFile:
     @property
     def agents_folder(self) -> Path | None:
         """The agents of the incident folder that the scenario lies in."""
-        for folder in (self.path.parent, self.path.parent.parent):
-            if (folder / "agents").is_dir():
-                return folder / "agents"
-        return None
+        folders = (folder / "agents" for folder in self.path.parents[:2])
+        return next((folder for folder in folders if folder.is_dir()), None)
 
     @property
     def core(self) -> bool:
@@ -451,11 +432,7 @@ class ScenarioFile:
 
 
 def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
-    """Read one scenario file; `wrong(invariant, parameters)` says what is wrong with an invariant, or nothing.
-
-    Raises:
-        BadFileError: one line with file, line and what was expected.
-    """
+    """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
     document = load(path)
     if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
         raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
@@ -463,23 +440,18 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
     for place, name in scenario.planted.items():
         if not (path.parent / name).is_file():
             raise document.error(place, f"no such file beside the scenario: {name}")
-    if wrong is not None:
-        for name, given in scenario.invariants.items():
-            if said := wrong(name, given):
-                raise document.error(("invariants", name), said)
-        for agent, expected in scenario.expect.items():
-            for name in expected.fail if isinstance(expected, FailConfig) else ():
-                if said := wrong(name, None):
-                    raise document.error(("expect", agent), said)
+    asked = [(("invariants", name), name, given) for name, given in scenario.invariants.items()]
+    for agent, expected in scenario.expect.items():
+        failed = expected.fail if isinstance(expected, FailConfig) else ()
+        asked += [(("expect", agent), name, None) for name in failed]
+    for where, name, given in asked if wrong else ():
+        if wrong and (said := wrong(name, given)):
+            raise document.error(where, said)
     return ScenarioFile(path, scenario)
 
 
 def find_scenarios(place: Path) -> Iterator[Path]:
-    """Scenario files at `place`: the file itself, or those in the folders named `scenarios` or directly in it.
-
-    Raises:
-        BadFileError: nothing there.
-    """
+    """Scenario files at `place`: the file itself, or those below it, without agents. Errors: BadFileError."""
     if place.is_file():
         yield place
         return
