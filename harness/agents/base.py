@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -225,7 +225,11 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
     }
     surroundings = prepare(spec, place)
     tree = Tree(surroundings.mark)
-    try:
+    async with AsyncExitStack() as stack:
+        for outer in (place.disk, place.hosts):
+            if outer is not None:
+                stack.push_async_callback(outer.close)
+        stack.push_async_callback(tree.end)
         if place.disk is not None:
             await place.disk.open(surroundings.mark)
             tree.enter = place.disk.argv
@@ -233,14 +237,6 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
         session = kinds[spec.kind](spec, place, surroundings, tree)
-        try:
-            await session.open()
-            yield session
-        finally:
-            await session.close()
-    finally:
-        await tree.end()
-        if place.hosts is not None:
-            await place.hosts.close()
-        if place.disk is not None:
-            await place.disk.close()
+        stack.push_async_callback(session.close)
+        await session.open()
+        yield session

@@ -20,10 +20,12 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 @agents.callback()
 def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, unless a subcommand is given."""
+    from wedgehog.harness.run.selection import stock_folder
+
     if context.invoked_subcommand is None:
         with user_mistakes():
             _runtimes(Stdout())
-        _specs(sorted(_incidents().glob("*/agents/*.yaml")))
+        _specs(sorted(stock_folder().glob("incidents/*/agents/*.yaml")))
 
 
 @agents.command("list")
@@ -107,12 +109,6 @@ def timers(
         console.print(line, markup=False, soft_wrap=True)
     for finding in findings(measured):
         console.print(f"! {finding}", markup=False, soft_wrap=True)
-
-
-def _incidents() -> Path:
-    from wedgehog.harness.run.selection import stock_folder
-
-    return stock_folder() / "incidents"
 
 
 def _runtimes(console: Stdout) -> None:

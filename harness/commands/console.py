@@ -54,11 +54,9 @@ def user_mistakes() -> Iterator[None]:
 
     try:
         yield
-    except (BadFileError, UsageError, NetworkError, PluginError) as wrong:
-        fail(str(wrong))
     except OSError as wrong:
         fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else wrong.strerror or str(wrong))
-    except ValueError as wrong:
+    except (BadFileError, UsageError, NetworkError, PluginError, ValueError) as wrong:
         fail(str(wrong))
 
 

@@ -7,6 +7,7 @@ Only plain data is read: no tag runs, keys are always text (`on:` is the key "on
 false and null are not text.
 """
 
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,15 +95,12 @@ def read(text: str, path: Path) -> Document:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise BadFileError(path, None, "no such file") from None
-    except IsADirectoryError:
-        raise BadFileError(path, None, "is a folder, expected a file") from None
     except UnicodeDecodeError as bad:
         line = path.read_bytes()[: bad.start].count(b"\n") + 1
         raise BadFileError(path, line, "not UTF-8 text") from None
     except OSError as bad:
-        raise BadFileError(path, None, f"cannot be read: {bad.strerror}") from None
+        said = {errno.ENOENT: "no such file", errno.EISDIR: "is a folder, expected a file"}
+        raise BadFileError(path, None, said.get(bad.errno or 0, f"cannot be read: {bad.strerror}")) from None
 
 
 def _problem(bad: yaml.MarkedYAMLError) -> str:

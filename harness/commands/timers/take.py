@@ -204,23 +204,20 @@ def connect_unavailable_reason() -> str | None:
 
 @dataclass
 class Connects:
-    """The observed connects, by local port, and how long each one lasted."""
+    """The observed connects: by local port, when each was seen first and last."""
 
-    began_s: dict[int, float] = field(default_factory=dict)
-    seen_s: dict[int, float] = field(default_factory=dict)
+    seen_s: dict[int, tuple[float, float]] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
 
     def look(self, hole: BlackHole, now_s: float) -> None:
         """Record the connects in progress."""
         self.open = hole.callers()
-        for port in self.open:
-            self.began_s.setdefault(port, now_s)
-            self.seen_s[port] = now_s
+        self.seen_s |= {port: (self.seen_s.get(port, (now_s, now_s))[0], now_s) for port in self.open}
 
     def attempts(self) -> tuple[TimedAttempt, ...]:
         """Return one attempt for each connect, in order."""
-        ports = sorted(self.began_s, key=self.began_s.__getitem__)
-        return tuple(TimedAttempt(self.began_s[it], None if it in self.open else self.seen_s[it]) for it in ports)
+        seen = self.seen_s.items()
+        return tuple(TimedAttempt(first_s, None if port in self.open else last_s) for port, (first_s, last_s) in seen)
 
 
 async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: float, look_out_s: float) -> Taken:
@@ -230,7 +227,7 @@ async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: floa
     try:
         while not saying.done():
             connects.look(hole, clock.now())
-            first_s = min(connects.began_s.values(), default=None)
+            first_s = min((first_s for first_s, _ in connects.seen_s.values()), default=None)
             if clock.now() > (begin_s + start_s if first_s is None else first_s + look_out_s):
                 break
             await asyncio.wait({saying}, timeout=TICK_S)
