@@ -208,10 +208,10 @@ def _under_do(node: ast.Dict) -> Iterator[ast.AST]:
 
 
 def _names_a_fault(node: ast.AST) -> bool:
-    """`fault.name`, `planned.fault.family`, `parse_fault(do).name`."""
+    """`fault.name`, `fired.name`, `planned.fault.family`, `parse_fault(do).name`."""
     if not isinstance(node, ast.Attribute) or node.attr not in ("name", "family"):
         return False
-    return "fault" in ast.unparse(node.value)
+    return node.attr == "name" or "fault" in ast.unparse(node.value)
 
 
 @pytest.mark.parametrize("path", [it for it in sources() if "faults" not in it.relative_to(ROOT).parts], ids=name_of)
@@ -232,6 +232,7 @@ def test_a_fault_says_everything_about_itself(path: Path):
         "from wedgehog.harness.faults.actor.kill import Kill",
         "x = planned.fault.name in ('refuse', 'down')",
         "x = parse_fault(do).family == 'wire'",
+        "x = [it for it in history.of(FaultFired) if it.name == 'stall']",
     ],
 )
 def test_a_named_fault_is_really_seen(text: str):

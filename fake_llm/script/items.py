@@ -11,9 +11,9 @@ from wedgehog.fake_llm.reply import Failure, Item, Reply, Stop, Text, Thinking, 
 
 
 class ConfigModel(BaseModel):
-    """A mapping in a file; an unknown key is an error."""
+    """A mapping in a file: unknown keys are errors, values do not change, and `true` is no number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class TextConfig(ConfigModel):
@@ -130,7 +130,7 @@ class ErrorConfig(ConfigModel):
     kind: str | None = None
     retry_after: NonNegativeFloat | str | None = None
     delay_s: NonNegativeFloat = 0
-    html: bool = False
+    html: Annotated[bool, Field(strict=False)] = False
 
     def failure(self) -> Failure:
         """Return the failure."""

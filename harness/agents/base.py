@@ -1,17 +1,18 @@
 """What every kind of agent offers the runner: open it, send a message, stop it, and end all its processes."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.sandbox import Owned, Started
+from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 from wedgehog.harness.sandbox.disk import SmallDisk
-from wedgehog.harness.sandbox.namespaces import Enter
+from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
@@ -20,23 +21,6 @@ TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 class AgentError(Exception):
     """The agent cannot be run as its spec says; one line. It is no verdict on the agent."""
-
-
-class Enclosure(Protocol):
-    """A private network in which the agent runs."""
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """The environment that the agent needs there."""
-
-    async def open(self, mark: str, enter: Enter) -> None:
-        """Create it, inside of what `enter` enters. Errors: NoNetworkError."""
-
-    def argv(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """The command line that runs `command` in it."""
-
-    async def close(self) -> None:
-        """Remove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ class AgentContext:
     web_url: str | None = None
     disk: SmallDisk | None = None
     """Holds its HOME and its session folder, if the run fills the disk."""
-    hosts: Enclosure | None = None
+    hosts: PrivateHosts | None = None
     """The private network for an agent with hard-coded hosts."""
     chat: ChatService | None = None
     """The service from which it gets its messages."""
@@ -123,44 +107,105 @@ class DeliveredSignal:
         return exit_code == -signal.SIGKILL if self.number == signal.SIGKILL else now_s <= self.until_s
 
 
-class Session(Protocol):
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stays the same for the whole run."""
+
+    values: Mapping[str, str]
+    """Template values; `message` is added in each turn."""
+    env: Mapping[str, str]
+    mark: str
+    """WEDGEHOG_RUN of its processes, below the run's own mark: closing the agent does not end the run's servers."""
+
+    def fill(self, text: str, message: str | None = None) -> str:
+        """`text` with its templates replaced."""
+        return expand(text, self.values if message is None else {**self.values, "message": message})
+
+
+class Session:
     """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the running `say` return."""
 
-    @property
-    def started(self) -> Started:
-        """What really runs; for a command, the latest process."""
+    started: Started
+    """What really runs; for a command, the latest process."""
+    _owned: Owned | None = None
+    """The agent's own process, if we started it."""
+    _ended: TurnEnding = "by itself"
+    _delivered: DeliveredSignal | None = None
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        """`tree` owns and ends the processes."""
+        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+
+    async def open(self) -> None:
+        """Prepare for the first message. Errors: AgentError."""
+
+    async def close(self) -> None:
+        """Release everything that is not a process."""
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Send a stimulus and return when the agent has finished. If cancelled, it ends the processes it started."""
+        """Send a stimulus, return when the agent has finished; if cancelled, end its processes. Errors: AgentError."""
+        if kind == "wake_up" and not self._spec.wakes_up:
+            raise AgentError(f"{self._spec.path}: the spec has no wake_up")
+        return await self._say(text, kind, first=first)
 
     async def abort(self) -> None:
         """Stop the turn as the agent's user would."""
+        if self._runs("aborted"):
+            await self._abort()
 
     async def give_up(self) -> None:
         """Stop waiting: for a service, close the connection and let the service run; for a process, stop it."""
+        if self._runs("gave up"):
+            await self._stop(5.0)
 
     async def end_turn(self, grace_s: float = 5.0) -> None:
         """At the deadline: SIGINT, after `grace_s` SIGKILL to the tree; for a service, close the connection."""
+        if self._runs("deadline"):
+            await self._stop(grace_s)
 
     @property
     def leader(self) -> Owned | None:
         """The agent's own running process; None between two messages of a command, or if we did not start it."""
+        return self._owned if self._owned is not None and self._owned.exit_code is None else None
 
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
     def signalled(self, delivered: DeliveredSignal) -> None:
         """A signal to end that process was delivered: if the process ends by it, the turn counts as killed."""
+        self._delivered = delivered
 
+    async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
+        raise NotImplementedError
 
-class OpenableSession(Session, Protocol):
-    """A session as `open_agent` sees it."""
+    def _in_turn(self) -> bool:
+        return self.leader is not None
 
-    async def open(self) -> None:
-        """Prepare for the first message."""
+    def _runs(self, ended: TurnEnding) -> bool:
+        """Whether a turn is running; it then ends as `ended`."""
+        self._ended = ended if self._in_turn() else self._ended
+        return self._in_turn()
 
-    async def close(self) -> None:
-        """Release everything that is not a process."""
+    async def _abort(self) -> None:
+        """Send the spec's signal to the process group, as a terminal does."""
+        if self.leader is not None:
+            self.leader.send_signal(signal.Signals[self._spec.abort])
+
+    async def _stop(self, grace_s: float) -> None:
+        raise NotImplementedError
+
+    def _ended_by_signal(self, exit_code: int) -> bool:
+        return self._delivered is not None and self._delivered.ended(exit_code, self._place.clock.now())
+
+    async def _start(self, argv: list[str]) -> Owned:
+        env, place = self._around.env, self._place
+        try:
+            self._owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log)
+        except (OSError, ValueError) as bad:
+            why = bad.strerror if isinstance(bad, OSError) else bad
+            raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
+        self.started = what_runs(argv, place.cwd, env.get("PATH"), self._owned.pid)
+        return self._owned
 
 
 @asynccontextmanager
@@ -171,9 +216,8 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
     from wedgehog.harness.agents.http import HttpSession
     from wedgehog.harness.agents.process import CommandSession
     from wedgehog.harness.agents.surroundings import prepare
-    from wedgehog.harness.sandbox import Tree
 
-    kinds: dict[str, Callable[..., OpenableSession]] = {
+    kinds: dict[str, type[Session]] = {
         "command": CommandSession,
         "http": HttpSession,
         "callable": CallableSession,
@@ -181,7 +225,11 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
     }
     surroundings = prepare(spec, place)
     tree = Tree(surroundings.mark)
-    try:
+    async with AsyncExitStack() as stack:
+        for outer in (place.disk, place.hosts):
+            if outer is not None:
+                stack.push_async_callback(outer.close)
+        stack.push_async_callback(tree.end)
         if place.disk is not None:
             await place.disk.open(surroundings.mark)
             tree.enter = place.disk.argv
@@ -189,14 +237,6 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
         session = kinds[spec.kind](spec, place, surroundings, tree)
-        try:
-            await session.open()
-            yield session
-        finally:
-            await session.close()
-    finally:
-        await tree.end()
-        if place.hosts is not None:
-            await place.hosts.close()
-        if place.disk is not None:
-            await place.disk.close()
+        stack.push_async_callback(session.close)
+        await session.open()
+        yield session

@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.sandbox import Owned, Started, Tree, what_imports
+from wedgehog.harness.sandbox import Owned, Tree, what_imports
 
 HOST = Path(__file__).with_name("callable_host.py")
 LONGEST_LINE_BYTES = 64_000_000
@@ -44,29 +43,16 @@ class _Host:
         return dict(json.loads(reply)) if reply.endswith(b"\n") else {}
 
 
-@dataclass(slots=True)
-class _CallableTurn:
-    host: _Host
-    over: asyncio.Event
-    ended: TurnEnding = "by itself"
-    delivered: DeliveredSignal | None = None
-
-
-class CallableSession:
+class CallableSession(Session):
     """One host process per run; it is started again only after a deadline, a kill, or its own end."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns and ends the host process."""
-        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+        super().__init__(spec, place, surroundings, tree)
         self._target = surroundings.fill(spec.callable or "")
         self._host: _Host | None = None
-        self._turn: _CallableTurn | None = None
-        self._started = what_imports(self._target, [str(spec.here)])
-
-    @property
-    def started(self) -> Started:
-        """The function's file, and the host process."""
-        return self._started
+        self._over: asyncio.Event | None = None
+        self.started = what_imports(self._target, [str(spec.here)])
 
     async def open(self) -> None:
         """Start the host. The first message imports the function's module, so an import error belongs to that turn."""
@@ -74,106 +60,70 @@ class CallableSession:
 
     async def close(self) -> None:
         """Close the host's socket."""
-        self._drop()
+        if self._host is not None:
+            self._host.writer.close()
+        self._host = self._owned = None
 
-    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Call the function."""
-        if kind == "wake_up":
-            raise AgentError(f"{self._spec.path}: a callable has no wake_up")
-        turn = self._turn = _CallableTurn(await self._alive(), asyncio.Event())
-        owned = turn.host.owned
+    async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
+        """Call the function. If the host ends by a signal before it answers, the turn counts as killed."""
+        host, over = await self._alive(), asyncio.Event()
+        self._over, self._ended, self._delivered = over, "by itself", None
         asked = {"session_dir": str(self._place.session_dir), "llm_url": self._place.llm_url, "key": self._place.key}
         try:
-            reply = await turn.host.replied({"message": text, **asked})
-            code = None if reply else await owned.finished()
-            if code is not None and turn.delivered and turn.ended == "by itself":
-                turn.ended = "killed" if turn.delivered.ended(code, self._place.clock.now()) else turn.ended
+            reply = await host.replied({"message": text, **asked})
+            code = None if reply else await host.owned.finished()
+            if code is not None and self._ended == "by itself" and self._ended_by_signal(code):
+                self._ended = "killed"
         except BaseException:
-            owned.kill()
-            self._drop()
+            host.owned.kill()
+            await self.close()
             raise
         finally:
-            turn.over.set()
-        return self._outcome(turn, reply, code)
+            over.set()
+        return self._outcome(host.owned, reply, code)
 
-    async def abort(self) -> None:
-        """Send the spec's signal to the process group; SIGINT raises KeyboardInterrupt in the call."""
-        if turn := self._running("aborted"):
-            turn.host.owned.send_signal(signal.Signals[self._spec.abort])
+    def _in_turn(self) -> bool:
+        return self._over is not None and not self._over.is_set()
 
-    async def give_up(self) -> None:
-        """End the call, as a user who stops waiting does."""
-        await self._stop("gave up", 5.0)
-
-    async def end_turn(self, grace_s: float = 5.0) -> None:
+    async def _stop(self, grace_s: float) -> None:
         """SIGINT, `grace_s` for the call to return, SIGKILL of the tree."""
-        await self._stop("deadline", grace_s)
-
-    @property
-    def leader(self) -> Owned | None:
-        """The host process; it also runs between messages."""
-        return self._host.owned if self._host is not None and self._host.owned.exit_code is None else None
-
-    def beside(self) -> None:
-        """None: the host makes one call at a time."""
-
-    def signalled(self, delivered: DeliveredSignal) -> None:
-        """If the host ends by it before it answers, the turn counts as killed; the next message starts a new host."""
-        if self._turn is not None:
-            self._turn.delivered = delivered
-
-    async def _stop(self, ended: TurnEnding, grace_s: float) -> None:
-        turn = self._running(ended)
-        if turn is None:
+        if self._over is None or self._owned is None:
             return
-        known = turn.host.owned.below()
-        turn.host.owned.send_signal(signal.SIGINT)
+        known = self._owned.below()
+        self._owned.send_signal(signal.SIGINT)
         try:
-            await asyncio.wait_for(turn.over.wait(), grace_s)
+            await asyncio.wait_for(self._over.wait(), grace_s)
         except TimeoutError:
-            turn.host.owned.kill(known)
-            await turn.over.wait()
-
-    def _running(self, ended: TurnEnding) -> _CallableTurn | None:
-        if self._turn is None or self._turn.over.is_set():
-            return None
-        self._turn.ended = ended
-        return self._turn
+            self._owned.kill(known)
+            await self._over.wait()
 
     async def _alive(self) -> _Host:
         """A running host; its earlier output is dropped."""
-        if self._host is not None and self._turn is not None and self._turn.delivered is not None:
-            left_s = max(END_WITHIN_S, self._turn.delivered.until_s - self._place.clock.now())
+        if self._host is not None and self._delivered is not None:
+            left_s = max(END_WITHIN_S, self._delivered.until_s - self._place.clock.now())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._host.owned.ended(), left_s)
-        if self._host is not None and self._host.owned.exit_code is not None:
-            self._drop()
-        if self._host is None:
-            self._host = await self._start()
+        if self._host is None or self.leader is None:
+            await self.close()
+            self._host = await self._new_host()
         self._host.owned.forget_output()
         return self._host
 
-    async def _start(self) -> _Host:
+    async def _new_host(self) -> _Host:
         ours, theirs = socket.socketpair()
         argv = [sys.executable, "-P", str(HOST), str(theirs.fileno()), self._target, str(self._spec.here)]
         env, place = self._around.env, self._place
         with theirs:
             owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()])
         reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE_BYTES)
-        self._started = replace(self._started, pid=owned.pid)
+        self._owned, self.started = owned, replace(self.started, pid=owned.pid)
         return _Host(owned, reader, writer)
 
-    def _drop(self) -> None:
-        if self._host is not None:
-            self._host.writer.close()
-        self._host = None
-
-    def _outcome(self, turn: _CallableTurn, reply: dict[str, str], code: int | None) -> Outcome:
-        owned = turn.host.owned
+    def _outcome(self, owned: Owned, reply: dict[str, str], code: int | None) -> Outcome:
         out, err = owned.output()
         raised = reply.get("raised") if reply else f"the process ended with exit code {code}"
         error = raised or ""
         if "error" in self._spec.model_fields_set and not raised:
             source = OutputSource.parse(self._spec.error)
             error = err if source.kind == "stderr" else source.within(out)
-        return Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=turn.ended)
+        return Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)

@@ -5,11 +5,10 @@ Such an agent does not report that it has finished. A turn ends `quiet_s` after 
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Stimulus
+from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
-from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.sandbox import Tree
+from wedgehog.harness.sandbox import Owned, Tree
 
 
 class ChatSession(HttpSession):
@@ -25,24 +24,19 @@ class ChatSession(HttpSession):
     def beside(self) -> None:
         """None: of two parallel messages, the answers could not be told apart."""
 
-    async def _start(self, argv: list[str]) -> None:
+    async def _start(self, argv: list[str]) -> Owned:
         self._chat.polled.clear()
-        await super()._start(argv)
+        return await super()._start(argv)
 
     async def _is_ready(self) -> bool:
         return self._chat.polled.is_set()
-
-    def _request(self, kind: Stimulus) -> Http:
-        if kind == "wake_up":
-            raise AgentError(f"{self._spec.path}: a chat agent has no wake_up")
-        return self._http
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
         chat, clock = self._chat, self._place.clock
         number = chat.put(text)
         while chat.handed < number or not chat.sent or clock.now() < chat.sent_s + self._quiet_s:
-            if self._service is not None and self._service.exit_code is not None:
+            if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
         return HttpReply(200, "\n".join(chat.sent))

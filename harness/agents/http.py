@@ -9,13 +9,20 @@ from typing import Any
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.base import (
+    AgentContext,
+    AgentError,
+    DeliveredSignal,
+    Outcome,
+    Session,
+    Stimulus,
+    Surroundings,
+)
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
-from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.network.ports import free_port, is_listening
-from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
+from wedgehog.harness.sandbox import Owned, Started, Tree
 
 POLL_S = 0.05
 INHERITED_S = 1.0
@@ -41,39 +48,31 @@ class HttpReply:
 @dataclass(slots=True)
 class _HttpTurn:
     asking: asyncio.Task[HttpReply]
-    ended: TurnEnding = "by itself"
     signalled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a signal to end the service was delivered."""
     refused: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Why the abort request failed."""
 
 
-class HttpSession:
+class HttpSession(Session):
     """Sends each message as one request; a turn's connection can be closed while the service runs on."""
 
     def __init__(
         self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree, http: Http | None = None
     ) -> None:
         """`tree` owns and ends the service if we start it. `http` replaces the spec's own."""
+        super().__init__(spec, place, surroundings, tree)
         talks = http or spec.http
         assert talks is not None  # noqa: S101  open_agent chose by it
-        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self._http: Http = talks
-        self._service: Owned | None = None
         self._turn: _HttpTurn | None = None
-        self._delivered: DeliveredSignal | None = None
         self._death: asyncio.Task[float] | None = None
         """Returns the time at which the service ended after the last signal."""
         self._down = False
         self._alone = True
         self._aborts: set[asyncio.Task[None]] = set()
         self._base = (self._http.base or f"http://127.0.0.1:{surroundings.values.get('port', '')}").rstrip("/")
-        self._started = Started((self._base,), self._base)
-
-    @property
-    def started(self) -> Started:
-        """The service; for one that was already running, only its address."""
-        return self._started
+        self.started = Started((self._base,), self._base)
 
     async def open(self) -> None:
         """Start the service, if the spec says so, and wait until it is ready. Errors: AgentError."""
@@ -81,10 +80,10 @@ class HttpSession:
             await self._start([self._around.fill(part) for part in self._http.start])
         until_s = self._place.clock.now() + self._spec.start_s
         while not await self._is_ready():
-            if self._service and self._service.exit_code is not None:
+            if self._owned and self._owned.exit_code is not None:
                 raise AgentError(f"{self._spec.path}: {await self._last_words()}")
             if self._place.clock.now() > until_s:
-                log = f"; it printed:\n{self._log_lines()}" if self._service else ""
+                log = f"; it printed:\n{self._log_lines()}" if self._owned else ""
                 raise AgentError(f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{log}")
             await self._place.clock.sleep(POLL_S)
 
@@ -97,18 +96,16 @@ class HttpSession:
         for abort in list(self._aborts):
             await _close(abort)
 
-    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Send the message and wait for the reply. A killed service is started again first, or the turn fails.
-
-        Raises:
-            AgentError: the service refused the abort, and the turn went on.
-        """
+    async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
+        """Send the message and wait for the reply. A killed service is started again first, or the turn fails."""
         if await self._is_killed():
             try:
                 await self._restart()
             except AgentError as bad:
                 return Outcome(raised=str(bad), error=str(bad))
-        self._forget_output()
+        if self._alone and self.leader is not None:
+            self.leader.forget_output()
+        self._ended = "by itself"
         turn = self._turn = _HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, _NO_TIMEOUT)))
         dead = asyncio.create_task(self._killed_under(turn))
         over: set[asyncio.Future[Any]] = {turn.asking, dead, turn.refused}
@@ -124,14 +121,9 @@ class HttpSession:
     async def _killed_under(self, turn: _HttpTurn) -> None:
         """Return when the service was killed in this turn and no process that inherited its connection answered."""
         await turn.signalled.wait()
-        assert self._service is not None and self._delivered is not None  # noqa: S101  a signal was delivered
-        await self._service.ended()
+        assert self._owned is not None and self._delivered is not None  # noqa: S101  a signal was delivered
+        await self._owned.ended()
         await self._place.clock.sleep(max(INHERITED_S, self._delivered.until_s - self._place.clock.now()))
-
-    @property
-    def leader(self) -> Owned | None:
-        """The service that we started; it also runs between messages."""
-        return self._service if self._service is not None and self._service.exit_code is None else None
 
     def beside(self) -> "HttpSession | None":
         """A second request to the same service; its output counts for both turns."""
@@ -141,9 +133,9 @@ class HttpSession:
 
     def signalled(self, delivered: DeliveredSignal) -> None:
         """If the service ends by it before it answers, the turn counts as killed; the next message starts it again."""
-        self._delivered = delivered
-        if self._service is not None:
-            self._death = asyncio.create_task(self._dies(self._service))
+        super().signalled(delivered)
+        if self._owned is not None:
+            self._death = asyncio.create_task(self._dies(self._owned))
         if self._turn is not None:
             self._turn.signalled.set()
 
@@ -152,10 +144,9 @@ class HttpSession:
         return self._place.clock.now()
 
     async def _is_killed(self) -> bool:
-        """Whether the last signal has ended the service; waits for the time that the signal allows."""
-        if self._delivered is None or self._service is None:
+        if self._delivered is None or self._owned is None:
             return self._down
-        if await self._ended_by_signal():
+        if await self._has_died():
             return True
         self._delivered = None  # it survived, so a later end is its own
         return False
@@ -171,15 +162,12 @@ class HttpSession:
         await self.open()
         self._down = False
 
-    async def abort(self) -> None:
+    async def _abort(self) -> None:
         """Send the spec's abort request and do not wait for its reply; without one, close the turn's connection."""
-        turn = self._running("aborted")
-        if turn is None:
+        if self._http.abort is None or self._turn is None:
+            await self._stop(0)
             return
-        if self._http.abort is None:
-            await _close(turn.asking)
-            return
-        abort = asyncio.create_task(self._ask_to_stop(turn, self._http.abort))
+        abort = asyncio.create_task(self._ask_to_stop(self._turn, self._http.abort))
         self._aborts.add(abort)
         abort.add_done_callback(self._aborts.discard)
 
@@ -190,7 +178,8 @@ class HttpSession:
             reason, refused = f"HTTP {reply.status}", reply.status >= 400
         except (aiohttp.ClientError, OSError, TimeoutError) as bad:
             reason, refused = _described(bad), isinstance(bad, aiohttp.ClientConnectorError)
-        self._note(f"abort: {reason}")
+        with self._place.log.open("a", encoding="utf-8") as log:
+            log.write(f"[abort: {reason}]\n")
         if not refused or turn.signalled.is_set():
             return
         await asyncio.wait({turn.asking}, timeout=TOO_LATE_S)
@@ -198,30 +187,13 @@ class HttpSession:
             asked = f"{self._spec.path}: http.abort: {abort.method} {self._url(abort.url)}"
             turn.refused.set_result(f"{asked} failed ({reason}), and the turn goes on")
 
-    async def give_up(self) -> None:
-        """Close the turn's connection; the service runs on."""
-        if turn := self._running("gave up"):
-            await _close(turn.asking)
-
-    async def end_turn(self, grace_s: float = 5.0) -> None:
+    async def _stop(self, grace_s: float) -> None:
         """Close the turn's connection; the service runs on, so `grace_s` has no effect."""
-        if turn := self._running("deadline"):
-            await _close(turn.asking)
+        if self._turn is not None:
+            await _close(self._turn.asking)
 
-    def _running(self, ended: TurnEnding) -> _HttpTurn | None:
-        if self._turn is None or self._turn.asking.done():
-            return None
-        self._turn.ended = ended
-        return self._turn
-
-    async def _start(self, argv: list[str]) -> None:
-        env, place = self._around.env, self._place
-        try:
-            self._service = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log)
-        except (OSError, ValueError) as bad:
-            why = bad.strerror if isinstance(bad, OSError) else bad
-            raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
-        self._started = what_runs(argv, place.cwd, env.get("PATH"), self._service.pid)
+    def _in_turn(self) -> bool:
+        return self._turn is not None and not self._turn.asking.done()
 
     async def _is_ready(self) -> bool:
         """Whether it answers, with any status below 500; not every service has a health page."""
@@ -236,11 +208,7 @@ class HttpSession:
             return False
 
     def _request(self, kind: Stimulus) -> HttpCall | Http:
-        if kind != "wake_up":
-            return self._http
-        if self._http.wake_up is None:
-            raise AgentError(f"{self._spec.path}: the spec has no http wake_up")
-        return self._http.wake_up
+        return self._http.wake_up or self._http if kind == "wake_up" else self._http
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Send one request on its own connection. The HTTP client never repeats a POST."""
@@ -260,41 +228,42 @@ class HttpSession:
     async def _outcome(self, turn: _HttpTurn) -> Outcome:
         out, err = self._output()
         if turn.asking.cancelled():
-            if turn.ended == "by itself":
-                turn.ended = "killed"  # only the kill cancels it without another ending
-            return Outcome(stdout=out, stderr=err, ended=turn.ended)
+            if self._ended == "by itself":
+                self._ended = "killed"  # only the kill cancels it without another ending
+            return Outcome(stdout=out, stderr=err, ended=self._ended)
         broken = turn.asking.exception()
         if broken is not None:
-            if turn.ended == "by itself" and turn.signalled.is_set() and await self._ended_by_signal():
-                turn.ended = "killed"
+            if self._ended == "by itself" and turn.signalled.is_set() and await self._has_died():
+                self._ended = "killed"
             raised = await self._why(broken)
-            return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=turn.ended)
+            return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=self._ended)
         reply = turn.asking.result()
         error = OutputSource.parse(self._http.error).within(reply.text) if self._http.error else ""
         answer = OutputSource.parse(self._http.answer).within(reply.text)
         if reply.status >= 400:
             error, answer = error or reply.text, ""
-        return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=turn.ended)
+        return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=self._ended)
 
-    async def _ended_by_signal(self) -> bool:
-        assert self._service is not None and self._delivered is not None and self._death is not None  # noqa: S101
+    async def _has_died(self) -> bool:
+        """Whether the service has ended by the last signal; waits for the time that the signal allows."""
+        assert self._owned is not None and self._delivered is not None and self._death is not None  # noqa: S101
         left_s = max(0.5, self._delivered.until_s - self._place.clock.now())
         await asyncio.wait({self._death}, timeout=left_s)
         if not self._death.done():
             return False
-        return self._delivered.ended(await self._service.ended(), self._death.result())
+        return self._delivered.ended(await self._owned.ended(), self._death.result())
 
     async def _why(self, broken: BaseException) -> str:
         """Describe a broken connection, with the end of our service if it has ended."""
-        if self._service is not None:
+        if self._owned is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._service.ended(), 0.5)
+                await asyncio.wait_for(self._owned.ended(), 0.5)
                 return f"{_described(broken)}: {await self._last_words()}"
         return _described(broken)
 
     async def _last_words(self) -> str:
-        assert self._service is not None  # noqa: S101  callers check
-        code = await self._service.finished()
+        assert self._owned is not None  # noqa: S101  callers check
+        code = await self._owned.finished()
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         return f"the service ended {how}; it printed:\n{self._log_lines()}"
 
@@ -303,15 +272,7 @@ class HttpSession:
         return "\n".join(lines[-LAST_LINES:]) or "nothing"
 
     def _output(self) -> tuple[str, str]:
-        return self._service.output() if self._service is not None else ("", "")
-
-    def _forget_output(self) -> None:
-        if self._alone and self._service is not None and self._service.exit_code is None:
-            self._service.forget_output()
-
-    def _note(self, words: str) -> None:
-        with self._place.log.open("a", encoding="utf-8") as log:
-            log.write(f"[{words}]\n")
+        return self._owned.output() if self._owned is not None else ("", "")
 
 
 async def _close(asking: asyncio.Task[Any]) -> None:

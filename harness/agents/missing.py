@@ -25,8 +25,8 @@ def _missing(spec: AgentSpec) -> Iterator[str]:
     lines |= {f"{key}: start": part.start for key, part in (("http", spec.http), ("chat", spec.chat)) if part}
     for key, line in lines.items():
         program, *rest = [_filled(part, spec) for part in line or ("",)]
-        if program and "{" not in program and not _is_there(program, spec):
-            yield f"{key}: there is no program {program!r}"
+        if program and "{" not in program and (searched := _searched_in_vain(program, spec)) is not None:
+            yield f"{key}: there is no program {program!r}{searched}"
         script = next((part for part in rest if not part.startswith("-")), "")
         if INTERPRETERS.fullmatch(Path(program).name) and _is_gone(script):
             yield f"{key}: there is no file {script!r}"
@@ -47,12 +47,13 @@ def _is_gone(file: str) -> bool:
     return "{" not in file and Path(file).is_absolute() and not Path(file).is_file()
 
 
-def _is_there(program: str, spec: AgentSpec) -> bool:
+def _searched_in_vain(program: str, spec: AgentSpec) -> str | None:
+    """Where a program was looked for and is not; None if it is there, or if only the run can tell."""
     if os.sep in program:
-        return not Path(program).is_absolute() or shutil.which(program) is not None
+        return "" if Path(program).is_absolute() and shutil.which(program) is None else None
     own = path_of(spec.install, spec.runtime) if spec.runtime and spec.install else ()
     path = os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)])
-    return "PATH" in spec.env or shutil.which(program, path=path) is not None
+    return None if "PATH" in spec.env or shutil.which(program, path=path) else f" in {path}"
 
 
 def _can_be_imported(target: str, spec: AgentSpec) -> bool:

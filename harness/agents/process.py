@@ -2,133 +2,61 @@
 
 import os
 import signal
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, DeliveredSignal, Outcome, Stimulus, TurnEnding
+from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import Surroundings
-from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
+from wedgehog.harness.sandbox import Tree, what_runs
 
 Signature = tuple[int, int, int] | None
 """Inode, time and size of a file; None if there is no file."""
 
 
-@dataclass(slots=True)
-class _CommandTurn:
-    owned: Owned
-    before: dict[str, Signature]
-    ended: TurnEnding = field(default="by itself")
-    delivered: DeliveredSignal | None = None
-
-
-class CommandSession:
+class CommandSession(Session):
     """Runs `command` for the first message, `resume` for later ones, `wake_up` for wake-ups."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns and ends the processes."""
-        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
-        self._turn: _CommandTurn | None = None
-        self._started = self._what(self._argv("", "user", first=True))
+        super().__init__(spec, place, surroundings, tree)
+        self._before: dict[str, Signature] = {}
+        self.started = what_runs(self._argv("", "user", first=True), place.cwd, surroundings.env.get("PATH"))
 
-    @property
-    def started(self) -> Started:
-        """The last process; before the first message, the command line that will run."""
-        return self._started
-
-    async def open(self) -> None:
-        """Does nothing: a command starts with its message."""
-
-    async def close(self) -> None:
-        """Does nothing: the tree ends the processes."""
-
-    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Run the command line for this message. Errors: AgentError if it cannot be started."""
-        argv = self._argv(text, kind, first=first)
-        before = {name: _signature(self._file(name)) for name in self._files()}
-        turn = self._turn = _CommandTurn(await self._start(argv), before)
-        self._started = self._what(argv, turn.owned.pid)
+    async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
+        """Run the command line for this message."""
+        self._before = {name: _signature(self._file(name)) for name in self._files()}
+        owned = await self._start(self._argv(text, kind, first=first))
+        self._ended, self._delivered = "by itself", None
         try:
-            code = await turn.owned.ended()
-            if turn.delivered and turn.ended == "by itself" and turn.delivered.ended(code, self._place.clock.now()):
-                turn.ended = "killed"
-            await turn.owned.finished()
+            code = await owned.ended()
+            if self._ended == "by itself" and self._ended_by_signal(code):
+                self._ended = "killed"
+            await owned.finished()
         except BaseException:
-            turn.owned.kill()
+            owned.kill()
             raise
-        return self._outcome(turn, code)
+        out, err = owned.output()
+        answer, error = (self._read(place, out, err) for place in (self._spec.answer, self._spec.error))
+        return Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended)
 
-    async def abort(self) -> None:
-        """Send the spec's signal to the process group, as a terminal does."""
-        if turn := self._running("aborted"):
-            turn.owned.send_signal(signal.Signals[self._spec.abort])
-
-    async def give_up(self) -> None:
-        """End the process, as a user who stops waiting does."""
-        if turn := self._running("gave up"):
-            await turn.owned.stop(signal.SIGINT, 5.0)
-
-    async def end_turn(self, grace_s: float = 5.0) -> None:
+    async def _stop(self, grace_s: float) -> None:
         """SIGINT, after `grace_s` SIGKILL to the tree."""
-        if turn := self._running("deadline"):
-            await turn.owned.stop(signal.SIGINT, grace_s)
-
-    @property
-    def leader(self) -> Owned | None:
-        """The process of the running message."""
-        turn = self._turn
-        return turn.owned if turn is not None and turn.owned.exit_code is None else None
+        if self.leader is not None:
+            await self.leader.stop(signal.SIGINT, grace_s)
 
     def beside(self) -> "CommandSession":
         """A second process for the same session."""
         return CommandSession(self._spec, self._place, self._around, self._tree)
 
-    def signalled(self, delivered: DeliveredSignal) -> None:
-        """If the running process ends by it, the turn counts as killed."""
-        if self._turn is not None:
-            self._turn.delivered = delivered
-
-    def _running(self, ended: TurnEnding) -> _CommandTurn | None:
-        """The running turn, marked to end as `ended`."""
-        if self._turn is None or self._turn.owned.exit_code is not None:
-            return None
-        self._turn.ended = ended
-        return self._turn
-
     def _argv(self, text: str, kind: Stimulus, *, first: bool) -> list[str]:
         spec = self._spec
-        if kind == "wake_up" and spec.wake_up is None:
-            raise AgentError(f"{spec.path}: the spec has no wake_up")
         line = spec.wake_up if kind == "wake_up" else spec.command if first else spec.resume or spec.command
         return [self._around.fill(part, text) for part in line or ()]
 
-    async def _start(self, argv: list[str]) -> Owned:
-        env, place = self._around.env, self._place
-        try:
-            return await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log)
-        except (OSError, ValueError) as bad:
-            why = bad.strerror if isinstance(bad, OSError) else bad
-            raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
-
-    def _what(self, argv: list[str], pid: int | None = None) -> Started:
-        return what_runs(argv, self._place.cwd, self._around.env.get("PATH"), pid)
-
-    def _outcome(self, turn: _CommandTurn, code: int) -> Outcome:
-        out, err = turn.owned.output()
-        return Outcome(
-            answer=self._read(self._spec.answer, turn, out, err),
-            error=self._read(self._spec.error, turn, out, err),
-            exit_code=code,
-            stdout=out,
-            stderr=err,
-            ended=turn.ended,
-        )
-
-    def _read(self, place: str, turn: _CommandTurn, out: str, err: str) -> str:
+    def _read(self, place: str, out: str, err: str) -> str:
         source = OutputSource.parse(place)
         if source.kind == "file":
-            return self._fresh(source.where, turn.before[source.where])
+            return self._fresh(source.where, self._before[source.where])
         if source.kind == "stderr":
             return err
         return source.within(out) or (source.within(err) if source.kind != "stdout" else "")

@@ -264,23 +264,17 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
 
 def at_version(spec: AgentSpec, version: str) -> AgentSpec:
     """A known runtime at `version` (`codex@0.169.0`); unchanged if that is empty. Errors: BadValueError."""
-    if not version:
-        return spec
-    chosen = _variant(spec, f"{spec.family}@{as_version(version)}", ())
-    chosen._version = version
-    return chosen
+    return _variant(spec, f"{spec.family}@{as_version(version)}", (), version) if version else spec
 
 
 def renamed(spec: AgentSpec, name: str) -> AgentSpec:
     """The same agent under another name, with the same version and fixes."""
-    other = _variant(spec, name, spec.chosen)
-    other._version = spec._version
-    return other
+    return _variant(spec, name, spec.chosen, spec._version)
 
 
-def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...]) -> AgentSpec:
+def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...], version: str = "") -> AgentSpec:
     variant = spec.model_copy(update={"name": name})
-    variant._chosen, variant._family = chosen, spec.family
+    variant._chosen, variant._family, variant._version = chosen, spec.family, version
     return variant
 
 

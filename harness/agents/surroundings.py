@@ -4,10 +4,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError
+from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
@@ -17,21 +16,6 @@ from wedgehog.harness.stdio_proxy.launch import write_launcher
 
 GIVEN = ("PATH", "LANG", "TERM")
 """What the agent inherits of our environment; not keys, not proxies, nothing else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What stays the same for the whole run."""
-
-    values: Mapping[str, str]
-    """Template values; `message` is added in each turn."""
-    env: Mapping[str, str]
-    mark: str
-    """WEDGEHOG_RUN of its processes, below the run's own mark: closing the agent does not end the run's servers."""
-
-    def fill(self, text: str, message: str | None = None) -> str:
-        """`text` with its templates replaced."""
-        return expand(text, self.values if message is None else {**self.values, "message": message})
 
 
 def prepare(spec: AgentSpec, place: AgentContext) -> Surroundings:

@@ -3,51 +3,32 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from rich.console import Console
 
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
+from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.event import HostRefused
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read
-from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.control import ControlFacts
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
-    """One finding; without an optional feature some scenarios do not apply."""
-
-    ok: bool
-    says: str
-    optional: bool = False
-
-    @property
-    def sign(self) -> str:
-        """The mark of a missing feature."""
-        return "n/a " if self.optional else "MISS"
-
-
-class _Silent:
-    """Progress that prints nothing."""
-
-    def begins(self, what: str) -> None:
-        """Print nothing."""
-
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Print nothing."""
-
-
 async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
     """Play the agent's control run and return the findings. Raises the errors of a campaign."""
     with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
-        campaign = Campaign([], Options(Path(out), network), _Silent(), lambda line: None)
+        progress = LineProgress(1, Console(quiet=True))
+        campaign = Campaign([], Options(Path(out), network), progress, progress.say)
         facts = await campaign.control_of(agent)
-        history = read(campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl")
+        played = campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl"
+        if not played.exists():
+            return [CheckFinding(False, facts.says)]
+        history = read(played)
     return list(findings(agent, facts, history))
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -20,10 +20,15 @@ from wedgehog.harness.commands.console import (
     Stdout,
     answered,
     err,
-    one_of,
+    open_progress,
+    report,
     user_mistakes,
 )
 from wedgehog.harness.network.ports import HOST
+
+if TYPE_CHECKING:
+    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.selection import Entry
 
 app = typer.Typer(
     name="wedgehog",
@@ -34,11 +39,21 @@ app = typer.Typer(
 )
 app.add_typer(agents, name="agents")
 
+
+def _loaded(plugins: list[str] | None) -> list[str] | None:
+    from wedgehog.harness.run.plugins import load_plugins
+
+    with user_mistakes():
+        load_plugins(plugins or ())
+    return plugins
+
+
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin",
         metavar="PLUGIN",
+        callback=_loaded,
         help="A Python file or module with your own faults or invariants; it is executed. Repeatable.",
     ),
 ]
@@ -82,21 +97,24 @@ def run(
 
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     """
-    from wedgehog.harness.commands.progress import open_progress
-    from wedgehog.harness.run.campaign import Campaign, Options, exit_code, usual_jobs
-    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.campaign import Options, usual_jobs
     from wedgehog.harness.run.selection import Wanted, select
 
     with user_mistakes():
-        load_plugins(plugin or ())
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
-        options = Options(
-            out, network, jobs or usual_jobs(), seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ())
-        )
-        with open_progress(len(entries), err) as progress:
-            campaign = Campaign(entries, options, progress, progress.say)
-            interrupted = _play(campaign.play())
-        _report(campaign.store.folder, as_json=as_json, verbose=verbose)
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()))
+        _campaign(entries, options, as_json=as_json, verbose=verbose)
+
+
+def _campaign(entries: "Sequence[Entry]", options: "Options", *, as_json: bool = False, verbose: bool) -> NoReturn:
+    """Play a campaign, print its report and exit with its code."""
+    from wedgehog.harness.run.campaign import Campaign, exit_code
+
+    with open_progress(len(entries), err) as progress:
+        campaign = Campaign(entries, options, progress, progress.say)
+        interrupted = _play(campaign.play())
+    _report(campaign.store.folder, as_json=as_json, verbose=verbose)
     raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
 
 
@@ -146,11 +164,9 @@ def check(
     """Judge stored histories again, and write the reports again."""
     from wedgehog.harness.record.store import run_folders
     from wedgehog.harness.run.campaign import UNCLEAR, exit_code
-    from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.stored import judge_all
 
     with user_mistakes():
-        load_plugins(plugin or ())
         folder = folder.resolve()
         found = list(run_folders(folder))
         if not found:
@@ -176,26 +192,19 @@ def replay(
     plugin: Plugins = None,
 ) -> None:
     """Play one stored run again with the same scenario, agent and seed."""
-    from wedgehog.harness.commands.progress import open_progress
-    from wedgehog.harness.run.campaign import Campaign, Options, exit_code
-    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.campaign import Options
     from wedgehog.harness.run.selection import Entry, check_invariant
     from wedgehog.harness.run.stored import read_inputs, stored_agent
     from wedgehog.harness.scenario.model import load_scenario
 
     with user_mistakes():
-        load_plugins(plugin or ())
         inputs = read_inputs(folder)
         original = Path(str(inputs["scenario_path"]))
         file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
         entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
         options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()))
-        with open_progress(1, err) as progress:
-            campaign = Campaign([entry], options, progress, progress.say)
-            interrupted = _play(campaign.play())
-        _report(campaign.store.folder, as_json=False, verbose=True)
-    raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
+        _campaign([entry], options, verbose=True)
 
 
 @app.command()
@@ -205,12 +214,10 @@ def scenarios(
     plugin: Plugins = None,
 ) -> None:
     """List scenarios and their reasons."""
-    from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import place_of, stock_folder
     from wedgehog.harness.scenario.model import find_scenarios, load_scenario
 
     with user_mistakes():
-        load_plugins(plugin or ())
         root = place_of(place) if place else stock_folder()
         found = [load_scenario(path) for path in find_scenarios(root)]
     if as_json:
@@ -256,21 +263,20 @@ def init(
     resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
 ) -> None:
     """Write a first agent spec; asks for each value that no option gives."""
-    from wedgehog.harness.commands.init import WIRES, InitAnswers, spec_text, wrong_command, wrong_name, wrong_resume
+    from wedgehog.harness.commands import init as first
 
     with user_mistakes():
         if file.exists():
             raise ValueError(f"{file}: exists already; it is not overwritten")
-        name = answered("What is the agent called?", name, wrong_name, "my-agent")
-        wire = answered(f"Which wire format does it speak ({', '.join(WIRES)})?", wire, one_of(WIRES), "openai-chat")
-        command = answered("Its command line, with {message} where the message goes:", command, wrong_command)
-        if resume is None and sys.stdin.isatty():
-            resume = answered("And for the next message on the same session (empty: the same)?", "", wrong_resume, "")
-        elif resume and (said := wrong_resume(resume)):
-            raise ValueError(said)
-        file.write_text(
-            spec_text(InitAnswers(name, wire, command, (resume or "").strip()), str(file)), encoding="utf-8"
-        )
+        name = answered("What is the agent called?", name, first.wrong_name, "my-agent")
+        wires = f"Which wire format does it speak ({', '.join(first.WIRES)})?"
+        wire = answered(wires, wire, first.wrong_wire, "openai-chat")
+        command = answered("Its command line, with {message} where the message goes:", command, first.wrong_command)
+        if resume or (resume is None and sys.stdin.isatty()):
+            again = "And for the next message on the same session (empty: the same)?"
+            resume = answered(again, resume or "", first.wrong_resume, "")
+        text = first.spec_text(str(file), name, wire, command, (resume or "").strip())
+        file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 
 
@@ -279,12 +285,7 @@ def doctor() -> None:
     """Check the installation and list what is missing."""
     from wedgehog.harness.commands.doctor import findings
 
-    console = Stdout()
-    found = list(findings())
-    for finding in found:
-        sign = "ok  " if finding.ok else "MISS"
-        console.print(f"{sign} {finding.what}: {finding.says}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in found) else 1)
+    report(findings())
 
 
 @app.command("schema")
@@ -294,10 +295,7 @@ def schema_of(
 ) -> None:
     """Print the JSON Schema of a file format, for editors."""
     from wedgehog.harness.commands.reference import schema
-    from wedgehog.harness.run.plugins import load_plugins
 
-    with user_mistakes():
-        load_plugins(plugin or ())
     Stdout().data(json.dumps(schema(kind), indent=2))
 
 

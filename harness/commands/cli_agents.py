@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, user_mistakes
+from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, report, user_mistakes
 
 agents = typer.Typer(
     help="List agents: known runtimes and the stock specimens. Install a runtime; check a spec.",
@@ -20,10 +20,12 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 @agents.callback()
 def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, unless a subcommand is given."""
+    from wedgehog.harness.run.selection import stock_folder
+
     if context.invoked_subcommand is None:
         with user_mistakes():
             _runtimes(Stdout())
-        _specs(sorted(_incidents().glob("*/agents/*.yaml")))
+        _specs(sorted(stock_folder().glob("incidents/*/agents/*.yaml")))
 
 
 @agents.command("list")
@@ -42,9 +44,8 @@ def install(
     again: Annotated[bool, typer.Option(help="Install again where it is installed already.")] = False,
 ) -> None:
     """Install known runtimes, each version in its own cache folder; they run offline afterwards."""
-    from wedgehog.harness.agents.install import InstallError
-    from wedgehog.harness.agents.install import install as put
-    from wedgehog.harness.agents.known_runtimes import named
+    from wedgehog.harness.agents.known_runtimes import InstallError, named
+    from wedgehog.harness.agents.known_runtimes import install as put
 
     with user_mistakes():
         for spec in [named(name) for name in names]:
@@ -58,8 +59,8 @@ def install(
 @agents.command()
 def remove(name: Named) -> None:
     """Delete one installed version."""
-    from wedgehog.harness.agents.install import remove as delete
     from wedgehog.harness.agents.known_runtimes import named
+    from wedgehog.harness.agents.known_runtimes import remove as delete
 
     with user_mistakes():
         spec = named(name)
@@ -81,10 +82,7 @@ def check(
     with user_mistakes():
         agent = named_agent(spec)
         findings = asyncio.run(look(agent, network, keep))
-    console = Stdout()
-    for finding in findings:
-        console.print(f"{'ok  ' if finding.ok else finding.sign} {finding.says}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 1)
+    report(findings)
 
 
 @agents.command()
@@ -111,12 +109,6 @@ def timers(
         console.print(line, markup=False, soft_wrap=True)
     for finding in findings(measured):
         console.print(f"! {finding}", markup=False, soft_wrap=True)
-
-
-def _incidents() -> Path:
-    from wedgehog.harness.run.selection import stock_folder
-
-    return stock_folder() / "incidents"
 
 
 def _runtimes(console: Stdout) -> None:

@@ -1,14 +1,16 @@
-"""Shared by the commands: stdout and stderr, prompts, and the exit on a user's mistake."""
+"""Shared by the commands: stdout and stderr, prompts, findings, progress, and the exit on a user's mistake."""
 
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
+from rich.status import Status
 
+from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.scenario.document import BadFileError
 
 BAD_USAGE, INTERRUPTED = 2, 130
@@ -52,11 +54,9 @@ def user_mistakes() -> Iterator[None]:
 
     try:
         yield
-    except (BadFileError, UsageError, NetworkError, PluginError) as wrong:
-        fail(str(wrong))
     except OSError as wrong:
         fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else wrong.strerror or str(wrong))
-    except ValueError as wrong:
+    except (BadFileError, UsageError, NetworkError, PluginError, ValueError) as wrong:
         fail(str(wrong))
 
 
@@ -66,32 +66,90 @@ def fail(line: str) -> None:
     raise typer.Exit(BAD_USAGE)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One finding of a check; without an optional feature some scenarios do not apply."""
+
+    ok: bool
+    says: str
+    optional: bool = False
+    what: str = ""
+    """The checked part of the installation; empty for a finding about an agent."""
+
+    @property
+    def sign(self) -> str:
+        """The mark at the beginning of its line."""
+        return "ok  " if self.ok else "n/a " if self.optional and not self.what else "MISS"
+
+
+def report(findings: Iterable[CheckFinding]) -> NoReturn:
+    """Print a line for each finding and exit, with code 1 if a required feature is missing."""
+    console, well = Stdout(), True
+    for it in findings:
+        console.print(f"{it.sign} {it.what}{': ' if it.what else ''}{it.says}", markup=False, soft_wrap=True)
+        well = well and (it.ok or it.optional)
+    raise typer.Exit(0 if well else 1)
+
+
 def answered(question: str, given: str, wrong: Callable[[str], str], default: str | None = None) -> str:
-    """Return the option's value, else ask the user until `wrong` returns no error.
+    """Return the option's value, else ask until `wrong` returns no error. Errors: ValueError."""
 
-    Raises:
-        ValueError: the option's value is not valid.
-    """
+    def valid(text: str) -> str:
+        if said := wrong(text.strip()):
+            raise ValueError(said) if given else typer.BadParameter(said)
+        return text
+
     if given:
-        if said := wrong(given.strip()):
-            raise ValueError(said)
-        return given
-    while True:
-        text = str(typer.prompt(question, default=default, err=True, prompt_suffix=" "))
-        said = wrong(text)
-        if not said:
-            return text
-        err.print(said, markup=False)
+        return valid(given)
+    try:
+        return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))
+    except typer.Abort:
+        err.print()
+        said = "nobody answers on stdin: give --name, --wire and --command (--resume is optional)"
+        raise ValueError(said) from None
 
 
-def one_of(words: Iterable[str]) -> Callable[[str], str]:
-    """Return a check that the text is one of `words`."""
-    known = list(words)
+class LineProgress:
+    """Prints to a console, with a live status on a terminal."""
 
-    def wrong(text: str) -> str:
-        if text in known:
-            return ""
-        near = get_close_matches(text, known, n=1)
-        return f"{text!r} is none of {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
+    def __init__(self, runs: int, console: Console, status: Status | None = None) -> None:
+        """`runs` is the number of planned runs."""
+        self._runs, self._console, self._status = runs, console, status
+        self._done = 0
+        self._now: list[str] = []
 
-    return wrong
+    def say(self, line: str) -> None:
+        """Print one message."""
+        self._console.print(f"wedgehog: {line}", markup=False)
+
+    def begins(self, what: str) -> None:
+        """Add a run to the live line."""
+        self._now.append(what)
+        self._show()
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Count a run and print its line."""
+        self._now.remove(what)
+        if judgement is not None:
+            self._done += 1
+            expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
+            expected = " in doubt" if judgement.in_doubt else expected
+            verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
+            number = f"{self._done}/{self._runs}" if self._done <= self._runs else "again"
+            self._console.print(f"[{number}] {what}: {verdict}", markup=False)
+        self._show()
+
+    def _show(self) -> None:
+        if self._status is not None:
+            under_way = ", ".join(self._now[:3]) + (" …" if len(self._now) > 3 else "")
+            self._status.update(f"{self._done} of {self._runs} done; {under_way}"[: self._console.width - 4])
+
+
+@contextlib.contextmanager
+def open_progress(runs: int, console: Console) -> Iterator[LineProgress]:
+    """Open the progress display of `runs` runs."""
+    if console.is_terminal:
+        with console.status("starting") as status:
+            yield LineProgress(runs, console, status)
+    else:
+        yield LineProgress(runs, console)

@@ -4,11 +4,12 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 import yaml
+
+from wedgehog.harness.faults.parameters import did_you_mean
 
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
     "openai-chat": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/chat/completions"),
@@ -34,19 +35,14 @@ HINTS = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class InitAnswers:
-    """The answers; `resume` is empty where the same command line continues the session."""
-
-    name: str
-    wire: str
-    command: str
-    resume: str = ""
-
-
 def wrong_name(name: str) -> str:
     """Return the error of a name; empty if it is valid."""
     return "" if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@+-]*", name) else f"{name!r}: use letters, digits, . _ - only"
+
+
+def wrong_wire(wire: str) -> str:
+    """Return the error of a wire format; empty if it is known."""
+    return "" if wire in WIRES else f"{wire!r} is none of {', '.join(WIRES)}{did_you_mean(wire, WIRES)}"
 
 
 def wrong_command(command: str) -> str:
@@ -66,14 +62,14 @@ def wrong_resume(command: str) -> str:
     return wrong_command(command) if command.strip() else ""
 
 
-def spec_text(answers: InitAnswers, file: str) -> str:
+def spec_text(file: str, name: str, wire: str, command: str, resume: str = "") -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file."""
-    env, command = _split(answers.command)
-    more, resume = _split(answers.resume)
-    spec: dict[str, object] = {"name": answers.name, "wire": answers.wire, "command": _seen_from(file, command)}
-    if resume:
-        spec["resume"] = _seen_from(file, resume)
-    spec["env"] = {**env, **more, **WIRES[answers.wire][0]}
+    env, argv = _split(command)
+    more, next_argv = _split(resume)
+    spec: dict[str, object] = {"name": name, "wire": wire, "command": _seen_from(file, argv)}
+    if next_argv:
+        spec["resume"] = _seen_from(file, next_argv)
+    spec["env"] = {**env, **more, **WIRES[wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     return HEAD.replace("{file}", file) + body + HINTS
 

@@ -40,12 +40,7 @@ def schema(kind: FileKind) -> Schema:
     It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
     a turn that does not exist.
     """
-    formats: Mapping[FileKind, tuple[str, Callable[[], Schema]]] = {
-        "scenario": ("Wedgehog scenario", _scenario),
-        "agent": ("Wedgehog agent spec", AgentSpec.model_json_schema),
-        "script": ("Wedgehog script", _script),
-    }
-    title, make = formats[kind]
+    title, make = _FORMATS[kind]
     made = cast(Schema, _without_titles(make()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | made
 
@@ -70,6 +65,13 @@ def _script() -> Schema:
     return made
 
 
+_FORMATS: Mapping[FileKind, tuple[str, Callable[[], Schema]]] = {
+    "scenario": ("Wedgehog scenario", _scenario),
+    "agent": ("Wedgehog agent spec", AgentSpec.model_json_schema),
+    "script": ("Wedgehog script", _script),
+}
+
+
 def _with_faults(words: Schema) -> None:
     words["properties"]["do"] = {"anyOf": [form for cls in registered().values() for form in _fault_forms(cls)]}
     words["properties"]["link"] |= {"anyOf": [{"enum": list(LINKS)}, {"pattern": f"^{ANY_PIPE}$"}]}
@@ -81,7 +83,7 @@ def _fault_forms(cls: type[Fault]) -> Iterator[Schema]:
     required = [name for name, it in parameters(cls).items() if it.default is MISSING]
     if not required:
         yield {"const": cls.name, "description": _flat(cls)}
-    values = [_closed(fits, required), *(() if required else ({"type": "null"},))]
+    values = [_closed(fits, required)]
     if fits and set(required) <= {next(iter(fits))}:
         values.append(next(iter(fits.values())))
     yield _closed({cls.name: {"anyOf": values}}, [cls.name]) | {"description": _flat(cls)}
@@ -179,13 +181,8 @@ def _yaml(value: object) -> str:
 
 
 def rendered(folder: Path) -> dict[Path, str]:
-    """Return the expected content of each generated file below `folder`: the schemas, and pages with generated blocks.
-
-    Raises:
-        ValueError: a page names an unknown block.
-    """
-    kinds: tuple[FileKind, ...] = ("scenario", "agent", "script")
-    found = {folder / "schema" / f"{kind}.schema.json": json.dumps(schema(kind), indent=2) + "\n" for kind in kinds}
+    """Return the expected content of each generated file below `folder`. Errors: ValueError for an unknown block."""
+    found = {folder / "schema" / f"{kind}.schema.json": json.dumps(schema(kind), indent=2) + "\n" for kind in _FORMATS}
     fresh = blocks()
     for page in sorted(folder.glob("*.md")):
         text = page.read_text(encoding="utf-8")

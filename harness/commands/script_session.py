@@ -126,11 +126,7 @@ class LineFault:
 
     @classmethod
     def read(cls, document: Document, line: int) -> "LineFault":
-        """Read what stands under a line's `fault`.
-
-        Raises:
-            BadFileError: it is no fault, or none that can hit a reply.
-        """
+        """Read a line's `fault`. Errors: BadFileError: it is no fault, or none that can hit a reply."""
         place = ("replies", line, "fault")
         words = document.into(FaultConfig, at=place)
         planned = words.planned()
@@ -159,11 +155,7 @@ class ScriptSession:
     """A script whose lines may carry a fault."""
 
     def __init__(self, document: Document, text: str, link: FaultyLink) -> None:
-        """Read the script and every fault in it.
-
-        Raises:
-            BadFileError: one line with file, line and what was expected.
-        """
+        """Read the script and every fault in it. Errors: BadFileError."""
         file = document.into(ScriptFile)
         self.text = text
         self.balance: BalanceConfig | None = file.balance

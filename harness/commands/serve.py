@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from wedgehog.fake_llm.admin.api import Admin
@@ -60,7 +59,6 @@ class Provider:
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: _Thread | None = None
         self.url = ""
         """The address for agents, without a path."""
@@ -101,8 +99,7 @@ class Provider:
 
     def release(self, gate: int) -> None:
         """Open and remove a gate."""
-        found = self._sessions.gates.get(gate)
-        if found:
+        if found := self._sessions.gates.get(gate):
             self._there(lambda: self._sessions.gates.open(found))
 
     def reset(self, session: str | None = None) -> None:
@@ -113,7 +110,6 @@ class Provider:
 
     async def __aenter__(self) -> Self:
         """Listen, on the running event loop."""
-        self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             llm = FakeLLM(self._sessions, self._sessions, strict=self._strict, models=self._models, listens=False)
             await stack.enter_async_context(llm)
@@ -126,41 +122,37 @@ class Provider:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         """Close everything."""
         await self._stack.aclose()
-        self._loop = None
 
     def __enter__(self) -> Self:
         """Listen, in a new thread."""
-        self._thread = _Thread()
+        thread = _Thread()
         try:
-            return self._thread.do(self.__aenter__())
+            entered = thread.do(self.__aenter__())
         except BaseException:
-            self._thread.end()
+            thread.end()
             raise
+        self._thread = thread
+        return entered
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         """Close everything, and end the thread."""
-        assert self._thread, "`__enter__` came first"  # noqa: S101
+        thread, self._thread = self._thread, None
+        assert thread, "`__enter__` came first"  # noqa: S101
         try:
-            self._thread.do(self.__aexit__(kind, error, trace))
+            thread.do(self.__aexit__(*exc_info))
         finally:
-            self._thread.end()
+            thread.end()
 
     def _there(self, act: Callable[[], T]) -> T:
         """Call a function in the server's thread."""
-        if self._thread is None or self._loop is None:
-            return act()
 
         async def acting() -> T:
             return act()
 
-        return self._thread.do(acting())
+        return self._thread.do(acting()) if self._thread else act()
 
     def _read(self, text: str) -> ScriptSession:
         """Read a script's text from HTTP; raise ValueError if it is wrong."""
@@ -250,12 +242,7 @@ async def serve(
     admin_port: int = 0,
     balance: BalanceConfig | None = None,
 ) -> None:
-    """Serve until cancelled, at `host`:`port` (0: a free port).
-
-    Raises:
-        BadFileError: the script is wrong.
-        OSError: the address cannot be used; its `strerror` names the address and the reason.
-    """
+    """Serve until cancelled, at `host`:`port` (0: a free port). Errors: BadFileError, and OSError with the address."""
     provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port)
     async with provider as llm:
         say(f"wedgehog: the fake model answers at {llm.url} (Ctrl-C ends it)")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, dataclass_transform, get_type_hints
 
-from wedgehog.harness.faults.parameters import FaultError, Parameter, accept, did_you_mean
+from wedgehog.harness.faults.parameters import FaultError, Parameter, accept, did_you_mean, shown
 
 Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]
@@ -222,18 +222,19 @@ def parse_fault(do: object) -> Fault:
 
 def _split(do: object) -> tuple[str, object]:
     if isinstance(do, str):
-        return do, None
+        return do, {}
     if not isinstance(do, Mapping) or len(do) != 1:
-        raise FaultError(f"a fault is a name or one `name: value`, not {do!r}")
+        found = f"the keys {', '.join(map(str, do))}" if isinstance(do, Mapping) and do else shown(do)
+        raise FaultError(f"a fault is a name or one `name: value`, found {found}")
     ((name, value),) = do.items()
     return str(name), value
 
 
 def _given(cls: type[Fault], value: object) -> dict[str, object]:
     if value is None:
-        return {}
+        raise FaultError(f"{cls.name} has nothing after its colon: write `do: {cls.name}`, or its parameters")
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
     if not parameters(cls):
-        raise FaultError(f"{cls.name} takes no parameter, not even {value!r}")
+        raise FaultError(f"{cls.name} takes no parameters, found {shown(value)}")
     return {next(iter(parameters(cls))): value}

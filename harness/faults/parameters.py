@@ -4,6 +4,7 @@ A parameter's type is its annotation: `float`, `int`, `bool`, `str`, `Literal`, 
 `Annotated[int, Field(ge=400, le=599)]`. Durations are annotated `Seconds` or `Positive`.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from difflib import get_close_matches
@@ -99,10 +100,11 @@ def takes(schema: Schema) -> str:
 def mismatch(expected: Iterable[str], value: object, words: Iterable[object] = ()) -> str:
     """`expected true or false, found 'perhaps'`, with the nearest of the words that fit."""
     near = did_you_mean(value, [str(word) for word in words]) if isinstance(value, str) else ""
-    return f"expected {' or '.join(dict.fromkeys(expected))}, found {_shown(value)}{near}"
+    return f"expected {' or '.join(dict.fromkeys(expected))}, found {shown(value)}{near}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in the words of a YAML file."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list):
@@ -112,6 +114,8 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return text.replace("inf", ".inf").replace("nan", ".nan")
     return text if len(text) <= 60 else text[:57] + "…'"
 
 

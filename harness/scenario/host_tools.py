@@ -1,23 +1,17 @@
 """How a scenario describes the tools of our host, and its database."""
 
 import re
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import NonNegativeFloat, field_validator
 
+from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.scenario.document import BadValueError
 
 KINDS = ("string", "number", "integer", "boolean", "array", "object")
-NO_LESS_THAN_0 = Field(ge=0, allow_inf_nan=False)
 
 
-class _HostModel(BaseModel):
-    """Unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class HostTool(_HostModel):
+class HostTool(ConfigModel):
     """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the story's."""
 
     says: str = ""
@@ -26,7 +20,7 @@ class HostTool(_HostModel):
     """Its parameters: a JSON type (`string`, optional as `"string?"`), or a JSON Schema of the parameter."""
     answer: str = "done"
     """Its result."""
-    delay_s: Annotated[float, NO_LESS_THAN_0] = 0
+    delay_s: NonNegativeFloat = 0
     """How long it works."""
     error: str | None = None
     """It always fails, with these words."""
@@ -56,27 +50,17 @@ class HostTool(_HostModel):
         }
 
 
-def _tool_name(name: str) -> str:
-    """MCP and every provider take these names."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):
-        raise BadValueError(f"a tool's name is a word of at most 48 letters, digits, _ and -, found {name!r}")
-    return name
-
-
-class HostStore(_HostModel):
+class HostStore(ConfigModel):
     """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the story's."""
 
-    latency_s: Annotated[float, NO_LESS_THAN_0] = 0.05
+    latency_s: NonNegativeFloat = 0.05
 
 
 def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
-    """The tools, if their names differ from a shell's and from each other.
-
-    Raises:
-        BadValueError: a name that no provider takes, that means the agent's own shell, or that ends like another one.
-    """
+    """The tools, if no name is a shell's or the end of another one. Errors: BadValueError."""
     for name in given:
-        _tool_name(name)
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):  # what MCP and every provider take
+            raise BadValueError(f"a tool's name is a word of at most 48 letters, digits, _ and -, found {name!r}")
         if name == "shell":
             raise BadValueError("`shell` means the agent's own shell: give the tool another name")
         longer = next((other for other in given if other != name and other.endswith(name)), None)

@@ -12,44 +12,28 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
+    NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
 )
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
-from wedgehog.fake_llm.script.items import ReplyConfig
+from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
+from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import (
-    CHAT,
-    HOST,
-    PIPE,
-    STORE,
-    AfterStart,
-    AtChat,
-    AtPipe,
-    AtQuery,
-    AtReply,
-    AtTool,
-    BeforeRequest,
-    Moment,
-    Phase,
-    SessionWritten,
-    Trigger,
-)
+from wedgehog.harness.scenario.trigger import CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
-NON_NEGATIVE = Field(ge=0)
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
 LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
@@ -58,13 +42,7 @@ ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
 """A `wedgehog-pipe --name NAME` of the agent's own."""
 
 
-class ScenarioModel(BaseModel):
-    """A mapping in a file: unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WakeUp(ScenarioModel):
+class WakeUp(ConfigModel):
     """The agent's own timer fires."""
 
     fires: PositiveInt = 1
@@ -81,7 +59,7 @@ Beside = Annotated[str, AfterValidator(_beside)]
 """A file named by its path from the scenario's folder."""
 
 
-class TurnConfig(ScenarioModel):
+class TurnConfig(ConfigModel):
     """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
 
     user: str | None = None
@@ -97,12 +75,13 @@ class TurnConfig(ScenarioModel):
     def _one_stimulus(self) -> "TurnConfig":
         if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
             raise BadValueError("a turn has exactly one of user, wake_up and resume")
-        if self.during is not None and self.append is not None:
+        if self.during is None:
+            return self
+        if self.append is not None:
             raise BadValueError("a session can't be appended to in the middle of a turn", "append")
-        if self.during is not None and self.during.phase in ("connect", "request"):
+        if self.during.phase in ("connect", "request"):
             raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
-        if self.during is not None:
-            self.during.trigger(AGENT, Speak(1), "during")
+        self.during.trigger(AGENT, Speak(1), "during")
         return self
 
     @property
@@ -121,14 +100,14 @@ class TurnConfig(ScenarioModel):
         return tuple(words.reply() for words in self.model)
 
 
-class TriggerConfig(ScenarioModel):
+class TriggerConfig(ConfigModel):
     """When a fault strikes."""
 
     turn: PositiveInt = 1
     step: PositiveInt = 1
     attempt: PositiveInt = 1
-    event: Annotated[int, NON_NEGATIVE] | None = None
-    byte: Annotated[int, NON_NEGATIVE] | None = None
+    event: NonNegativeInt | None = None
+    byte: NonNegativeInt | None = None
     phase: Phase | None = None
     tool: PositiveInt | None = None
     query: PositiveInt | None = None
@@ -136,21 +115,19 @@ class TriggerConfig(ScenarioModel):
     when: Moment = "started"
     session: Literal["written"] | None = None
     model_name: str | None = None
-    after_s: Annotated[float, NON_NEGATIVE] | None = None
+    after_s: NonNegativeFloat | None = None
     on: Literal["main", "background"] = "main"
 
     @model_validator(mode="after")
     def _one_place(self) -> "TriggerConfig":
-        if self.event is not None and self.byte is not None:
-            raise BadValueError("a trigger has either event or byte", "byte")
+        places = [f"phase: {self.phase}"] if self.phase not in (None, "request") else []
+        places += [key for key in ("event", "byte") if getattr(self, key) is not None]
+        if len(places) > 1:
+            raise BadValueError(f"`{places[0]}` and `{places[1]}` are two places: write one of them", places[1])
         return self
 
     def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
-        """The same as a value of the plan.
-
-        Raises:
-            BadValueError: a key that this kind of trigger does not have.
-        """
+        """The same as a value of the plan. Errors: BadValueError for a key that this kind of trigger does not have."""
         kind = self._kind(link, fault)
         names = {field.name for field in fields(kind)}
         for key, info in type(self).model_fields.items():
@@ -160,30 +137,35 @@ class TriggerConfig(ScenarioModel):
 
     def _kind(self, link: str, fault: Fault) -> type[Trigger]:
         if link.startswith("ipc:"):
-            return AtPipe
+            return triggers.AtPipe
         for key, kind in _KINDS.items():
             if getattr(self, key) is not None:
                 return kind
         if self.phase in ("connect", "request"):
-            return BeforeRequest
+            return triggers.BeforeRequest
         alone = self == TriggerConfig(turn=self.turn, after_s=self.after_s) and self.after_s is not None
-        return AfterStart if alone and fault.timed else AtReply
+        return triggers.AfterStart if alone and fault.timed else triggers.AtReply
 
 
-_KINDS: dict[str, type[Trigger]] = {"session": SessionWritten, "query": AtQuery, "chat": AtChat, "tool": AtTool}
+_KINDS: dict[str, type[Trigger]] = {
+    "session": triggers.SessionWritten,
+    "query": triggers.AtQuery,
+    "chat": triggers.AtChat,
+    "tool": triggers.AtTool,
+}
 """The key that makes a trigger what it is."""
 
 
-class HealConfig(ScenarioModel):
+class HealConfig(ConfigModel):
     """When the harm is taken away."""
 
-    after_s: Annotated[float, NON_NEGATIVE]
+    after_s: NonNegativeFloat
 
 
 TurnConfig.model_rebuild()
 
 
-class FaultConfig(ScenarioModel):
+class FaultConfig(ConfigModel):
     """One line of the fault plan."""
 
     link: str = "llm"
@@ -243,19 +225,19 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
             raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
 
 
-class PageConfig(ScenarioModel):
+class PageConfig(ConfigModel):
     """A page of the page server behind `tool:web`."""
 
     text: str = ""
-    bytes: Annotated[int, NON_NEGATIVE] = 0
+    bytes: NonNegativeInt = 0
     """The page is padded to this many bytes."""
-    delay_s: Annotated[float, NON_NEGATIVE] = 0
+    delay_s: NonNegativeFloat = 0
     redirect: str | None = None
     status: Annotated[int, Field(ge=200, le=599)] = 200
     stall: Literal["forever"] | None = None
 
 
-class FailConfig(ScenarioModel):
+class FailConfig(ConfigModel):
     """`{fail: [names]}`: red, with exactly these invariants violated."""
 
     fail: list[str] = Field(min_length=1)
@@ -305,7 +287,7 @@ def _link(text: str) -> str:
 LinkName = Annotated[str, AfterValidator(_link)]
 
 
-class Scenario(ScenarioModel):
+class Scenario(ConfigModel):
     """One scenario file."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -330,12 +312,14 @@ class Scenario(ScenarioModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Scenario":
-        beside = [(number, turn.during) for number, turn in enumerate(self.turns, 1) if turn.during is not None]
-        for number, during in beside:
-            if during.turn >= number:
-                raise BadValueError("`during` names an earlier turn", "turns", number - 1, "during", "turn")
+        beside = [(index, turn.during) for index, turn in enumerate(self.turns) if turn.during is not None]
+        for place, during in beside:
+            if during.turn > place:
+                raise BadValueError("`during` names an earlier turn", "turns", place, "during", "turn")
+            for said, key in self._unscripted(during):
+                raise BadValueError(said, "turns", place, "during", key)
         for index, words in enumerate(self.faults):
-            for said, *keys in self._mistakes(words, {number for number, _ in beside}):
+            for said, *keys in self._mistakes(words, {place + 1 for place, _ in beside}):
                 raise BadValueError(said, "faults", index, *keys)
         return self
 
@@ -344,6 +328,9 @@ class Scenario(ScenarioModel):
         turn, turns = words.at.turn, len(self.turns)
         if turn > turns:
             yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
+            return
+        for said, key in self._unscripted(words.at):
+            yield said, "at", key
         if words.link in (HOST, PIPE) and not self.tools:
             yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
         if words.link == STORE and self.store is None:
@@ -354,6 +341,20 @@ class Scenario(ScenarioModel):
         closes, first = _closes(words.fault), next(filter(None, (_closes(it.fault) for it in self.faults)), None)
         if closes not in (None, first):
             yield "one scenario cuts with fin or with rst, not with both", "do"
+
+    def _unscripted(self, at: TriggerConfig) -> Iterator[tuple[str, str]]:
+        """Why the script never comes to this call, and the key that names it; an endless loop comes to every step."""
+        same_turn = (it.fault for it in self.faults if it.at.turn == at.turn)
+        endless = any(isinstance(fault, ReplyFault) and fault.repeats_on_later_steps for fault in same_turn)
+        if endless or at.on == "background":
+            return
+        replies = self.turns[at.turn - 1].replies
+        if at.step > max(1, len(replies)):
+            yield f"the script has only {_counted(len(replies), 'step')} in turn {at.turn}", "step"
+        calls = [item for reply in replies[at.step - 1 : at.step] for item in reply.items if isinstance(item, ToolCall)]
+        if at.tool is not None and at.tool > len(calls):
+            many = f"only {_counted(len(calls), 'tool')}" if calls else "no tool"
+            yield f"the script's reply in turn {at.turn}, step {at.step} calls {many}", "tool"
 
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""
@@ -384,12 +385,8 @@ class Scenario(ScenarioModel):
 
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
-        found = ((number, turn.during) for number, turn in enumerate(self.turns, 1))
-        return tuple(
-            PlannedFault(AGENT, at.trigger(AGENT, Speak(number)), Speak(number)).scaled(time_scale)
-            for number, at in found
-            if at is not None
-        )
+        found = ((Speak(number), turn.during) for number, turn in enumerate(self.turns, 1) if turn.during)
+        return tuple(PlannedFault(AGENT, at.trigger(AGENT, it), it).scaled(time_scale) for it, at in found)
 
     @property
     def speaks_twice(self) -> bool:
@@ -410,10 +407,13 @@ class Scenario(ScenarioModel):
     def breaks_arguments(self) -> bool:
         """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
         replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
-        texts = [item.raw_args for reply in replies for item in reply.items if isinstance(item, ToolCall)]
-        return any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults) or any(
-            text is not None and not _is_object(text) for text in texts
-        )
+        calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
+        broken = any(call.raw_args is not None and not _is_object(call.raw_args) for call in calls)
+        return broken or any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def _closes(fault: Fault) -> str | None:
@@ -436,10 +436,8 @@ class ScenarioFile:
     @property
     def agents_folder(self) -> Path | None:
         """The agents of the incident folder that the scenario lies in."""
-        for folder in (self.path.parent, self.path.parent.parent):
-            if (folder / "agents").is_dir():
-                return folder / "agents"
-        return None
+        folders = (folder / "agents" for folder in self.path.parents[:2])
+        return next((folder for folder in folders if folder.is_dir()), None)
 
     @property
     def core(self) -> bool:
@@ -448,34 +446,27 @@ class ScenarioFile:
 
 
 def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
-    """Read one scenario file; `wrong(invariant, parameters)` says what is wrong with an invariant, or nothing.
-
-    Raises:
-        BadFileError: one line with file, line and what was expected.
-    """
+    """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
     document = load(path)
+    if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
+        raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
     scenario = document.into(Scenario)
     for place, name in scenario.planted.items():
         if not (path.parent / name).is_file():
             raise document.error(place, f"no such file beside the scenario: {name}")
-    if wrong is not None:
-        for name, given in scenario.invariants.items():
-            if said := wrong(name, given):
-                raise document.error(("invariants", name), said)
-        for key in document.data.get("expect", ()):
-            expected = scenario.expect[_agents(key)[0]]
-            for name in expected.fail if isinstance(expected, FailConfig) else ():
-                if said := wrong(name, None):
-                    raise document.error(("expect", key), said)
+    asked = [(("invariants", name), name, given) for name, given in scenario.invariants.items()]
+    for key in document.data.get("expect", ()):
+        expected = scenario.expect[_agents(key)[0]]
+        failed = expected.fail if isinstance(expected, FailConfig) else ()
+        asked += [(("expect", key), name, None) for name in failed]
+    for where, name, given in asked if wrong else ():
+        if wrong and (said := wrong(name, given)):
+            raise document.error(where, said)
     return ScenarioFile(path, scenario)
 
 
 def find_scenarios(place: Path) -> Iterator[Path]:
-    """Scenario files at `place`: the file itself, or those in the folders named `scenarios` or directly in it.
-
-    Raises:
-        BadFileError: nothing there.
-    """
+    """Scenario files at `place`: the file itself, or those below it, without agents. Errors: BadFileError."""
     if place.is_file():
         yield place
         return

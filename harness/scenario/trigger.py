@@ -28,7 +28,7 @@ class Trigger:
     step: int = 1
     attempt: int = 1
     after_s: float | None = None
-    refuses: ClassVar[str] = "`{key}` belongs to another kind of trigger: see docs/scenarios.md"
+    refuses: ClassVar[str] = "`{key}` says at which end of a tool call: write `tool: 1` beside it, or leave it out"
     """What a user reads at a key that this kind of trigger does not have."""
 
     @property

@@ -99,7 +99,6 @@ def test_the_schema_sees_a_mistake(docs: Path, change: dict):
     [
         "abort",
         "stall",
-        {"stall": None},
         {"stall": 3},
         {"stall": {"for_s": "forever"}},
         {"drip": {"every_s": 1, "bytes": 4}},

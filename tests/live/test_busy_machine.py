@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.progress import LineProgress
+from wedgehog.harness.commands.console import LineProgress
 from wedgehog.harness.record.event import CpuWaitSeen
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import Judgement

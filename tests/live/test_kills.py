@@ -59,7 +59,7 @@ STRUCK: dict[str, tuple[Any, Any]] = {
     "torn": (IN_MID_TOOL, {"kill": {"tear": True}}),
     "behind_result": ({"step": 2}, "kill"),
     "late": ({"after_s": 30}, "kill"),
-    "nobody": ({"tool": 2}, {"kill": {"whom": "tool"}}),
+    "nobody": ({"event": 99}, {"kill": {"whom": "tool"}}),
 }
 _PLAYED: dict[str, Any] = {}
 

@@ -36,7 +36,7 @@ def test_a_message_is_given_in_the_middle_of_another_turn(sound: Any, way: str):
 
 def test_a_moment_that_never_comes_is_no_pass(sound: Any):
     """The scenario was not played: inconclusive, and the sentence says why."""
-    played = sound("command", "--network=embedded", never=story(tool=2))["never"]
+    played = sound("command", "--network=embedded", never=story(event=99))["never"]
     assert played.verdict == "inconclusive"
     assert "message 2 was never given" in played.says
     assert [turn.number for turn in played.history.turns] == [1, 3, 4]

@@ -1,23 +1,31 @@
-"""Measures an agent's timers: plays every probe, and all of them again for each changed knob."""
+"""Measures an agent's timers: plays every probe, and all of them again for each changed knob.
 
+How long it waits for a connection that is never accepted is measured without a scenario. The backlog of our port is
+full, so the system neither accepts nor refuses; its table of connections shows who tries to connect. Linux only.
+"""
+
+import asyncio
+import contextlib
 import math
 import secrets
+import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, open_agent
+from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, open_agent
 from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
 from wedgehog.harness.commands.timers.chain import Measured
-from wedgehog.harness.commands.timers.connect import BlackHole, connect_unavailable_reason, watched
-from wedgehog.harness.commands.timers.probe import CONNECT, PROBES, Probe
-from wedgehog.harness.commands.timers.taken import Taken, Turned, taken
+from wedgehog.harness.commands.timers.taken import CONNECT, PROBES, Probe, Taken, TimedAttempt, Turned, taken
 from wedgehog.harness.network.choose import Mode
-from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import Judgement, safe_name
+from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.runner import CANARY
 from wedgehog.harness.run.selection import Entry
@@ -30,6 +38,12 @@ LEAST_S = 1.0
 """The minimum increase of a knob: less is not visible in the noise."""
 OVERHEAD_S = 15.0
 """The expected overhead of a run: two starts of the agent."""
+
+TABLE = Path("/proc/net/tcp")
+SYN_SENT = "02"
+"""A connect without an answer, in that table."""
+TICK_S = 0.02
+FILLERS = 3
 
 ProgressLine = Callable[[str], None]
 
@@ -151,3 +165,88 @@ async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
             return Taken(CONNECT, skipped=str(wrong))
         finally:
             end_all(lambda: carrying(mark), threading.Event().wait)
+
+
+class BlackHole:
+    """A loopback port that neither accepts nor refuses connections while the context is open."""
+
+    def __enter__(self) -> "BlackHole":
+        """Listen, and fill the backlog."""
+        self._sockets = [socket.socket()]
+        self._sockets[0].bind((HOST, 0))
+        self._sockets[0].listen(0)
+        self.port = int(self._sockets[0].getsockname()[1])
+        for _ in range(FILLERS):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex((HOST, self.port))
+            self._sockets.append(filler)
+        self._own = {one.getsockname()[1] for one in self._sockets}
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close all sockets."""
+        for one in self._sockets:
+            one.close()
+
+    def callers(self) -> set[int]:
+        """Return the local ports of connects that are in progress."""
+        rows = [line.split() for line in TABLE.read_text(encoding="ascii").splitlines()[1:]]
+        to_us = f":{self.port:04X}"
+        calls = {row[1] for row in rows if row[3] == SYN_SENT and row[2].endswith(to_us)}
+        return {int(local.partition(":")[2], 16) for local in calls} - self._own
+
+
+def connect_unavailable_reason() -> str | None:
+    """Return why connection attempts cannot be observed on this system; None if they can."""
+    return None if sys.platform == "linux" and TABLE.exists() else "only Linux shows connects in progress"
+
+
+@dataclass
+class Connects:
+    """The observed connects: by local port, when each was seen first and last."""
+
+    seen_s: dict[int, tuple[float, float]] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+    def look(self, hole: BlackHole, now_s: float) -> None:
+        """Record the connects in progress."""
+        self.open = hole.callers()
+        self.seen_s |= {port: (self.seen_s.get(port, (now_s, now_s))[0], now_s) for port in self.open}
+
+    def attempts(self) -> tuple[TimedAttempt, ...]:
+        """Return one attempt for each connect, in order."""
+        seen = self.seen_s.items()
+        return tuple(TimedAttempt(first_s, None if port in self.open else last_s) for port, (first_s, last_s) in seen)
+
+
+async def watched(session: Session, hole: BlackHole, clock: Clock, start_s: float, look_out_s: float) -> Taken:
+    """Send a message and observe the connects until the agent ends or the look-out time is over."""
+    connects, begin_s = Connects(), clock.now()
+    saying = asyncio.create_task(session.say("What is a hedgehog?", first=True))
+    try:
+        while not saying.done():
+            connects.look(hole, clock.now())
+            first_s = min((first_s for first_s, _ in connects.seen_s.values()), default=None)
+            if clock.now() > (begin_s + start_s if first_s is None else first_s + look_out_s):
+                break
+            await asyncio.wait({saying}, timeout=TICK_S)
+        over_s = clock.now() if saying.done() else None
+        connects.look(hole, clock.now()) if over_s is None else connects.open.clear()
+        if over_s is None:
+            await session.end_turn(1.0)
+        outcome = await saying
+    finally:
+        saying.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await saying
+    return _taken(connects.attempts(), over_s, outcome)
+
+
+def _taken(attempts: tuple[TimedAttempt, ...], over_s: float | None, outcome: Outcome) -> Taken:
+    if not attempts:
+        return Taken(CONNECT, skipped="it never connected to the model's address")
+    said = "\n".join((outcome.answer, outcome.error, outcome.stdout, outcome.stderr, outcome.raised or ""))
+    ended = over_s is not None
+    kind: OutcomeKind = "silent" if not ended else "surfaced" if said.strip() else "hidden"
+    return Taken(CONNECT, attempts, over_s - attempts[0].began_s if over_s is not None else None, kind, said)

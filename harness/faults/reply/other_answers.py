@@ -7,7 +7,7 @@ from pydantic import Field
 
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
@@ -28,6 +28,12 @@ class HtmlBody(ReplyFault):
 
     code: Annotated[int, Field(ge=200, le=599)] = 200
     message: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a status whose replies have no body."""
+        ReplyFault.__post_init__(self)
+        if self.code in (204, 205, 304):
+            raise FaultError(f"html_body: a reply with status {self.code} has no body")
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """An HTML page."""

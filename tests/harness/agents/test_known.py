@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents import install as installing
+from wedgehog.harness.agents import known_runtimes as installing
 from wedgehog.harness.agents import runtime_install as places
 from wedgehog.harness.agents.base import AgentContext
-from wedgehog.harness.agents.install import InstallError, install, remove
-from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, known, named, programs, ready
+from wedgehog.harness.agents.known_runtimes import (
+    InstallError,
+    UnknownRuntimeError,
+    install,
+    known,
+    named,
+    programs,
+    ready,
+    remove,
+)
 from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare

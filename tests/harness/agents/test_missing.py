@@ -13,8 +13,9 @@ SERVICE = {"url": "/", "body": {"message": "{message}"}}
 
 
 @pytest.fixture
-def missing(tmp_path: Path) -> Any:
+def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is missing from a spec, without the spec's path; `agent.py` and the module `mine` are in its folder."""
+    monkeypatch.setenv("PATH", "/usr/bin")
     (tmp_path / "agent.py").touch()
     (tmp_path / "mine.py").touch()
     path = tmp_path / "agent.yaml"
@@ -31,17 +32,23 @@ def missing(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"command": ["no-such-program", "{message}"]}, "command: there is no program 'no-such-program'"),
+        (
+            {"command": ["no-such-program", "{message}"]},
+            "command: there is no program 'no-such-program' in /usr/bin",
+        ),
         ({"command": ["/no/such/program", "{message}"]}, "command: there is no program '/no/such/program'"),
         ({"command": ["{here}/gone", "{message}"]}, "command: there is no program 'HERE/gone'"),
         ({"command": ["{here}/agent.py", "{message}"]}, "command: there is no program 'HERE/agent.py'"),
         ({"command": ["{python}", "-S", "{here}/gone.py", "{message}"]}, "command: there is no file 'HERE/gone.py'"),
         (
             {"command": ["{python}", "{here}/agent.py", "{message}"], "resume": ["gone", "{message}"]},
-            "resume: there is no program 'gone'",
+            "resume: there is no program 'gone' in /usr/bin",
         ),
-        ({"http": {"start": ["gone", "{port}"], **SERVICE}}, "http: start: there is no program 'gone'"),
-        ({"chat": {"start": ["gone"]}}, "chat: start: there is no program 'gone'"),
+        (
+            {"http": {"start": ["gone", "{port}"], **SERVICE}},
+            "http: start: there is no program 'gone' in /usr/bin",
+        ),
+        ({"chat": {"start": ["gone"]}}, "chat: start: there is no program 'gone' in /usr/bin"),
         ({"callable": "{here}/gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
         ({"callable": "no_such_module.sub:call"}, "callable: there is no module 'no_such_module.sub'"),
     ],

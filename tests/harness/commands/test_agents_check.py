@@ -1,5 +1,6 @@
 """Whether a spec fits its agent, in words that its author can act on."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.agents_check import CheckFinding, check, findings
+from wedgehog.harness.commands.agents_check import check, findings
+from wedgehog.harness.commands.console import CheckFinding
 from wedgehog.harness.record.event import BeaconSeen, HostRefused, RequestArrived
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run.control import ControlFacts
@@ -239,3 +241,11 @@ async def test_what_is_missing_is_said_in_words(tmp_path: Path, code: str, spec:
     """No request, a wrong wire, an answer that is read from the wrong place."""
     (finding,) = await looked(tmp_path, code, **spec)
     assert not finding.ok and not finding.optional and said in finding.says
+
+
+async def test_a_program_that_does_not_exist_is_named_with_the_place_where_it_was_looked_for(tmp_path: Path):
+    """Nothing is played, and no file of ours is named."""
+    (finding,) = await looked(tmp_path, command=["no-such-program", "{message}"])
+    path = os.environ["PATH"]
+    assert finding.says == f"{tmp_path}/mine.yaml: command: there is no program 'no-such-program' in {path}"
+    assert not finding.ok and not finding.optional

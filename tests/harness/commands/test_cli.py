@@ -33,7 +33,9 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "well.yaml").write_text(yaml.safe_dump(STORY))
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(SPEC))
+    for name in ("mine.yaml", "specs/a.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(yaml.safe_dump(SPEC))
     return lambda *words: CliRunner().invoke(app, list(words))
 
 
@@ -47,6 +49,9 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["run", "well.yaml", "--agent", "well.yaml"], "well.yaml:"),
         (["run", "nowhere/"], "no scenario file, folder or stock name"),
         (["run", "silent-stall", "-k", "zzzz"], "no scenario matches 'zzzz'"),
+        (["run", "mine.yaml"], "mine.yaml: this is an agent spec: use it with --agent mine.yaml"),
+        (["run", "specs"], "specs/a.yaml: this is an agent spec: use it with --agent specs/a.yaml"),
+        (["scenarios", "specs"], "specs/a.yaml: this is an agent spec: use it with --agent specs/a.yaml"),
         (["check", "."], "no finished run in this folder"),
         (["check", "nowhere"], "no finished run in this folder"),
         (["replay", "."], "no run's folder (it has no inputs.json)"),
@@ -68,6 +73,15 @@ def test_a_mistake_is_one_line_and_exit_code_2(wedgehog: Wedgehog, words: list[s
     assert (ran.exit_code, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
     assert line.startswith("wedgehog: ") and said in line
+
+
+@pytest.mark.parametrize("words", [["init", "x.yaml"], ["init", "x.yaml", "--name", "a", "--wire", "ollama"]])
+def test_init_without_anybody_to_ask_names_the_options(wedgehog: Wedgehog, tmp_path: Path, words: list[str]):
+    """Its stdin is at its end: exit code 2, and no file."""
+    ran = wedgehog(*words)
+    last = ran.stderr.splitlines()[-1]
+    assert last == "wedgehog: nobody answers on stdin: give --name, --wire and --command (--resume is optional)"
+    assert ran.exit_code == 2 and not (tmp_path / "x.yaml").exists()
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.init import WIRES, InitAnswers, spec_text, wrong_command, wrong_name
+from wedgehog.harness.commands.init import WIRES, spec_text, wrong_command, wrong_name
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_it_is_a_spec_that_loads(tmp_path: Path, wire: str):
     """For every wire format, with what that provider's own SDK reads."""
     path = tmp_path / "agent.yaml"
-    path.write_text(spec_text(InitAnswers("mine", wire, "python bot.py --say {message}"), "agent.yaml"))
+    path.write_text(spec_text("agent.yaml", "mine", wire, "python bot.py --say {message}"))
     spec = load_spec(path)
     assert (spec.name, spec.wire) == ("mine", wire)
     assert spec.command == ("{python}", "{here}/bot.py", "--say", "{message}")
@@ -21,8 +21,7 @@ def test_it_is_a_spec_that_loads(tmp_path: Path, wire: str):
 
 def test_files_that_are_named_from_here_lie_beside_the_spec(tmp_path: Path):
     """The agent's own working folder is another one; words with spaces stay one argument."""
-    answers = InitAnswers("mine", "ollama", './run.sh --style "very kind" {message}', "node src/cli.js {message}")
-    text = spec_text(answers, "x")
+    text = spec_text("x", "mine", "ollama", './run.sh --style "very kind" {message}', "node src/cli.js {message}")
     (tmp_path / "x.yaml").write_text(text)
     spec = load_spec(tmp_path / "x.yaml")
     assert spec.command == ("{here}/run.sh", "--style", "very kind", "{message}")
@@ -48,7 +47,7 @@ def test_a_file_is_written_as_seen_from_the_spec(
     monkeypatch.setenv("HOME", "/home/me")
     (tmp_path / "sub").mkdir()
     for command in (f"python {word} {{message}}", f"node {word} {{message}}"):
-        (tmp_path / file).write_text(spec_text(InitAnswers("mine", "ollama", command), file))
+        (tmp_path / file).write_text(spec_text(file, "mine", "ollama", command))
         assert (load_spec(tmp_path / file).command or ())[1] == written
 
 
@@ -68,7 +67,7 @@ def test_a_program_that_is_named_by_its_path_is_a_file_too(
     """One without a slash is looked for in PATH."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
-    (tmp_path / file).write_text(spec_text(InitAnswers("mine", "ollama", f"{program} {{message}}"), file))
+    (tmp_path / file).write_text(spec_text(file, "mine", "ollama", f"{program} {{message}}"))
     assert load_spec(tmp_path / file).command == (written, "{message}")
 
 
@@ -77,7 +76,7 @@ def test_environment_before_a_command_goes_under_env(tmp_path: Path):
     command = "MODEL='my model' OPENAI_API_KEY=secret python bot.py --level=2 {message}"
     assert not wrong_command(command) and wrong_command("MODEL=x") == "a command line is needed"
     assert "{message}" in wrong_command("SAYS={message} python bot.py")
-    text = spec_text(InitAnswers("mine", "openai-chat", command, "LEVEL=3 python bot.py {message}"), "a.yaml")
+    text = spec_text("a.yaml", "mine", "openai-chat", command, "LEVEL=3 python bot.py {message}")
     (tmp_path / "a.yaml").write_text(text)
     spec = load_spec(tmp_path / "a.yaml")
     assert spec.command == ("{python}", "{here}/bot.py", "--level=2", "{message}")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from wedgehog.harness.commands.progress import open_progress
+from wedgehog.harness.commands.console import open_progress
 from wedgehog.harness.record.store import Judgement
 
 

@@ -19,7 +19,7 @@ CONTROL = ControlFacts(True)
 
 
 def scenario(**words: Any) -> Scenario:
-    turns = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
+    turns = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}] * 2}]
     return Scenario.model_validate({"name": "told", "why": "Because.", "turns": turns, **words})
 
 
@@ -177,7 +177,7 @@ def test_a_fault_that_never_fired_makes_the_run_inconclusive():
 )
 def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str):
     """Beyond the reply's end, in a step or an attempt that never came: its author can move it."""
-    turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
+    turns = [{"user": "x", "model": [{"text": "Done {nonce}"}] * 3}, {"user": "y"}]
     judgement = judged(well(HistoryBuilder()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
     where = f"{at.get('turn', 1)}.{at.get('step', 1)}"
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"

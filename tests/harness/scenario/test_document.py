@@ -113,6 +113,8 @@ def test_a_part_of_a_document_can_be_read_and_keeps_its_lines():
         ("a: 1\n---\nb: 2\n", "story.yaml:2: not valid YAML: expected a single document, found a second one"),
         ("a: 1\nb: !!python/object/apply:os.system [ls]\n", "story.yaml:2: the tag tag:yaml.org,2002:python/"),
         ("a: !mine 3\n", "story.yaml:1: the tag !mine is not read, only plain data is"),
+        ("a: !!map b\n", "story.yaml:1: the tag tag:yaml.org,2002:map is not read, only plain data is"),
+        ("a: !!str {b: c}\n", "story.yaml:1: the tag tag:yaml.org,2002:str is not read, only plain data is"),
         ("a: !!int b\n", "story.yaml:1: 'b' is not a int"),
         ("? [a, b]\n: 1\n", "story.yaml:1: a key must be a plain word"),
         ("a: &x [*x]\n", "story.yaml:1: holds itself"),

@@ -95,12 +95,13 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path, fault: str, 
 )
 def test_a_fault_that_can_strike_is_taken(tmp_path: Path, fault: str):
     """Each with its own trigger."""
-    assert len(loaded(tmp_path, f"{TOOLS}faults:\n  - {fault}\n").faults) == 1
+    calls = "    model: [[{tool: weather}, {tool: weather}]]\n"
+    assert len(loaded(tmp_path, f"{calls}{TOOLS}faults:\n  - {fault}\n").faults) == 1
 
 
 def test_a_fault_on_tools_that_are_not_there_is_refused(tmp_path: Path):
     """The host without tools, the database that nobody asked for."""
-    lose = "faults:\n  - {link: tool:mcp, at: {tool: 1}, do: lose_result}\n"
+    lose = "    model: [{tool: weather}]\nfaults:\n  - {link: tool:mcp, at: {tool: 1}, do: lose_result}\n"
     assert "our tool host has no tools: write `tools: {…: {answer: …}}`" in complaint(tmp_path, lose)
     stall = "faults:\n  - {link: store:db, at: {query: 1}, do: {stall: forever}}\n"
     assert "there is no database: write `store: {latency_s: 0.05}`" in complaint(tmp_path, stall)

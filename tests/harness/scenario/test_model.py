@@ -46,7 +46,8 @@ def complaint(path: Path) -> str:
 
 def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
     """Seconds of the plan are divided by the run's time scale."""
-    path = file("faults:\n  - at: {step: 2, event: 5, after_s: 60}\n    do: {stall: forever}\n    times: always\n")
+    faults = "faults:\n  - at: {step: 2, event: 5, after_s: 60}\n    do: {stall: forever}\n    times: always\n"
+    path = file(faults, turns=TURNS + "      - {text: 'More {nonce}'}\n")
     scenario = load_scenario(path, check_invariant).scenario
     assert scenario.turns[0].replies[0].items == (Text("Done {nonce}"),)
     (line,) = scenario.plan(30).faults
@@ -65,9 +66,12 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - do: give_up\n", "a-story.yaml:8: "),
         ("faults:\n  - link: tool:web\n    do: {status: 429}\n", "a-story.yaml:8: status is something the model says"),
         ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse strikes connections"),
-        ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: a trigger has either event or byte"),
+        ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: `event` and `byte` are two places"),
         ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
-        ("faults:\n  - do: cut\n    at: {event: 2, when: done}\n", "a-story.yaml:9: `when` belongs to another kind of"),
+        (
+            "faults:\n  - do: cut\n    at: {event: 2, when: done}\n",
+            "a-story.yaml:9: `when` says at which end of a tool call",
+        ),
         ("faults:\n  - do: cut\n    at: {tool: 1, event: 2}\n", "a-story.yaml:9: `event` means nothing beside `tool`"),
         (
             "faults:\n  - do: abort\n    at: {phase: connect}\n",
@@ -105,6 +109,70 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
 def test_a_mistake_is_one_line_with_its_place_and_what_was_expected(file: Any, rest: str, said: str):
     """Unknown keys, wrong types, what contradicts itself, names that do not exist."""
     assert complaint(file(rest)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("at: {phase: body, byte: 3}, do: cut", "`phase: body` and `byte` are two places: write one of them"),
+        ("at: {phase: middle, event: 3}, do: cut", "`phase: middle` and `event` are two places"),
+        ("at: {phase: connect, byte: 3}, do: refuse", "`phase: connect` and `byte` are two places"),
+        ("at: {step: 2}, do: cut", "the script has only 1 step in turn 1"),
+        ("at: {step: 3, phase: connect}, do: refuse", "the script has only 1 step in turn 1"),
+        ("link: agent, at: {tool: 1}, do: kill", "the script's reply in turn 1, step 1 calls no tool"),
+        ("at: {after_s: .inf}, do: abort", "'faults[0].at.after_s': expected a finite number, found .inf"),
+        ("at: {after_s: 1e400}, do: abort", "'faults[0].at.after_s': expected a finite number, found .inf"),
+        ("heal: {after_s: .nan}, do: stall", "'faults[0].heal.after_s': expected a finite number, found .nan"),
+        ("at: {turn: true}, do: cut", "'faults[0].at.turn': expected a whole number, found true"),
+        ("times: true, do: cut", "'faults[0].times': expected a whole number or 'always', found true"),
+        ("do: {cut: }", "cut has nothing after its colon: write `do: cut`, or its parameters"),
+        ("do: {html_body: 204}", "html_body: a reply with status 204 has no body"),
+        ("do:", "a fault is a name or one `name: value`, found nothing"),
+        ("do: {cut: fin, stall: 3}", "a fault is a name or one `name: value`, found the keys cut, stall"),
+        ("do: [cut]", "a fault is a name or one `name: value`, found a list"),
+        ("do: {true: 3}", "no fault is called 'true'"),
+        ("link: agent, do: {abort: {x: 1}}", "abort has no parameter 'x'; it takes no parameters"),
+        ("do: {empty_reply: [1]}", "empty_reply takes no parameters, found a list"),
+    ],
+)
+def test_what_could_never_happen_is_refused_in_the_words_of_the_file(file: Any, fault: str, said: str):
+    """A fault that could never strike is a mistake of the file, and is told as one line."""
+    found = complaint(file("faults:\n- {" + fault + "}\n"))
+    assert found.startswith("a-story.yaml:8: ")
+    assert said in found
+
+
+CALLS = TURNS + "      - [{tool: shell}, {tool: fetch}]\n      - {text: 'And {nonce}'}\n"
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("{tool: 1}", "the script's reply in turn 1, step 1 calls no tool"),
+        ("{step: 2, tool: 3}", "the script's reply in turn 1, step 2 calls only 2 tools"),
+        ("{step: 4, tool: 1}", "the script has only 3 steps in turn 1"),
+    ],
+)
+def test_a_trigger_at_a_tool_call_that_the_script_does_not_make_is_refused(file: Any, at: str, said: str):
+    """For faults, and for a message that is given during a turn."""
+    assert said in complaint(file(f"faults:\n- {{link: agent, at: {at}, do: kill}}\n", turns=CALLS))
+    turn = at.replace("{", "{turn: 1, ")
+    turns = f"{CALLS}  - user: Wait.\n    during: {turn}\n    model: [{{text: 'Yes {{nonce}}'}}]\n"
+    assert said in complaint(file(turns=turns))
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "- {link: agent, at: {step: 2, tool: 2}, do: kill}",
+        "- {at: {phase: request, byte: 60}, do: stall}",
+        "- {do: endless_tools}\n- {at: {step: 5}, do: cut}\n- {link: agent, at: {step: 6, tool: 1}, do: kill}",
+        "- {at: {step: 3, byte: 5, after_s: 2}, do: {cut: rst}}",
+    ],
+)
+def test_what_can_happen_is_accepted(file: Any, faults: str):
+    """Also a step that only an endless loop reaches."""
+    assert load_scenario(file(f"faults:\n{faults}\n", turns=CALLS)).scenario.faults
 
 
 @pytest.mark.parametrize("then", ["fin", "rst"])

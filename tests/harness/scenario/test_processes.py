@@ -110,9 +110,10 @@ def test_a_message_is_given_during_an_earlier_turn(turns: Any, faults: Any, said
 
 def test_messages_are_no_faults_of_the_plan():
     """They have a trigger each, and its delay is the story's."""
-    it = scenario({**TURN, "during": {"turn": 1, "tool": 1, "after_s": 3}}, TURN)
+    calls = {"user": "Run it.", "model": [{"tool": "shell"}]}
+    it = scenario(calls, {**TURN, "during": {"turn": 2, "tool": 1, "after_s": 3}}, TURN)
     (message,) = it.messages(3)
-    assert (message.fault, message.trigger.tool, message.trigger.after_s) == (Speak(2), 1, 1)
+    assert (message.fault, message.trigger.tool, message.trigger.after_s) == (Speak(3), 1, 1)
     assert it.plan(1).faults == () and it.speaks_twice and not scenario().speaks_twice
 
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from wedgehog.harness.agents.base import Outcome
-from wedgehog.harness.commands.timers.connect import BlackHole, Connects, _taken, connect_unavailable_reason
+from wedgehog.harness.commands.timers.take import BlackHole, Connects, _taken, connect_unavailable_reason
 
 pytestmark = pytest.mark.skipif(
     connect_unavailable_reason() is not None, reason="only Linux shows connects in progress"

@@ -1,7 +1,6 @@
 """What a run's record tells of an agent's timers."""
 
-from wedgehog.harness.commands.timers.probe import PROBES, TOTAL
-from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, taken
+from wedgehog.harness.commands.timers.taken import PROBES, TOTAL, Taken, TimedAttempt, taken
 from wedgehog.harness.record.event import (
     DeadlineHit,
     Event,

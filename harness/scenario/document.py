@@ -1,5 +1,13 @@
-"""Reads YAML as plain data with the line of each part: no tag runs, and only YAML 1.2's few words are not text."""
+"""Hand-written files: YAML with line numbers, so that each mistake is one line with file, line and expectation.
 
+    scenario = load(Path("stall.yaml")).into(Scenario)
+    # or BadFileError: stall.yaml:12: unknown key 'turms' (did you mean 'turns'?)
+
+Only plain data is read: no tag runs, keys are always text (`on:` is the key "on"), and of the unquoted words only true,
+false and null are not text.
+"""
+
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +17,26 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.document.errors import BadFileError, DocumentPath
-from wedgehog.harness.scenario.document.mistake import first_mistake
+from wedgehog.harness.scenario.mistake import BadValueError, DocumentPath, first_mistake
+
+__all__ = ["BadFileError", "BadValueError", "Document", "DocumentPath", "load", "read"]
 
 T = TypeVar("T")
 MOST_VALUES = 100_000
 """More than any hand-written file; a file of nested aliases can stand for billions."""
+
+
+class BadFileError(Exception):
+    """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
+
+    def __init__(self, path: Path, line: int | None, message: str) -> None:
+        """`line` counts from 1; None: the mistake is the file itself."""
+        super().__init__(path, line, message)
+        self.path, self.line, self.message = path, line, message
+
+    def __str__(self) -> str:
+        """The one line that is shown."""
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +88,19 @@ def read(text: str, path: Path) -> Document:
         raise BadFileError(path, None, "nested too deeply") from None
     if node is None:
         raise BadFileError(path, None, "the file is empty")
-    reader = LineReader(path)
+    reader = _LineReader(path)
     return Document(path, reader.value(node, ()), reader.lines)
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise BadFileError(path, None, "no such file") from None
-    except IsADirectoryError:
-        raise BadFileError(path, None, "is a folder, expected a file") from None
     except UnicodeDecodeError as bad:
         line = path.read_bytes()[: bad.start].count(b"\n") + 1
         raise BadFileError(path, line, "not UTF-8 text") from None
     except OSError as bad:
-        raise BadFileError(path, None, f"cannot be read: {bad.strerror}") from None
+        said = {errno.ENOENT: "no such file", errno.EISDIR: "is a folder, expected a file"}
+        raise BadFileError(path, None, said.get(bad.errno or 0, f"cannot be read: {bad.strerror}")) from None
 
 
 def _problem(bad: yaml.MarkedYAMLError) -> str:
@@ -96,7 +115,7 @@ def _problem(bad: yaml.MarkedYAMLError) -> str:
 class PlainLoader(yaml.SafeLoader):
     """YAML 1.2's few unquoted words that are not text: no `on`, no dates, no base 60, no leading-zero octal."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  PyYAML's own shape
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
 
 _NUMBER_STARTS = list("-+0123456789")
@@ -120,13 +139,13 @@ _SCALARS = {
     "tag:yaml.org,2002:int": lambda text: int(text, 16 if "x" in text else 10),
     "tag:yaml.org,2002:float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text, flags=re.IGNORECASE)),
 }
+_COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-class LineReader:
-    """Turns YAML nodes into plain data, and notes the line of each."""
+class _LineReader:
+    """Turns YAML nodes into plain data, and notes the line of each in `lines`."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is for error messages; `value` fills `lines`."""
         self._path = path
         self.lines: dict[DocumentPath, int] = {}
         self._open: list[yaml.Node] = []
@@ -136,25 +155,23 @@ class LineReader:
         self.lines.setdefault(place, node.start_mark.line + 1)
         if len(self.lines) > MOST_VALUES or node in self._open:
             raise self._bad(node, "holds itself, or more values than any file needs")
+        if node.tag not in (_SCALARS if isinstance(node, yaml.ScalarNode) else _COLLECTIONS):
+            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
-        if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         self._open.append(node)
-        data = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._sequence(node, place)
+        if isinstance(node, yaml.MappingNode):
+            data: Any = self._mapping(node, place)
+        else:
+            data = [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
         self._open.pop()
         return data
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
-        if node.tag not in _SCALARS:
-            raise self._bad(node, f"the tag {node.tag} is not read, only plain data is")
         try:
             return _SCALARS[node.tag](node.value)  # type: ignore[operator]
         except ValueError:
             raise self._bad(node, f"{node.value!r} is not a {node.tag.rsplit(':', 1)[1]}") from None
-
-    def _sequence(self, node: yaml.Node, place: DocumentPath) -> list[Any]:
-        return [self.value(entry, (*place, index)) for index, entry in enumerate(node.value)]
 
     def _mapping(self, node: yaml.MappingNode, place: DocumentPath) -> dict[str, Any]:
         data: dict[str, Any] = {}

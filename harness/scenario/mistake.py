@@ -10,8 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from wedgehog.harness.faults.parameters import did_you_mean, mismatch
-from wedgehog.harness.scenario.document.errors import BadValueError, DocumentPath
 
+DocumentPath = tuple[str | int, ...]
+"""The keys and list positions that lead to a value from the top."""
 Lines = Mapping[DocumentPath, int]
 """The line of each place in the file."""
 
@@ -46,6 +47,15 @@ _EXPECTED = {
     "string_too_short": "text, not nothing",
     "string_pattern_mismatch": "text like {pattern}",
 }
+
+
+class BadValueError(ValueError):
+    """From a model's validator, with the key below it that is wrong: `BadValueError("no such fix", "fixed", 0)`."""
+
+    def __init__(self, message: str, *place: str | int) -> None:
+        """`place` is relative to the value that is being validated."""
+        super().__init__(message)
+        self.place: DocumentPath = place
 
 
 @dataclass(frozen=True, slots=True)
