@@ -12,7 +12,7 @@ from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery, Written
 from wedgehog.harness.network.base import Link, NetworkError, Strike
-from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.record.event import FaultFired, FaultUnproven, Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
@@ -258,12 +258,7 @@ class InjectorState:
 
     async def unless_healed(self, state: FaultState, seconds: float) -> None:
         """Let `seconds` pass, or less if the fault is healed before."""
-        waits = [asyncio.ensure_future(self.clock.sleep(seconds)), asyncio.ensure_future(state.healed.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await first_of(self.clock.sleep(seconds), state.healed.wait())
 
     async def delay(self, state: FaultState) -> bool:
         """Let the trigger's own delay pass; whether the fault is to fire then."""

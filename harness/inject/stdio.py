@@ -6,12 +6,13 @@ or the beacon of its trigger. The pipe is held while a fault is armed, so that n
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import NetworkError, Proof
+from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.event import PipeClosed, PipeOpened
 from wedgehog.harness.scenario.trigger import AtPipe
 from wedgehog.harness.stdio_proxy.session import Direction, HoldPoint, StdioSession, StreamEnd
@@ -122,15 +123,12 @@ class StdioFaults:
                 await self._arm(state, pipe, direction, byte)
 
     async def _at_its_byte(self, state: FaultState, pipe: StdioSession, direction: Direction, stop: HoldPoint) -> None:
-        healed = asyncio.ensure_future(state.healed.wait())
-        waits: list[asyncio.Future[Any]] = [stop.reached, healed]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(stop.reached, state.healed.wait())
             byte = stop.reached.result() if stop.reached.done() else None
             if byte is not None and not state.healed.is_set():
                 await self._arm(state, pipe, direction, byte)
         finally:
-            healed.cancel()
             direction.go(stop)
 
     async def _arm(self, state: FaultState, pipe: StdioSession, direction: Direction, byte: int) -> None:
@@ -139,11 +137,7 @@ class StdioFaults:
             held = Held(direction.link, direction.conn, 0, "the pipe was held")
             await self._run.inject(state, held, byte, delayed=True)
         except NetworkError:
-            closed = asyncio.ensure_future(pipe.closed.wait())
-            ends: set[asyncio.Future[Any]] = {closed, direction.ended}
-            over, _ = await asyncio.wait(ends, timeout=CLOSING_S, return_when=asyncio.FIRST_COMPLETED)
-            closed.cancel()
-            if not over:
+            if not await first_of(pipe.closed.wait(), direction.ended, timeout_s=CLOSING_S):
                 raise
             self._run.no_target(state)
 

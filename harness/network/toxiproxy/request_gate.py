@@ -11,10 +11,10 @@ The others wait until the limit is armed, the chosen request has reached it, and
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 from wedgehog.harness.network.connection_gate import ConnectionGate
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
+from wedgehog.harness.record.clock import first_of
 
 
 class RequestGate(ConnectionGate):
@@ -30,12 +30,9 @@ class RequestGate(ConnectionGate):
         All other connections wait until the block ends.
         """
         coming: asyncio.Future[ProxiedConnection] = asyncio.get_running_loop().create_future()
-        stop = asyncio.ensure_future(withdrawn.wait())
         expected = self.expect(coming.set_result)
         try:
-            either: list[asyncio.Future[Any]] = [coming, stop]
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(coming, withdrawn.wait())
             yield None if withdrawn.is_set() else coming.result()
         finally:
-            stop.cancel()
             self.done(expected)
