@@ -115,7 +115,7 @@ class Provider:
             await stack.enter_async_context(llm)
             link = self._faulty.link = DirectLink("llm", llm, self._listen)
             await _listening(link.listen(), self._listen)
-            stack.callback(link.close)
+            stack.callback(link.release)
             stack.push_async_callback(self._faulty.close)
             await _listening(stack.enter_async_context(self._admin), (HOST, self._admin.port))
             self.url = f"http://{link.address[0]}:{link.address[1]}"

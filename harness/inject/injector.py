@@ -11,15 +11,14 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
-from wedgehog.harness.inject.arm import Armer, Held
-from wedgehog.harness.inject.heal import Healer
 from wedgehog.harness.inject.limited_reply import LimitKind
-from wedgehog.harness.inject.process_triggers import ProcessFaults
-from wedgehog.harness.inject.processes import Targets
+from wedgehog.harness.inject.link_faults import Held, LinkFaults
+from wedgehog.harness.inject.processes import ProcessFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, FaultState, InjectorState
+from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, FaultState
 from wedgehog.harness.inject.stdio import StdioFaults
+from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
@@ -49,16 +48,12 @@ class Injector:
 
         `links` may still be empty: each is looked up when a fault is armed on it.
         """
-        self.state = InjectorState(plan, links, history, clock, messages, delivered)
-        self._healer = Healer(self.state)
-        self._armer = Armer(self.state, self._healer)
-        self._processes = ProcessFaults(self.state, self._healer, targets or Targets())
-        self.agent = self._processes.agent
-        self.tools = ServiceFaults(self.state, self._healer, self._armer)
-        self.pipes = StdioFaults(self.state, self._healer, self._armer)
+        self.state = LinkFaults(plan, links, history, clock, messages, delivered)
+        self.agent = ProcessFaults(self.state, targets or Targets())
+        self.tools, self.pipes = ServiceFaults(self.state), StdioFaults(self.state)
         self.demands, self.messages = self.agent.demands, self.agent.messages
         self.broken, self.open_calls = self.state.broken, self.state.open_calls
-        self.closes_after = self._armer.closes_after
+        self.closes_after = self.state.closes_after
         self._held_at: dict[tuple[int, int], list[FaultState]] = {}
         """Faults by the call and the body byte at which its reply is held for them."""
         self._refused: set[int] = set()
@@ -68,7 +63,7 @@ class Injector:
     @property
     def frozen_s(self) -> float:
         """How long the agent has stood still so far: no bound of its time runs meanwhile."""
-        return self.agent.frozen_s(self.state.clock.now())
+        return self.agent.frozen_s
 
     # ---- turns
 
@@ -81,7 +76,7 @@ class Injector:
             if state.index < len(self.state.plan.faults):
                 self.state.history.add(FaultArmed(fault=state.index, name=name, link=link))
             if isinstance(state.at, BeforeRequest) and state.at.step == 1:
-                await self.state.guarded(self._armer.before_request(state))
+                await self.state.guarded(self.state.before_request(state))
             elif isinstance(state.at, AfterStart):
                 self.state.spawn(self._after(state))
         await self.pipes.before_turn()
@@ -89,15 +84,15 @@ class Injector:
     async def after_turn(self, turn: int) -> None:
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
         for state in self.state.of_turn(turn):
-            await self._healer.heal(state)
+            await self.state.heal(state)
         self._turns.discard(turn)
         if not self._turns:
-            self._processes.forget()
+            self.agent.forget()
 
     async def close(self) -> None:
         """Heal everything and end every task."""
         for state in self.state.states:
-            await self._healer.heal(state)
+            await self.state.heal(state)
         await self.state.end_tasks()
 
     @property
@@ -112,9 +107,9 @@ class Injector:
         if not await self.state.delay(state):
             return
         if state.wire is not None:
-            await self._armer.whole_link(state, self.state.links[state.planned.link])
+            await self.state.whole_link(state, self.state.links[state.planned.link])
         else:
-            await self._processes.act(state)
+            await self.agent.act(state)
 
     # ---- what the fake provider and the tools tell
 
@@ -149,17 +144,17 @@ class Injector:
         self.state.open_calls.discard(call)
         reply = self.state.limited.get(call)
         if reply is not None and reply.fault.slows:
-            self.state.spawn(self._healer.once_arrived(call))
+            self.state.spawn(self.state.once_arrived(call))
         elif reply is not None and (reply.proved or reply.fault.closes_port):
-            self.state.delivered(call, self.state.cut(reply))
+            self.state.delivered(call, reply.cut(self.state.clock.now()))
         if paid:
-            self._armer.reply_ended(call)
-        self._processes.reply_ended(call)
+            self.state.reply_ended(call)
+        self.agent.reply_ended(call)
 
     def beacon(self, token: str, phase: Literal["started", "done"]) -> "list[asyncio.Task[None]]":
         """A scripted command left its trace, or our tool host was called; what that sets off at once."""
         at_once = []
-        self._processes.beacon(token, phase)
+        self.agent.beacon(token, phase)
         turn, step, tool = map(int, token.split("."))
         for state in self.state.of_turn(turn):
             at = state.at
@@ -184,11 +179,11 @@ class Injector:
         """Whether a fault closed the connection of this reply, or the healing of its stall did: the agent did not."""
         reply = self.state.limited.get(call)
         healed = reply is not None and reply.how == "stalled" and reply.settled and not reply.hung_up
-        return healed or (reply is not None and reply.how == "cut") or self._armer.dropped(call)
+        return healed or (reply is not None and reply.how == "cut") or call in self.state.dropped_calls
 
     def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
-        self._healer.hung_up(call)
+        self.state.hung_up(call)
 
     # ---- the gate
 
@@ -203,7 +198,7 @@ class Injector:
             else:
                 for state in self._held_at.pop((point.call, point.at), ()):
                     if isinstance(state.planned.fault, ActorFault):
-                        await self._processes.at_byte(state, point.at)
+                        await self.agent.at_byte(state, point.at)
                     else:
                         await self._inject(state, point, point.at)
             # Last, because while this reply was held another one's limit may have been armed.
@@ -224,7 +219,7 @@ class Injector:
                 # A request that is faster than the refusal came on a connection that is about to close.
                 self.state.limit(point.call, state, 0)
                 await state.healed.wait()
-        for state in self._armer.next_requests(point.call, "request") if point.body > 0 else ():
+        for state in self.state.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
         for state in self.state.of_call(point.call, WireFault, conn=point.conn.id):
@@ -237,7 +232,7 @@ class Injector:
                 stops.append(self._hold(state, point, byte))
             else:
                 await self._inject(state, point, byte)
-        self._armer.slow(point.call)
+        self.state.slowed(point.call)
         return [*stops, *await self._on_arrival(point)]
 
     async def _on_arrival(self, point: Point) -> Sequence[int]:
@@ -246,11 +241,11 @@ class Injector:
         if point.call in self._refused | self._arrived:
             return stops
         self._arrived.add(point.call)
-        for state, byte in self._processes.at_reply(point):
+        for state, byte in self.agent.at_reply(point):
             if byte > BEFORE_HEAD:
                 stops.append(self._hold(state, point, byte))
             else:
-                await self._processes.at_byte(state, byte)
+                await self.agent.at_byte(state, byte)
         return stops
 
     def _hold(self, state: FaultState, point: Point, byte: int) -> int:
@@ -263,12 +258,12 @@ class Injector:
         if state.healed.is_set():
             return
         if state.at.in_request:
-            await self._armer.before_request(state)
+            await self.state.before_request(state)
             return
         head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
         link = self.state.links[state.planned.link]
         held = Held(link, point.conn.peer, point.carried, "the fake provider held the reply", point.call, head)
-        if await self._armer.inject(state, held, at) is not None:
+        if await self.state.inject(state, held, at) is not None:
             if state.planned.sticks_to == "connection":
                 state.conns.add(point.conn.id)
             state.sticky = state.planned.sticks_to == "link"

@@ -1,21 +1,27 @@
-"""Faults on processes and disks, with the proof of each; what is stopped goes on again whatever happens."""
+"""Faults on processes and disks, and what people do: when they fire, and the proof of each.
+
+What is stopped goes on again whatever happens.
+"""
 
 import asyncio
 import signal
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal
 
 import psutil
 
-from wedgehog.harness.faults.process_fault import Demand, SignalName, Whom
-from wedgehog.harness.inject.heal import Healer
-from wedgehog.harness.inject.state import FaultState, InjectorState
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
+from wedgehog.harness.faults.process_fault import ActorFault, Demand, SignalName, Whom
+from wedgehog.harness.inject.link_faults import LinkFaults
+from wedgehog.harness.inject.resolve_offset import resolve_offset
+from wedgehog.harness.inject.state import SETTLE_S, FaultState
+from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Proof
-from wedgehog.harness.record.event import AgentKilled, FaultUnproven, Frozen, Thawed
+from wedgehog.harness.record.event import AgentKilled, Frozen, ReplyEnded, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
-from wedgehog.harness.scenario.trigger import AtTool
+from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
 
 DEAD_AT_ONCE_S = 0.1
 """A process that is gone this soon after a signal that it could have handled has not handled it."""
@@ -23,131 +29,106 @@ GONE_WITHIN_S = 5.0
 """For processes that got SIGKILL to be gone: else the fault is unproven."""
 STILL_WITHIN_S = 5.0
 """For processes that got SIGSTOP to stand still: else the fault is unproven."""
+LINGER_S = 0.005
+"""For the last bytes of a reply to cross the loopback, and for its reader to do next to nothing."""
+HANG_UP_S = 0.5
+"""For the end of a process to reach us as the end of its connection; an heir of the connection may keep it open."""
+LOOK_EVERY_S = 0.002
+"""How often session files are looked at while a fault waits for them to be written."""
 
 
-class Disk(Protocol):
-    """The disk of an agent."""
+class ProcessFaults:
+    """Fires faults on processes, and asks the runner for what only it can do."""
 
-    async def fill(self, free_bytes: int) -> str:
-        """Leave room for so much; return how that is known, or nothing where it is not."""
-        ...
-
-    async def relieve(self) -> None:
-        """Give it room again."""
-        ...
-
-
-class ProcessTargets(Protocol):
-    """The processes of an agent."""
-
-    def find(self, whom: Whom, token: str) -> Iterable[psutil.Process]:
-        """Those that live now, each yielded before the next is looked for; `token` is the tool's turn.step.call."""
-        ...
-
-    def struck(self, number: signal.Signals, grace_s: float) -> None:
-        """A signal to end it was delivered to the agent's own process: it may take `grace_s` to end by it."""
-        ...
+    def __init__(self, run: LinkFaults, targets: Targets) -> None:
+        """Nothing is asked of the runner yet."""
+        self.run, self.targets = run, targets
+        self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
+        """What the runner must do with the turn now, with the scripted delay."""
+        self.messages: asyncio.Queue[int] = asyncio.Queue()
+        """Turns whose message the runner must give now, beside the one under way."""
+        self.tools: dict[str, None] = {}
+        """Scripted commands that run, oldest first."""
+        self.leaves = False
+        """Whether the last fault makes the agent close its connections: its process was ended, or the user stopped it."""
+        self.dying_until_s = 0.0
+        """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
+        self.thawed_s = 0.0
+        self.frozen_since_s: dict[int, float] = {}
+        self._lingering: dict[int, list[FaultState]] = {}
 
     @property
-    def leaders(self) -> frozenset[int]:
-        """Pids of the agent's own processes, which the run reaps."""
-        ...
-
-
-class SessionFileTargets(Protocol):
-    """The agent's session files."""
-
-    def look(self) -> Hashable:
-        """A value that changes whenever one of them is written."""
-        ...
-
-    def save(self, turn: int, *, tear: bool) -> bool:
-        """Keep what they hold after a crash; `tear` first removes half of a last line. Whether that was possible."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """The processes that were hit, and how that is known."""
-
-    pids: tuple[int, ...]
-    proof: str
-
-
-class ServerTarget(Protocol):
-    """The tool host's server."""
-
-    async def kill_server(self, number: signal.Signals) -> Hit | None:
-        """End it by a signal, or as that signal would; None if there is no server."""
-        ...
-
-    async def restart_server(self) -> None:
-        """Start it again."""
-        ...
-
-
-class NoTargets:
-    """The targets of a run without an agent."""
-
-    leaders: frozenset[int] = frozenset()
-
-    def find(self, whom: Whom, token: str) -> Iterable[psutil.Process]:
-        """No process."""
-        return ()
-
-    def struck(self, number: signal.Signals, grace_s: float) -> None:
-        """There is no process to wait for."""
-
-    def look(self) -> Hashable:
-        """No file is ever written."""
-        return ()
-
-    def save(self, turn: int, *, tear: bool) -> bool:
-        """There is nothing to keep, and nothing to tear."""
-        return not tear
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """What faults on processes can hit in a run; a process that handles a signal has `grace_s` to end by it."""
-
-    processes: ProcessTargets = field(default_factory=NoTargets)
-    sessions: SessionFileTargets = field(default_factory=NoTargets)
-    disk: Callable[[], Disk | None] = lambda: None
-    grace_s: float = 5.0
-    server: Callable[[], ServerTarget | None] = lambda: None
-
-
-@dataclass
-class Agent:
-    """The agent that is hit: its targets, its state, and what the runner must do with it."""
-
-    targets: Targets
-    demands: "asyncio.Queue[tuple[Demand, float | None]]" = field(default_factory=asyncio.Queue)
-    """What the runner must do with the turn now, with the scripted delay."""
-    messages: "asyncio.Queue[int]" = field(default_factory=asyncio.Queue)
-    """Turns whose message the runner must give now, beside the one under way."""
-    tools: dict[str, None] = field(default_factory=dict)
-    """Scripted commands that run, oldest first."""
-    leaves: bool = False
-    """Whether the last fault makes the agent close its connections: its process was ended, or the user stopped it."""
-    dying_until_s: float = 0.0
-    """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
-    thawed_s: float = 0.0
-    frozen_since_s: dict[int, float] = field(default_factory=dict)
-
-    def frozen_s(self, now: float) -> float:
-        """How long its own processes have stood still so far."""
+    def frozen_s(self) -> float:
+        """How long the agent's own processes have stood still so far."""
+        now = self.run.clock.now()
         return self.thawed_s + max((now - since_s for since_s in self.frozen_since_s.values()), default=0)
+
+    def at_reply(self, point: Point) -> list[tuple[FaultState, int]]:
+        """The faults that fire at this reply, each with its byte; those that wait for something else begin to wait."""
+        found = []
+        for state in self.run.of_call(point.call, ActorFault):
+            if isinstance(state.at, SessionWritten):
+                self.run.spawn(self._once_written(state))
+            elif isinstance(state.at, AtReply) and state.at.phase == "linger":
+                self._lingering.setdefault(point.call, []).append(state)
+            elif (byte := resolve_offset(state.at, point)) is not None:
+                found.append((state, byte))
+        return found
+
+    async def at_byte(self, state: FaultState, byte: int) -> None:
+        """A reply is held at the fault's byte. A process that is hit ends the connection, and cancels this code.
+
+        That comes through the network a moment later: a reply that went on meanwhile would seem to have arrived.
+        """
+        self.leaves = False
+        await asyncio.shield(self.run.spawn(self._delayed(state, SETTLE_S if byte > BEFORE_HEAD else 0)))
+        if self.leaves:
+            await self.run.clock.sleep(HANG_UP_S)
+
+    def reply_ended(self, call: int) -> None:
+        """A reply has been written: fire behind its last byte, unless its reader has gone."""
+        for state in self._lingering.pop(call, ()):
+            if any(end.call == call and end.how == "complete" for end in self.run.history.of(ReplyEnded)):
+                self.run.spawn(self._delayed(state, LINGER_S))
+
+    async def _delayed(self, state: FaultState, seconds: float) -> None:
+        if seconds:
+            await self.run.clock.sleep(seconds)
+        if await self.run.delay(state):
+            await self.act(state)
+
+    async def _once_written(self, state: FaultState) -> None:
+        before = self.targets.sessions.look()
+        while self.targets.sessions.look() == before:
+            await self.run.unless_healed(state, LOOK_EVERY_S)
+            if state.healed.is_set():
+                return
+        await self._delayed(state, 0)
+
+    async def act(self, state: FaultState) -> None:
+        """Do it now."""
+        if isinstance(state.planned.fault, ActorFault):
+            await state.planned.fault.act(AgentHands(self, self.run, state))
+
+    def beacon(self, token: str, phase: Literal["started", "done"]) -> None:
+        """A scripted command has begun, or is over."""
+        self.tools.pop(token, None)
+        if phase == "started":
+            self.tools[token] = None
+
+    def forget(self) -> None:
+        """No turn is under way: what was asked of the runner is void."""
+        for queue in (self.demands, self.messages):
+            while not queue.empty():
+                queue.get_nowait()
 
 
 @dataclass(frozen=True, slots=True)
 class AgentHands:
     """The `Hands` of one planned fault. Healing waits for what they do."""
 
-    agent: Agent
-    run: InjectorState
-    healer: Healer
+    agent: ProcessFaults
+    run: LinkFaults
     state: FaultState
 
     async def demand(self, what: Demand) -> None:
@@ -174,16 +155,15 @@ class AgentHands:
                 self.run.fired(self.state, hit.proof)
                 return
             turn = self.state.at.turn
-            call = max((call for call, (place, _) in self.run.calls.items() if place.turn == turn), default=0)
-            name = self.state.planned.fault.name
-            self.run.history.add(FaultUnproven(fault=self.state.index, name=name, call=call))
+            calls = (call for call, (place, _) in self.run.calls.items() if place.turn == turn)
+            self.run.unproven(self.state, max(calls, default=0))
 
     async def _kill_server(self, name: SignalName) -> Hit | None:
         server = self.agent.targets.server()
         hit = await server.kill_server(signal.Signals[name]) if server is not None else None
         if hit is not None and server is not None:
             self._killed(name, "server", hit.pids)
-            self.healer.back_later(self.state, _KilledServer(self.run, server))
+            self.run.back_later(self.state, _KilledServer(self.run, server))
         return hit
 
     async def _kill(self, name: SignalName, whom: Whom) -> Hit | None:
@@ -269,7 +249,7 @@ class AgentHands:
             if proof := await disk.fill(free_bytes):
                 self.run.fired(self.state, proof)
                 if self.state.planned.heal_after_s is not None:
-                    self.run.spawn(self.healer.heal_in(self.state, self.state.planned.heal_after_s))
+                    self.run.spawn(self.run.heal_in(self.state, self.state.planned.heal_after_s))
         finally:
             self.run.spawn(self._relieve(disk))
 
@@ -293,7 +273,7 @@ def _ends_a_turn(whom: Whom) -> bool:
 class _KilledServer:
     """A killed server, as an armed fault: healing it brings the server back."""
 
-    run: InjectorState
+    run: LinkFaults
     server: ServerTarget
 
     async def fired(self, timeout_s: float) -> Proof | None:

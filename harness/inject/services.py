@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import Result, ResultFault
-from wedgehog.harness.inject.arm import Armer, Held
-from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
-from wedgehog.harness.inject.state import ArmedFault, FaultState, InjectorState
+from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool
 
@@ -18,9 +17,9 @@ ConnectionPoint = tuple[Address, int]
 class ServiceFaults:
     """Asked by the tool host, the database and the chat service before they answer."""
 
-    def __init__(self, state: InjectorState, healer: Healer, armer: Armer) -> None:
+    def __init__(self, run: LinkFaults) -> None:
         """No service has asked yet."""
-        self._state, self._healer, self._armer = state, healer, armer
+        self._run = run
         self._at: dict[Address, tuple[FaultState, ArmedFault]] = {}
         """What is armed on which connection of the chat service."""
 
@@ -51,7 +50,7 @@ class ServiceFaults:
         """The response that these faults changed has been written."""
         for state in faults:
             if isinstance(state.planned.fault, ResultFault):
-                self._state.fired(state, state.planned.fault.proof)
+                self._run.fired(state, state.planned.fault.proof)
 
     # ---- bytes
 
@@ -63,7 +62,7 @@ class ServiceFaults:
 
     async def at_query(self, turn: int, point: ConnectionPoint) -> None:
         """The database's reply to the turn's next query is held before its first byte."""
-        for state in self._state.of_turn(turn):
+        for state in self._run.of_turn(turn):
             if isinstance(state.at, AtQuery) and not state.healed.is_set() and state.meets_one_more(state.at.query):
                 await self._inject(state, point)
 
@@ -72,30 +71,30 @@ class ServiceFaults:
 
         With the poll that brings the message, a fault of the agent's next request is armed too.
         """
-        for state in self._state.of_turn(self._state.turn):
+        for state in self._run.of_turn(self._run.turn):
             at = state.at
             if not isinstance(at, AtChat) or state.healed.is_set():
                 continue
             if at.in_request:
                 if what == "poll" and not state.armed:
-                    await self._armer.before_request(state)
+                    await self._run.before_request(state)
             elif at.chat == what and state.meets_one_more() and (armed := await self._inject(state, point)):
                 self._at[point[0]] = (state, armed)
 
     def left_chat(self, conn: Address) -> None:
         """This connection of the chat service is gone."""
         if conn in self._at:
-            self._healer.left(*self._at.pop(conn))
+            self._run.left(*self._at.pop(conn))
 
     async def _inject(self, state: FaultState, point: ConnectionPoint | None) -> ArmedFault | None:
-        link, (conn, written) = self._state.links.get(state.planned.link), point or (None, 0)
+        link, (conn, written) = self._run.links.get(state.planned.link), point or (None, 0)
         held = Held(link, conn, written, "its answer was held back", counts=False)
-        return await self._armer.inject(state, held, resolve_offset(state.at) or 0)
+        return await self._run.inject(state, held, resolve_offset(state.at) or 0)
 
     def _named(self, token: str) -> list[FaultState]:
         """Faults whose trigger names this call."""
         turn, step, tool = map(int, token.split("."))
-        return [state for state in self._state.of_turn(turn) if _names(state, step, tool)]
+        return [state for state in self._run.of_turn(turn) if _names(state, step, tool)]
 
 
 def about_bytes(state: FaultState) -> bool:

@@ -12,8 +12,8 @@ from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery, Written
 from wedgehog.harness.network.base import Link, NetworkError, Strike
-from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import FaultFired, Note, Trouble
+from wedgehog.harness.record.clock import Clock, first_of
+from wedgehog.harness.record.event import FaultFired, FaultUnproven, Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AtCall, Trigger
@@ -148,6 +148,8 @@ class InjectorState:
         self.limited: dict[int, LimitedReply] = {}
         self.written: defaultdict[int, Written] = defaultdict(Written)
         self.open_calls: set[int] = set()
+        self.dropped_calls: set[int] = set()
+        """Calls whose replies were under way when a fault closed their link."""
         self.delivered = delivered
         self.broken = asyncio.Event()
         self.turn = 0
@@ -205,13 +207,14 @@ class InjectorState:
         if call is not None and state.wire is not None and (meant or earlier is None):
             self.limited[call] = LimitedReply(state.wire, state, at, self.written[call], meant)
 
-    def slow(self, state: FaultState) -> bool:
+    def slows_model(self, state: FaultState) -> bool:
         """Whether the link to the model is slow because of this fault."""
         return state.slows and state.planned.link == "llm" and bool(state.armed) and not state.healed.is_set()
 
-    def cut(self, reply: LimitedReply) -> PartialDelivery:
-        """As much of a limited reply as can have arrived by now."""
-        return reply.cut(self.clock.now())
+    def slowed(self, call: int) -> None:
+        """A reply is about to be written: what has slowed the link slows it too."""
+        for state in filter(self.slows_model, self.states):
+            self.limit(call, state, 0, meant=False)
 
     def fired(self, state: FaultState, proof: str, *, call: int | None = None, let_through: int | None = None) -> None:
         """A fault fired, and this is the proof."""
@@ -235,6 +238,10 @@ class InjectorState:
             )
         )
 
+    def unproven(self, state: FaultState, call: int) -> None:
+        """The fault may have hit this call's reply, and nothing proves it."""
+        self.history.add(FaultUnproven(fault=state.index, name=state.planned.fault.name, call=call))
+
     def no_target(self, state: FaultState) -> None:
         """The fault found nothing to hit."""
         if not self.history.sealed:
@@ -251,12 +258,7 @@ class InjectorState:
 
     async def unless_healed(self, state: FaultState, seconds: float) -> None:
         """Let `seconds` pass, or less if the fault is healed before."""
-        waits = [asyncio.ensure_future(self.clock.sleep(seconds)), asyncio.ensure_future(state.healed.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await first_of(self.clock.sleep(seconds), state.healed.wait())
 
     async def delay(self, state: FaultState) -> bool:
         """Let the trigger's own delay pass; whether the fault is to fire then."""

@@ -6,13 +6,13 @@ or the beacon of its trigger. The pipe is held while a fault is armed, so that n
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-from wedgehog.harness.inject.arm import Armer, Held
-from wedgehog.harness.inject.heal import Healer
+from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
-from wedgehog.harness.inject.state import ArmedFault, FaultState, InjectorState
+from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import NetworkError, Proof
+from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.event import PipeClosed, PipeOpened
 from wedgehog.harness.scenario.trigger import AtPipe
 from wedgehog.harness.stdio_proxy.session import Direction, HoldPoint, StdioSession, StreamEnd
@@ -26,23 +26,23 @@ PROOF_S = 0.2
 class StdioFaults:
     """Watches pipes (a `StdioObserver`), turns and beacons, and fires."""
 
-    def __init__(self, state: InjectorState, healer: Healer, armer: Armer) -> None:
+    def __init__(self, run: LinkFaults) -> None:
         """No pipe is open."""
-        self._state, self._healer, self._armer = state, healer, armer
+        self._run = run
         self._open: list[StdioSession] = []
-        self.resets: Callable[[str], bool] = state.plan.resets
+        self.resets: Callable[[str], bool] = run.plan.resets
         """Whether a connection of the link of this name may end with RST."""
 
     async def before_turn(self) -> None:
         """Arm the turn's faults on the pipes that are open; those that open later meet them then."""
         for state in self._of_turn():
             for pipe in self._held_by_agent(state):
-                await self._state.guarded(self._meet(state, pipe))
+                await self._run.guarded(self._meet(state, pipe))
 
     def set_off_by(self, token: str, phase: Literal["started", "done"]) -> list[FaultState]:
         """The faults that this beacon sets off."""
         named = (*map(int, token.split(".")), phase)
-        return [state for state in self._state.states if not state.matched and _beacon(state) == named]
+        return [state for state in self._run.states if not state.matched and _beacon(state) == named]
 
     async def at_tool(self, found: list[FaultState]) -> None:
         """A beacon set these off: each is armed when this returns, on the youngest pipe of its name."""
@@ -57,15 +57,15 @@ class StdioFaults:
 
     def _of_turn(self) -> list[FaultState]:
         """Faults of this turn that wait for no tool."""
-        found = self._state.of_turn(self._state.turn)
+        found = self._run.of_turn(self._run.turn)
         return [state for state in found if isinstance(state.at, AtPipe) and state.at.tool is None]
 
     # ---- pipes
 
     async def opened(self, pipe: StdioSession) -> None:
         """It is held before its first byte: arm what it must meet."""
-        if not self._state.history.sealed:
-            self._state.history.add(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
+        if not self._run.history.sealed:
+            self._run.history.add(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
         self._open.append(pipe)
         for direction in pipe.ways.values():
             direction.ended.add_done_callback(lambda done, it=direction: self._link_ended(pipe, it, done.result()))  # type: ignore[misc]
@@ -80,16 +80,16 @@ class StdioFaults:
         await asyncio.sleep(0)  # how its links ended may be known in this same step: that comes first
         for direction in pipe.ways.values():
             for state, armed in self._armed(direction):
-                await self._state.guarded(self._last_look(state, armed, direction))
-        if not self._state.history.sealed:
+                await self._run.guarded(self._last_look(state, armed, direction))
+        if not self._run.history.sealed:
             out, into = (pipe.ways[way].passed for way in ("out", "in"))
-            self._state.history.add(
+            self._run.history.add(
                 PipeClosed(name=pipe.name, pid=pipe.pid, exit_code=pipe.status, stdout_bytes=out, stdin_bytes=into)
             )
 
     def trouble(self, what: str) -> None:
         """The pipe broke, and nothing of the plan did it."""
-        self._state.fail(NetworkError(what))
+        self._run.fail(NetworkError(what))
 
     # ---- arming
 
@@ -101,57 +101,50 @@ class StdioFaults:
     async def _begin(self, state: FaultState, pipe: StdioSession) -> None:
         """Arm it now, or after its delay, during which the pipe is not held."""
         if state.at.after_s:
-            self._state.spawn(self._inject(state, pipe))
+            self._run.spawn(self._inject(state, pipe))
         else:
             await self._inject(state, pipe)
 
     async def _inject(self, state: FaultState, pipe: StdioSession) -> None:
         """While the pipe is held, arm; where the fault begins as soon as it is armed, hold the pipe at its byte."""
         direction = pipe.ways["in" if state.at.in_request else "out"]
-        if not await self._state.delay(state):
+        if not await self._run.delay(state):
             return
         async with direction.held() as base:
             if base is None or state.healed.is_set():
                 return
             if direction.ended.done():
-                self._state.no_target(state)
+                self._run.no_target(state)
                 return
             byte = base + (resolve_offset(state.at) or 0)
             if state.at_byte:
-                self._state.spawn(self._at_its_byte(state, pipe, direction, direction.stop(byte)))
+                self._run.spawn(self._at_its_byte(state, pipe, direction, direction.stop(byte)))
             else:
                 await self._arm(state, pipe, direction, byte)
 
     async def _at_its_byte(self, state: FaultState, pipe: StdioSession, direction: Direction, stop: HoldPoint) -> None:
-        healed = asyncio.ensure_future(state.healed.wait())
-        waits: list[asyncio.Future[Any]] = [stop.reached, healed]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(stop.reached, state.healed.wait())
             byte = stop.reached.result() if stop.reached.done() else None
             if byte is not None and not state.healed.is_set():
                 await self._arm(state, pipe, direction, byte)
         finally:
-            healed.cancel()
             direction.go(stop)
 
     async def _arm(self, state: FaultState, pipe: StdioSession, direction: Direction, byte: int) -> None:
         """Arm it. A pipe that ends meanwhile can't be hit, and that is no error of the network."""
         try:
             held = Held(direction.link, direction.conn, 0, "the pipe was held")
-            await self._armer.inject(state, held, byte, delayed=True)
+            await self._run.inject(state, held, byte, delayed=True)
         except NetworkError:
-            closed = asyncio.ensure_future(pipe.closed.wait())
-            ends: set[asyncio.Future[Any]] = {closed, direction.ended}
-            over, _ = await asyncio.wait(ends, timeout=CLOSING_S, return_when=asyncio.FIRST_COMPLETED)
-            closed.cancel()
-            if not over:
+            if not await first_of(pipe.closed.wait(), direction.ended, timeout_s=CLOSING_S):
                 raise
-            self._state.no_target(state)
+            self._run.no_target(state)
 
     # ---- proof
 
     def _armed(self, direction: Direction) -> list[tuple[FaultState, ArmedFault]]:
-        states = self._state.states
+        states = self._run.states
         return [(state, armed) for state in states for armed in state.armed if armed.link is direction.link]
 
     def _link_ended(self, pipe: StdioSession, direction: Direction, ended: StreamEnd) -> None:
@@ -160,7 +153,7 @@ class StdioFaults:
         for state, armed in found:
             if state.wire is not None and (state.wire.ends, armed.at) == (ended.how, ended.received):
                 how = f"wedgehog-pipe got {ended.received} bytes, then {ended.how.upper()}"
-                self._healer.proved(state, armed, Proof(ended.received, how))
+                self._run.proved(state, armed, Proof(ended.received, how))
                 return
         silent = (state for state, _ in found if state.wire is not None and state.wire.ends == "stall")
         if not any(state.healed.is_set() for state in silent):
@@ -172,9 +165,9 @@ class StdioFaults:
         at, passed = armed.at or 0, direction.passed
         if not armed.proved and state.slows and passed is not None and passed > at:
             # What slows loses nothing: bytes that crossed under it have met it.
-            self._healer.proved(state, armed, Proof(at, f"{passed - at} bytes crossed the pipe under it"))
+            self._run.proved(state, armed, Proof(at, f"{passed - at} bytes crossed the pipe under it"))
         if not armed.proved and (passed is None or passed >= at):
-            self._healer.proved(state, armed, await armed.strike.fired(PROOF_S))
+            self._run.proved(state, armed, await armed.strike.fired(PROOF_S))
         await armed.strike.heal()
 
 

@@ -12,7 +12,7 @@ async with network as net:
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
 from wedgehog.harness.faults.base import WireFault
@@ -54,21 +54,25 @@ class Proof:
     how: str
 
 
-class Provable:
-    """An armed fault that our own bytes prove: `hit` gets the first proof."""
+def _unproved() -> "asyncio.Future[Proof | None]":
+    return asyncio.get_running_loop().create_future()
 
-    __slots__ = ()
-    hit: "asyncio.Future[Proof]"
+
+@dataclass(eq=False)
+class Provable:
+    """An armed fault; `hit` gets the first proof, or None when there can be none any more."""
+
+    hit: "asyncio.Future[Proof | None]" = field(default_factory=_unproved, init=False)
 
     async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof; None after `timeout_s`."""
+        """Wait for the proof; None after `timeout_s`. Raises NetworkError if the network died."""
         done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
         return self.hit.result() if done else None
 
-    def prove(self, count: int | None, how: str) -> None:
-        """Record the first proof: the bytes that passed, and how that is known."""
+    def settle(self, proof: Proof | None) -> None:
+        """Set the result, unless it is set."""
         if not self.hit.done():
-            self.hit.set_result(Proof(count, how))
+            self.hit.set_result(proof)
 
 
 class NetworkError(Exception):

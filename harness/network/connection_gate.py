@@ -1,14 +1,18 @@
-"""Holds new connections, so that a fault can be armed on one request.
+"""A listening port that holds new connections, so that a fault can be armed on one request.
 
 While a fault waits for a request, a new connection waits at its first bytes. The first connection with bytes is chosen.
 Later connections wait until that fault is done; then the next fault, if any, can choose one of them.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.pipe import Pipe
-from wedgehog.harness.network.proxied_connection import ConnectionOwner, ProxiedConnection
+from wedgehog.harness.network.port import Port
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 AGAIN_S = 0.02
 """How long connections behind a chosen request wait on for a next fault."""
@@ -21,14 +25,19 @@ class ExpectedRequest:
     chosen: Callable[[ProxiedConnection], None]
 
 
-class ConnectionGate:
-    """The open connections of one listening port; it holds those that must wait."""
+class ConnectionGate(Port):
+    """A port whose connections go to `upstream`; it holds those that must wait."""
 
-    def __init__(self, owner: ConnectionOwner, *, everybody: bool) -> None:
-        """Start open; with `everybody`, connections that have sent bytes wait too behind a chosen request."""
+    tells_resets = False
+    everybody = False
+    """Whether connections that have sent bytes wait too behind a chosen request."""
+
+    def __init__(self, name: str, upstream: Address) -> None:
+        """Start closed and without a fault; `listen` opens a free port."""
+        super().__init__(name, (HOST, 0), self.accept)
+        self.upstream = upstream
         self.connections: set[ProxiedConnection] = set()
-        self._owner = owner
-        self._everybody = everybody
+        """The open connections."""
         self._expected: list[ExpectedRequest] = []
         self._struck: ExpectedRequest | None = None
 
@@ -61,20 +70,30 @@ class ConnectionGate:
         if pipe is connection.up and pipe.held and pipe.waiting and _is_new(connection):
             self._struck = self._expected.pop(0)
             for other in self.connections:
-                other.up.held = other.up.held or self._everybody
+                other.up.held = other.up.held or self.everybody
             self._struck.chosen(connection)
 
-    def enter(self) -> ProxiedConnection:
-        """Add a new connection."""
-        connection = ProxiedConnection(self._owner)
+    def accept(self) -> Endpoint:
+        """Add a new connection, and return the protocol of the agent's side."""
+        connection = ProxiedConnection(self)
         connection.up.held = bool(self._expected or self._struck)
         self.connections.add(connection)
-        return connection
+        return connection.accept()
 
-    def shut(self) -> None:
-        """End every connection."""
+    def ended(self, connection: ProxiedConnection) -> None:
+        """Forget a closed connection."""
+        self.connections.discard(connection)
+
+    def release(self) -> None:
+        """Close the port and every connection."""
+        super().release()
         for connection in list(self.connections):
             connection.abort()
+
+    async def close(self) -> None:
+        """Close the port and every connection, and let the sockets close."""
+        self.release()
+        await asyncio.sleep(0)
 
 
 def let_through(connection: ProxiedConnection) -> None:

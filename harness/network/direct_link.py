@@ -13,15 +13,15 @@ There is no second socket: a request without a fault costs nothing more.
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Provable, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
-from wedgehog.harness.network.port import Port
-from wedgehog.harness.network.proxied_connection import close
+from wedgehog.harness.network.port import Port, prove_refusal
+from wedgehog.harness.network.proxied_connection import close, pump_later
 
 _PIECE = 1 << 16
 
@@ -54,7 +54,7 @@ class ProviderServer(Protocol):
         """A protocol for a new connection."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class DirectStrike(Provable):
     """One fault armed on a connection from byte `at` on, or (`piped` is None) on the port."""
 
@@ -62,12 +62,12 @@ class DirectStrike(Provable):
     fault: WireFault
     at: int = 0
     piped: "PipedTransport | None" = None
-    hit: "asyncio.Future[Proof]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
     def proof(self) -> str:
         """The proof that the fault was applied; empty before that."""
-        return self.hit.result().how if self.hit.done() else ""
+        proof = self.hit.result() if self.hit.done() else None
+        return proof.how if proof else ""
 
     @property
     def passed(self) -> int | None:
@@ -84,32 +84,19 @@ class DirectStrike(Provable):
     def look(self, pipe: Pipe) -> None:
         """Record a proof if the bytes that just passed give one."""
         if pipe.stopped:
-            self.prove(pipe.carried, f"{pipe.carried} bytes passed, then {pipe.stopped}")
+            self.settle(Proof(pipe.carried, f"{pipe.carried} bytes passed, then {pipe.stopped}"))
         elif self.fault.slows and pipe.carried > self.at:
-            self.prove(pipe.carried, f"{self.fault.name} is on while bytes pass")
+            self.settle(Proof(pipe.carried, f"{self.fault.name} is on while bytes pass"))
 
 
-class DirectLink:
+class DirectLink(Port):
     """The fake provider's listening port; faults are armed on its own connections."""
 
     def __init__(self, name: str, server: ProviderServer, address: Address) -> None:
         """Start closed; `listen` opens `address` (port 0: a free port)."""
-        self._server = server
-        self._port = Port(name, address, server.connection)
+        super().__init__(name, address, server.connection)
+        self._provider = server
         self._shut: set[DirectStrike] = set()
-
-    @property
-    def address(self) -> Address:
-        """Where agents connect."""
-        return self._port.address
-
-    async def listen(self) -> None:
-        """Open the port, or raise OSError."""
-        await self._port.listen()
-
-    def close(self) -> None:
-        """Close the port; the server closes its connections."""
-        self._port.close()
 
     async def strike(self, fault: WireFault, target: Target) -> DirectStrike:
         """Arm a fault on the connection of a reply that is held, or on the port."""
@@ -125,20 +112,20 @@ class DirectLink:
         if strike in self._shut:
             self._shut.remove(strike)
             if not self._shut:
-                await self._port.listen()
+                await self.listen()
 
     async def _refuse(self, fault: WireFault) -> DirectStrike:
         """Close the port, end open connections, and prove the refusal."""
         strike = DirectStrike(self, fault)
         self._shut.add(strike)
-        self._port.refuse()
-        for connection in list(self._server.connections):
+        self.refuse()
+        for connection in list(self._provider.connections):
             connection.transport.abort()
-        strike.prove(None, await self._port.prove_refusal())
+        strike.settle(await prove_refusal(self.name, self.address))
         return strike
 
     def _piped(self, conn: Address) -> "PipedTransport":
-        for connection in self._server.connections:
+        for connection in self._provider.connections:
             if connection.conn.peer == conn:
                 transport = connection.transport
                 return transport if isinstance(transport, PipedTransport) else PipedTransport(connection)
@@ -232,10 +219,7 @@ class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if not self._ready:
             for strike in self._strikes:
                 strike.look(self.pipe)
-        if self._alarm:
-            self._alarm.cancel()
-        at = self.pipe.next_at()
-        self._alarm = asyncio.get_running_loop().call_later(at - now, self._pump) if at and at > now else None
+        self._alarm = pump_later(self._pump, self.pipe, now, self._alarm)
 
     def _act(self, action: Action) -> None:
         match action:

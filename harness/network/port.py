@@ -3,8 +3,9 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import Self
 
-from wedgehog.harness.network.base import Address, NetworkError
+from wedgehog.harness.network.base import Address, NetworkError, Proof
 
 BACKLOG = 1024
 
@@ -14,40 +15,30 @@ class Port:
 
     def __init__(self, name: str, address: Address, accept: Callable[[], asyncio.BaseProtocol]) -> None:
         """Start closed; `listen` opens it (port 0: a free one, then the same). `name` is for error messages."""
-        self.address = address
-        self._name, self._accept = name, accept
+        self.name, self.address, self._accept = name, address, accept
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
 
-    async def listen(self) -> None:
-        """Accept connections."""
+    async def listen(self) -> Self:
+        """Accept connections, or raise OSError."""
         sock = self._reserved or _bound(self.address)
         self._reserved = None
         self.address = sock.getsockname()[:2]
         self._server = await asyncio.get_running_loop().create_server(self._accept, sock=sock, backlog=BACKLOG)
+        return self
 
     def refuse(self) -> None:
         """Refuse connections, and keep the number reserved."""
-        self._stop()
         if self._reserved is None:
+            self.release()
             self._reserved = _bound(self.address)
 
-    async def prove_refusal(self) -> str:
-        """Return the proof that a connect is refused; raise NetworkError if it is not."""
-        if not await asyncio.to_thread(refused, self.address):
-            raise NetworkError(f"link {self._name}: something still answers at port {self.address[1]}")
-        return f"our own connect to {self.address[0]}:{self.address[1]} was refused"
-
-    def close(self) -> None:
-        """Release the number."""
-        self._stop()
-        if self._reserved:
-            self._reserved.close()
-
-    def _stop(self) -> None:
-        if self._server:
-            self._server.close()
-            self._server = None
+    def release(self) -> None:
+        """Close it."""
+        for listening in (self._server, self._reserved):
+            if listening:
+                listening.close()
+        self._server = self._reserved = None
 
 
 def _bound(address: Address) -> socket.socket:
@@ -63,12 +54,16 @@ def _bound(address: Address) -> socket.socket:
     return sock
 
 
-def refused(address: Address, timeout_s: float = 2.0) -> bool:
-    """Whether a TCP connect is refused (blocking; call it through `asyncio.to_thread`)."""
+async def prove_refusal(name: str, address: Address) -> Proof:
+    """Return the proof that a connect is refused; raise NetworkError if it is not."""
+    if not await asyncio.to_thread(_refused, address):
+        raise NetworkError(f"link {name}: something still answers at port {address[1]}")
+    return Proof(None, f"our own connect to {address[0]}:{address[1]} was refused")
+
+
+def _refused(address: Address) -> bool:
     try:
-        socket.create_connection(address, timeout=timeout_s).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        return False
+        socket.create_connection(address, timeout=2.0).close()
+    except OSError as error:
+        return isinstance(error, ConnectionRefusedError)
     return False

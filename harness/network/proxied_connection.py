@@ -9,6 +9,7 @@
 import asyncio
 import socket
 import struct
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from wedgehog.harness.network.base import Address
@@ -72,15 +73,12 @@ class Endpoint(asyncio.Protocol):
         self.pump()
         self.connection.socket_lost()
 
-    def pause_writing(self) -> None:
-        """The peer does not read: pause the other side."""
+    def resume_writing(self) -> None:
+        """The peer reads again, or no longer: the other side does so too."""
         if self.other:
             self.other.pump()
 
-    def resume_writing(self) -> None:
-        """The peer reads again."""
-        if self.other:
-            self.other.pump()
+    pause_writing = resume_writing
 
     @property
     def unwritten(self) -> int:
@@ -96,8 +94,8 @@ class Endpoint(asyncio.Protocol):
         while not other.unwritten and (actions := self.pipe.ready(now)):
             self.act(actions)
         if not other.unwritten:
-            self.connection.settled(self.pipe)
-        self._ask_again(now)
+            self.connection.owner.look(self.connection, self.pipe)
+        self._alarm = pump_later(self.pump, self.pipe, now, self._alarm)
         self._read_on(not other.unwritten and self.pipe.reading and self.pipe.waiting < HIGH_WATER)
 
     def act(self, actions: list[Action]) -> None:
@@ -125,18 +123,6 @@ class Endpoint(asyncio.Protocol):
         if self.transport is not None:
             close(self.transport, how)
 
-    def drop(self) -> None:
-        """Close this socket with FIN now, without the bytes that the kernel has not taken."""
-        if self.transport:
-            self.transport.abort()
-
-    def _ask_again(self, now: float) -> None:
-        """Pump when the next byte is due; bytes due at `now` wait for `resume_writing`."""
-        if self._alarm:
-            self._alarm.cancel()
-        at = self.pipe.next_at()
-        self._alarm = asyncio.get_running_loop().call_later(at - now, self.pump) if at and at > now else None
-
     def _read_on(self, wanted: bool) -> None:
         if self.transport is None or self.transport.is_closing() or self.ended:
             return
@@ -144,6 +130,16 @@ class Endpoint(asyncio.Protocol):
             self.transport.resume_reading()
         else:
             self.transport.pause_reading()
+
+
+def pump_later(
+    pump: Callable[[], None], pipe: Pipe, now: float, alarm: asyncio.TimerHandle | None
+) -> asyncio.TimerHandle | None:
+    """Replace the alarm that pumps when the next byte is due; bytes due at `now` wait for `resume_writing`."""
+    if alarm:
+        alarm.cancel()
+    at = pipe.next_at()
+    return asyncio.get_running_loop().call_later(at - now, pump) if at and at > now else None
 
 
 def close(transport: asyncio.Transport, how: Literal["fin", "rst"]) -> None:
@@ -173,10 +169,10 @@ class ProxiedConnection:
 
     def accept(self) -> Endpoint:
         """Dial the upstream in a task; return the protocol of the agent's connection."""
-        self._connecting = asyncio.get_running_loop().create_task(self.connect())
+        self._connecting = asyncio.get_running_loop().create_task(self._connect())
         return self.client
 
-    async def connect(self) -> None:
+    async def _connect(self) -> None:
         """Dial the upstream; if it refuses, the agent gets FIN, as through Toxiproxy."""
         loop = asyncio.get_running_loop()
         try:
@@ -200,10 +196,6 @@ class ProxiedConnection:
         """Whether one of its sockets is closed."""
         return self._open < 2
 
-    def settled(self, pipe: Pipe) -> None:
-        """Report that all bytes that a pipe let pass are handed to the kernel."""
-        self.owner.look(self, pipe)
-
     def socket_lost(self) -> None:
         """Count a closed socket; the second one ends the connection."""
         self._open -= 1
@@ -221,4 +213,5 @@ class ProxiedConnection:
         if self._connecting:
             self._connecting.cancel()
         for end in (self.client, self.server):
-            end.drop()
+            if end.transport:
+                end.transport.abort()

@@ -23,8 +23,7 @@ from wedgehog.harness.network.base import (
 )
 from wedgehog.harness.network.connection_gate import AGAIN_S, ConnectionGate, ExpectedRequest, let_through
 from wedgehog.harness.network.pipe import Pipe
-from wedgehog.harness.network.port import Port
-from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.network.port import prove_refusal
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
@@ -32,14 +31,13 @@ ARRIVE_S = 2.0
 POLL_S = 0.001
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class RelayStrike(Provable):
     """One fault armed on a relay link."""
 
     link: "RelayLink"
     fault: WireFault
     spot: Target
-    hit: "asyncio.Future[Proof]"
     connection: ProxiedConnection | None = None
     expected: ExpectedRequest | None = None
     """Its entry in the gate, if it is for a request."""
@@ -54,56 +52,43 @@ class RelayStrike(Provable):
             await self.link.heal(self)
 
 
-class RelayLink:
-    """A listening port whose connections go to `upstream`."""
-
-    tells_resets = False
+class RelayLink(ConnectionGate):
+    """A link through a port of our own."""
 
     def __init__(self, name: str, upstream: Address) -> None:
         """Start closed; `listen` opens a free port."""
-        self.name, self.upstream, self.address = name, upstream, (HOST, 0)
-        self._gate = ConnectionGate(self, everybody=False)
-        self._port = Port(name, self.address, self._accept)
+        super().__init__(name, upstream)
         self._strikes: list[RelayStrike] = []
-
-    @property
-    def connections(self) -> set[ProxiedConnection]:
-        """Its open connections."""
-        return self._gate.connections
-
-    async def listen(self) -> Self:
-        """Open the port: a free one the first time, then the same."""
-        await self._port.listen()
-        self.address = self._port.address
-        return self
 
     async def admit(self, conn: Address, carried: int) -> None:
         """Return at once: each connection has its own pipe."""
 
     async def strike(self, fault: WireFault, spot: Target) -> RelayStrike:
         """Arm the fault on the pipes of the target."""
-        strike = RelayStrike(self, fault, spot, asyncio.get_running_loop().create_future())
+        strike = RelayStrike(self, fault, spot)
         self._strikes.append(strike)
         if fault.closes_port:
-            await self._shut(strike)
+            self.refuse()
+            strike.settle(await prove_refusal(self.name, self.address))
         else:
             await self._arm(strike)
         return strike
 
     def look(self, connection: ProxiedConnection, pipe: Pipe) -> None:
         """Check if an expected request has come, or if the bytes that just passed prove a fault."""
-        self._gate.look(connection, pipe)
+        super().look(connection, pipe)
         for strike in self._strikes:
             if strike.hit.done() or not _touches(strike, connection, pipe):
                 continue
             if pipe.stopped:
-                strike.prove(pipe.carried, f"the relay let {pipe.carried} bytes pass, then {pipe.stopped}")
+                how = f"the relay let {pipe.carried} bytes pass, then {pipe.stopped}"
+                strike.settle(Proof(pipe.carried, how))
             elif strike.fault.proof == "flow" and pipe.carried > strike.carried.get(connection, _from(strike)):
-                strike.prove(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass")
+                strike.settle(Proof(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass"))
 
     def ended(self, connection: ProxiedConnection) -> None:
         """Forget a closed connection and the faults armed on it."""
-        self._gate.connections.discard(connection)
+        super().ended(connection)
         self._strikes = [strike for strike in self._strikes if strike.connection is not connection]
 
     async def heal(self, strike: RelayStrike) -> None:
@@ -111,7 +96,7 @@ class RelayLink:
         if strike in self._strikes:
             self._strikes.remove(strike)
         if strike.expected and strike.connection is None:
-            self._gate.done(strike.expected)
+            self.done(strike.expected)
         if strike.fault.closes_port:
             if not any(other.fault.closes_port for other in self._strikes):
                 await self.listen()
@@ -120,25 +105,20 @@ class RelayLink:
         for connection in list(self.connections if whole else filter(None, [strike.connection])):
             connection.heal()
 
-    async def close(self) -> None:
-        """Close the port and every connection."""
-        self._port.close()
-        self._gate.shut()
-        await asyncio.sleep(0)
-
-    def _accept(self) -> Endpoint:
-        connection = self._gate.enter()
+    def accept(self) -> Endpoint:
+        """Add a new connection, under the faults of the whole link."""
+        client = super().accept()
         for strike in self._strikes:
             if isinstance(strike.spot, WholeLink) and not strike.fault.closes_port:
-                strike.fault.on_pipe(connection.down, 0)
-        return connection.accept()
+                strike.fault.on_pipe(client.connection.down, 0)
+        return client
 
     def _meet(self, strike: RelayStrike, connection: ProxiedConnection) -> None:
         """Arm the fault on this connection's request; later connections wait `AGAIN_S` for the next fault."""
         strike.connection = connection
         strike.fault.on_pipe(connection.up, _from(strike))
         if strike.expected:
-            asyncio.get_running_loop().call_later(AGAIN_S, self._gate.done, strike.expected)
+            asyncio.get_running_loop().call_later(AGAIN_S, self.done, strike.expected)
         let_through(connection)
 
     async def _arm(self, strike: RelayStrike) -> None:
@@ -153,7 +133,7 @@ class RelayLink:
                     strike.carried[connection] = connection.down.carried
                     strike.fault.on_pipe(connection.down, connection.down.carried)
             case _:
-                strike.expected = self._gate.expect(functools.partial(self._meet, strike))
+                strike.expected = self.expect(functools.partial(self._meet, strike))
 
     async def _connection(self, conn: Address) -> ProxiedConnection:
         """The connection from `conn`; the fake provider can accept it before the relay's own task continues."""
@@ -170,12 +150,6 @@ class RelayLink:
             if connection.now() > end_s:
                 raise LinkBusyError(f"link {self.name}: byte {count} did not reach its agent in {ARRIVE_S:g} s")
             await asyncio.sleep(POLL_S)
-
-    async def _shut(self, strike: RelayStrike) -> None:
-        """Close the port, end open connections, and prove the refusal."""
-        self._port.refuse()
-        self._gate.shut()
-        strike.prove(None, await self._port.prove_refusal())
 
 
 def _touches(strike: RelayStrike, connection: ProxiedConnection, pipe: Pipe) -> bool:

@@ -18,7 +18,7 @@ SOCK_DIAG, BY_FAMILY, DUMP, DONE, ERROR = 4, 20, 0x301, 3, 2
 INFO, INFO_REQUESTED = 2, 1 << 1
 ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT = 1, 4, 5, 8
 WITH_COUNTS = 0xFFF & ~(1 << 6) & ~(1 << 10)  # every state but TIME_WAIT and LISTEN
-HEADER = struct.Struct("=IHHII")
+HEADER, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 REQUEST = struct.Struct("=BBBxI")
 ENDPOINTS = struct.Struct("!HH4s12x4s12x")
 BYTES_RECEIVED, NOT_SENT, BYTES_SENT, INFO_SIZE = 128, 144, 200, 216
@@ -75,7 +75,7 @@ class TcpDiag:
         self._netlink.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, DUMP, 1, 0) + body)
         found: list[SocketCount] = []
         while True:
-            for kind, payload in _messages(self._netlink.recv(1 << 18)):
+            for kind, payload in _records(self._netlink.recv(1 << 18), HEADER):
                 if kind == ERROR:
                     raise OSError("netlink refused the request")
                 if kind == DONE:
@@ -88,16 +88,19 @@ class TcpDiag:
         self._netlink.close()
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _records(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and payload of each record; its header begins with its size and kind, its end is padded."""
     at = 0
-    while at + HEADER.size <= len(data):
-        size, kind, *_ = HEADER.unpack_from(data, at)
-        yield kind, data[at + HEADER.size : at + size]
+    while at + header.size <= len(data):
+        size, kind, *_ = header.unpack_from(data, at)
+        if size < header.size:
+            return
+        yield kind, data[at + header.size : at + size]
         at += (size + 3) & ~3
 
 
 def _count(message: bytes) -> SocketCount | None:
-    info = _attribute(message[72:], INFO)
+    info = dict(_records(message[72:], ATTRIBUTE)).get(INFO)
     if message[0] != socket.AF_INET or info is None or len(info) < INFO_SIZE:
         return None
     local_port, remote_port, local, remote = ENDPOINTS.unpack_from(message, 4)
@@ -108,15 +111,3 @@ def _count(message: bytes) -> SocketCount | None:
     sent, repeated = struct.unpack_from("=QQ", info, BYTES_SENT)
     ends = (socket.inet_ntoa(local), local_port), (socket.inet_ntoa(remote), remote_port)
     return SocketCount(*ends, message[1], cookie, sent - repeated, received, unsent, unacked, unread)
-
-
-def _attribute(data: bytes, wanted: int) -> bytes | None:
-    at = 0
-    while at + 4 <= len(data):
-        size, kind = struct.unpack_from("=HH", data, at)
-        if size < 4:
-            return None
-        if kind == wanted:
-            return data[at + 4 : at + size]
-        at += (size + 3) & ~3
-    return None

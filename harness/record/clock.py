@@ -2,8 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Clock(Protocol):
@@ -37,3 +38,15 @@ class WallClock:
     async def sleep(self, seconds: float) -> None:
         """Sleep on the running event loop."""
         await asyncio.sleep(seconds)
+
+
+async def first_of(*waits: Coroutine[Any, Any, Any] | asyncio.Future[Any], timeout_s: float | None = None) -> bool:
+    """Wait until one is done, and cancel the coroutines among the others; return whether one is done in time."""
+    tasks = [asyncio.ensure_future(it) for it in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task, it in zip(tasks, waits, strict=True):
+            if task is not it:
+                task.cancel()
+    return bool(done)

@@ -16,6 +16,7 @@ from wedgehog.harness.agents.base import AgentContext, DeliveredSignal, Session
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import files_like, plant, session_files, session_patterns
 from wedgehog.harness.faults.process_fault import Whom
+from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import SessionKept, SessionPlanted, SessionSaved
 from wedgehog.harness.record.history import History
@@ -26,7 +27,7 @@ SQLITE = b"SQLite format 3"
 
 
 @dataclass
-class AgentProcesses:
+class AgentProcesses(ProcessTargets):
     """The processes of a run's agent. `sessions` are the open ones: the second runs a message during a turn."""
 
     mark: str
@@ -67,7 +68,7 @@ def _runs(process: psutil.Process, token: str) -> bool:
 
 
 @dataclass
-class SessionFiles:
+class SessionFiles(SessionFileTargets):
     """The agent's session files in one run; `place` returns where the agent is, once that is known."""
 
     spec: AgentSpec

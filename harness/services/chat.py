@@ -19,7 +19,7 @@ from aiohttp import web
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.clock import Clock, first_of
 
 ChatOperation = Literal["poll", "send", "other"]
 """A poll that returns a message, a message from the agent, anything else."""
@@ -119,20 +119,12 @@ class ChatService:
         self._waiting = {number: text for number, text in self._waiting.items() if number >= offset}
         self._news.clear()
         if not self._waiting and wait_s:
-            await self._news_within(wait_s / self._scale)
+            await first_of(self._news.wait(), self._clock.sleep(wait_s / self._scale))
         for number, text in self._waiting.items():
             self.asked("poll", text)
             if number > self.handed:
                 self.handed, self.sent = number, []
         return [{"update_id": number, "message": _message(text)} for number, text in self._waiting.items()]
-
-    async def _news_within(self, wait_s: float) -> None:
-        news, over = asyncio.create_task(self._news.wait()), asyncio.create_task(self._clock.sleep(wait_s))
-        try:
-            await asyncio.wait({news, over}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            news.cancel()
-            over.cancel()
 
     async def _respond(
         self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]

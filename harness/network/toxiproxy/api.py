@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 import requests
 import toxiproxy
 import toxiproxy.api
-from requests.adapters import HTTPAdapter
 
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.network.base import Address, NetworkError
@@ -62,30 +61,13 @@ class ProxyCounts(NamedTuple):
     sent: int
 
 
-def _value(line: str) -> int:
-    return int(float(line.rsplit(" ", 1)[1]))
-
-
-class _Deadline(HTTPAdapter):
-    """Adds a timeout to each request; the library has no option for it."""
-
-    def __init__(self, timeout_s: float) -> None:
-        super().__init__()
-        self.timeout_s = timeout_s
-
-    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send with the timeout."""
-        kwargs["timeout"] = self.timeout_s
-        return super().send(request, *args, **kwargs)
-
-
 def _session(timeout_s: float) -> requests.Session:
     """A session that ignores proxy variables, has a timeout and raises the server's errors."""
     session = requests.Session()
     session.trust_env = False
     # If the server closed a kept-alive connection between two calls, it would look like a dead server.
     session.headers["Connection"] = "close"
-    session.mount("http://", _Deadline(timeout_s))
+    session.request = partial(session.request, timeout=timeout_s)  # type: ignore[method-assign]
     session.hooks["response"].append(_raise_refusal)
     return session
 
@@ -107,15 +89,8 @@ class ToxiproxyApi:
 
     async def version(self) -> str:
         """Return the server's version (`git` if it was built by `go install`)."""
-        response = await self._call(lambda: toxiproxy.api.APIConsumer.get("/version"))
+        response = await self.call(lambda: toxiproxy.api.APIConsumer.get("/version"))
         return str(response.json().get("version", ""))
-
-    async def counted(self, proxy: str, stream: str) -> ProxyCounts:
-        """Return the byte counts of ended connections to the agent (`downstream`) or to the upstream."""
-        response = await self._call(lambda: toxiproxy.api.APIConsumer.get("/metrics"))
-        labels = f'direction="{stream}"', f'proxy="{proxy}"'
-        lines = [line for line in response.text.splitlines() if all(it in line for it in labels)]
-        return ProxyCounts(*(sum(_value(line) for line in lines if line.startswith(name)) for name in COUNTERS))
 
     async def create(self, name: str, upstream: Address) -> "ProxyApi":
         """Create a proxy on a free loopback port.
@@ -127,13 +102,14 @@ class ToxiproxyApi:
         for _ in range(PORTS_TRIED):
             make = partial(self._server.create, target, name, f"{HOST}:{free_port()}")
             try:
-                return ProxyApi(self, await self._call(make))
+                return ProxyApi(self, await self.call(make))
             except ToxiproxyRefusedError as refused:
                 if PORT_TAKEN not in str(refused):
                     raise
         raise ToxiproxyRefusedError(f"all {PORTS_TRIED} ports that were tried for the Toxiproxy proxy are in use")
 
-    async def _call(self, do: Callable[[], T]) -> T:
+    async def call(self, do: Callable[[], T]) -> T:
+        """Make a call of the library in a thread. Raises ToxiproxyError."""
         return await asyncio.to_thread(self._call_now, do)
 
     def _call_now(self, do: Callable[[], T]) -> T:
@@ -161,33 +137,34 @@ class ProxyApi:
 
     async def add(self, toxic: Toxic, name: str | None = None) -> None:
         """Add a toxic after the existing ones."""
-        checked(toxic)
-        fields = {"type": toxic.kind, "stream": toxic.stream, "toxicity": toxic.toxicity}
-        named = {**fields, "attributes": dict(toxic.attributes), "name": name or name_of(toxic)}
-        await self._api._call(lambda: self._proxy.add_toxic(**named))
+        fields = {**checked(toxic)._asdict(), "type": toxic.kind, "name": name or name_of(toxic)}
+        await self._api.call(lambda: self._proxy.add_toxic(**fields))
 
-    async def update(self, toxic: Toxic, name: str | None = None) -> None:
+    async def update(self, toxic: Toxic) -> None:
         """Change the attributes of an existing toxic; returns when they apply to every open connection."""
-        checked(toxic)
-        path = f"/proxies/{self._proxy.name}/toxics/{name or name_of(toxic)}"
+        path = f"/proxies/{self._proxy.name}/toxics/{name_of(checked(toxic))}"
         body = {"attributes": dict(toxic.attributes), "toxicity": toxic.toxicity}
-        await self._api._call(lambda: toxiproxy.api.APIConsumer.post(path, json=body))
+        await self._api.call(lambda: toxiproxy.api.APIConsumer.post(path, json=body))
 
     async def remove(self, name: str) -> None:
         """Remove a toxic, but never one that stalls a connection: the server would panic."""
-        await self._api._call(lambda: self._proxy.destroy_toxic(name))
+        await self._api.call(lambda: self._proxy.destroy_toxic(name))
 
     async def counted(self, stream: str) -> ProxyCounts:
-        """Return the bytes in that direction on connections that have ended."""
-        return await self._api.counted(self.name, stream)
+        """Return the bytes to the agent (`downstream`) or to the upstream, on connections that have ended."""
+        response = await self._api.call(lambda: toxiproxy.api.APIConsumer.get("/metrics"))
+        labels = f'direction="{stream}"', f'proxy="{self.name}"'
+        lines = [line for line in response.text.splitlines() if all(it in line for it in labels)]
+        values = [(line, int(float(line.rsplit(" ", 1)[1]))) for line in lines]
+        return ProxyCounts(*(sum(value for line, value in values if line.startswith(name)) for name in COUNTERS))
 
     async def enable(self, enabled: bool) -> None:
         """Listen again, or close the port and every connection."""
-        await self._api._call(self._proxy.enable if enabled else self._proxy.disable)
+        await self._api.call(self._proxy.enable if enabled else self._proxy.disable)
 
     async def destroy(self) -> None:
         """Delete the proxy and close its connections."""
-        await self._api._call(self._proxy.destroy)
+        await self._api.call(self._proxy.destroy)
 
 
 def name_of(toxic: Toxic) -> str:

@@ -15,12 +15,13 @@
 import asyncio
 import contextlib
 import itertools
-from typing import Literal, Self
+from collections.abc import Coroutine
+from typing import Any, Literal, Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target, Upstream
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Target, Upstream
 from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
-from wedgehog.harness.network.port import refused
+from wedgehog.harness.network.port import prove_refusal
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch
@@ -71,13 +72,13 @@ class ToxicLink:
         """Wait while a fault is armed for another connection. The caller must write without a further wait."""
         while self._armed not in (None, conn):
             await self._free.wait()
-        self._prover.admitted(conn, carried)
+        self._prover.admitted(conn)
 
     async def strike(self, fault: WireFault, target: Target) -> ToxicStrike:
         """Arm the fault by the recipe above."""
         stream: ToxicStream = "upstream" if isinstance(target, Upstream) and not fault.closes_port else "downstream"
         at = target.at if isinstance(target, Downstream | Upstream) else 0
-        strike = ToxicStrike(self.heal, fault, target, stream, asyncio.get_running_loop().create_future(), at)
+        strike = ToxicStrike(self.heal, fault, target, stream, at)
         self._strikes.append(strike)
         if fault.closes_port:
             await self._close_port(strike)
@@ -86,7 +87,7 @@ class ToxicLink:
         elif stream == "upstream":
             self._expect(strike)
         else:
-            strike.task = asyncio.create_task(self._see_through(strike, await self._limit(strike)))
+            self._follow(strike, self._see_through(strike, await self._limit(strike)))
         return strike
 
     async def heal(self, strike: ToxicStrike) -> None:
@@ -112,35 +113,31 @@ class ToxicLink:
         for strike in self._strikes:
             strike.withdrawn.set()
         if self.request_gate:
-            await self.request_gate.shut()
+            await self.request_gate.close()
         with contextlib.suppress(ToxiproxyError):
             await self.proxy.destroy()
         for strike in self._strikes:
             if strike.task:
                 await strike.task
             strike.settle(None)
-            if strike.hit.done() and not strike.hit.cancelled():
-                strike.hit.exception()  # Mark it as retrieved, so that asyncio logs no warning.
+            strike.hit.exception()  # Mark it as retrieved, so that asyncio logs no warning.
 
     def _expect(self, strike: ToxicStrike) -> None:
         """Arm the fault when the next request arrives, while the request gate holds all others."""
         if self.request_gate is None:
             raise NetworkError(f"link {self.name} was not opened for faults on requests")
         self._refuse_conflict(strike)
-        strike.task = asyncio.create_task(self._arm_next(strike, self.request_gate))
+        self._follow(strike, self._arm_next(strike, self.request_gate))
 
     async def _arm_next(self, strike: ToxicStrike, request_gate: RequestGate) -> None:
-        try:
-            async with request_gate.next_one(strike.withdrawn) as strike.connection:
-                if strike.connection is None:
-                    return strike.settle(None)
-                watch = await self._limit(strike)
-                let_through(strike.connection)
-                await self._see_through(strike, watch)
-                # A fault on the next request must be armed before the waiting connections continue.
-                await asyncio.sleep(AGAIN_S)
-        except (NetworkError, OSError) as error:
-            self._failed(strike, error)
+        async with request_gate.next_one(strike.withdrawn) as strike.connection:
+            if strike.connection is None:
+                return strike.settle(None)
+            watch = await self._limit(strike)
+            let_through(strike.connection)
+            await self._see_through(strike, watch)
+            # A fault on the next request must be armed before the waiting connections continue.
+            await asyncio.sleep(AGAIN_S)
 
     async def _limit(self, strike: ToxicStrike) -> Watch | None:
         """Arm a limit while all other connections are held; return how to check for the proof."""
@@ -160,11 +157,21 @@ class ToxicLink:
             raise
         return watch
 
-    def _failed(self, strike: ToxicStrike, error: NetworkError | OSError) -> None:
-        if self._closed:
-            strike.settle(None)
-        elif not strike.hit.done():
-            strike.hit.set_exception(error)
+    def _follow(self, strike: ToxicStrike, work: Coroutine[Any, Any, None]) -> None:
+        """Do in a task what ends with the strike's proof, or with the error that `fired` raises."""
+
+        async def followed() -> None:
+            try:
+                await work
+            except (NetworkError, OSError) as error:
+                if self._closed:
+                    strike.settle(None)
+                elif not strike.hit.done():
+                    strike.hit.set_exception(error)
+            finally:
+                self._step_back(strike)
+
+        strike.task = asyncio.create_task(followed())
 
     def _refuse_conflict(self, strike: ToxicStrike) -> None:
         """Raise NetworkError for faults that one proxy can't hold at the same time."""
@@ -177,28 +184,19 @@ class ToxicLink:
             raise LinkBusyError(f"link {self.name} holds a stall whose agent still waits; a cut would end it")
 
     async def _see_through(self, strike: ToxicStrike, watch: Watch | None) -> None:
-        """Wait until the armed fault is proved or withdrawn, and lift the limit in any case."""
-        try:
-            proof = await self._prover.proof(strike, watch)
-            if proof and (watch is None or watch.passes_nothing):
-                await asyncio.sleep(INSIDE_S)
-            await self._lift(strike)
-            if proof and watch and await self._prover.overran(watch):
-                proof = None
-            if proof and strike.fault.ends == "stall" and not strike.withdrawn.is_set():
-                self._prover.holds(strike, watch)
-            self._step_back(strike)
-            await self._release(strike.stream)
-            strike.settle(proof)
-        except (NetworkError, OSError) as error:
-            self._failed(strike, error)
-        finally:
-            self._step_back(strike)
-
-    async def _lift(self, strike: ToxicStrike) -> None:
-        """Lift the limit: first the barrier (see 3.), then for good."""
-        await self.proxy.update(Toxic("limit_data", {"bytes": strike.at}, strike.stream))
-        await self.proxy.update(Toxic("limit_data", {"bytes": UNLIMITED}, strike.stream))
+        """Wait until the armed fault is proved or withdrawn, and lift the limit."""
+        proof = await self._prover.proof(strike, watch)
+        if proof and (watch is None or watch.passes_nothing):
+            await asyncio.sleep(INSIDE_S)
+        for limit in (strike.at, UNLIMITED):  # first the barrier (see 3.), then for good
+            await self.proxy.update(Toxic("limit_data", {"bytes": limit}, strike.stream))
+        if proof and watch and await self._prover.overran(watch):
+            proof = None
+        if proof and strike.fault.ends == "stall" and not strike.withdrawn.is_set():
+            self._prover.holds(strike, watch)
+        self._step_back(strike)
+        await self._release(strike.stream)
+        strike.settle(proof)
 
     def _step_back(self, strike: ToxicStrike) -> None:
         """Release the other connections, once."""
@@ -234,19 +232,14 @@ class ToxicLink:
             name = f"{name_of(toxic)}_{len(self._strikes)}"
             await self.proxy.add(toxic._replace(stream=strike.stream), name)
             strike.names.append(name)
-        strike.task = asyncio.create_task(self._see_flow(strike, base))
-
-    async def _see_flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
-        strike.settle(await self._prover.flow(strike, base))
+        self._follow(strike, self._prover.flow(strike, base))
 
     async def _close_port(self, strike: ToxicStrike) -> None:
         self._shut.add(strike)
         await self.proxy.enable(False)
         if self.request_gate:
-            await self.request_gate.shut()
-        if not await asyncio.to_thread(refused, self.address):
-            raise NetworkError(f"link {self.name}: something still answers at port {self.address[1]}")
-        strike.settle(Proof(None, f"our own connect to {self.address[0]}:{self.address[1]} was refused"))
+            self.request_gate.refuse()
+        strike.settle(await prove_refusal(self.name, self.address))
 
 
 class ToxiproxyNetwork:
@@ -264,7 +257,7 @@ class ToxiproxyNetwork:
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> ToxicLink:
         """A new proxy: with `resets` each close on it is an RST; with `requests` it has a request gate in front."""
         proxy = await self._api.create(f"{name}-{next(self._numbers)}", upstream)
-        gate = await RequestGate(proxy.address).listen() if requests else None
+        gate = await RequestGate(name, proxy.address).listen() if requests else None
         link = await ToxicLink(name, upstream, resets, proxy, self._diag, gate).install()
         self._links.append(link)
         return link

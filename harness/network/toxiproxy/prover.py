@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target
+from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Provable, Target
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.tcp_diag import ESTABLISHED
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ProxyCounts
@@ -31,19 +31,17 @@ GRACE_S = 0.25
 # A proof that seems lost is checked once more after this time: on a busy machine the server gets no CPU time.
 ONCE_MORE_S = 0.3
 
-
 ToxicStream = Literal["downstream", "upstream"]
 
 
-@dataclass(eq=False, slots=True)
-class ToxicStrike:
+@dataclass(eq=False)
+class ToxicStrike(Provable):
     """One fault armed on a Toxiproxy link."""
 
     undo: Callable[["ToxicStrike"], Awaitable[None]]
     fault: WireFault
     target: Target
     stream: ToxicStream
-    hit: "asyncio.Future[Proof | None]"
     at: int = 0
     armed_at: float = 0.0
     task: "asyncio.Task[None] | None" = None
@@ -54,21 +52,11 @@ class ToxicStrike:
     withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
     holds_turn: bool = False
 
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof; None after `timeout_s`. Raises ToxiproxyGoneError if the server died."""
-        done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
-        return self.hit.result() if done else None
-
     async def heal(self) -> None:
         """Remove the fault. Stalls share one setting: when the last one is healed, all of them end."""
         if not self.withdrawn.is_set():
             self.withdrawn.set()
             await self.undo(self)
-
-    def settle(self, proof: Proof | None) -> None:
-        """Set the result, unless it is set."""
-        if not self.hit.done():
-            self.hit.set_result(proof)
 
 
 class Prover:
@@ -80,12 +68,12 @@ class Prover:
         self.stalls: dict[ToxicStrike, set[int]] = {}
         """Active stalls, each with the cookies of the sockets to agents that it may hold open."""
         self._proxy = proxy
-        self._conns: dict[Address, int] = {}
+        self._conns: set[Address] = set()
         self._last_write = 0.0
 
-    def admitted(self, conn: Address, carried: int) -> None:
-        """Record that the fake provider writes on `conn`, which has carried `carried` bytes."""
-        self._conns[conn] = carried
+    def admitted(self, conn: Address) -> None:
+        """Record that the fake provider writes on `conn`."""
+        self._conns.add(conn)
         self._last_write = asyncio.get_running_loop().time()
 
     def look(self) -> Sockets:
@@ -110,31 +98,31 @@ class Prover:
 
     async def quiet(self) -> None:
         """Wait until all that the fake provider wrote has been forwarded to agents."""
+        stalled = {cookie for held in self.stalls.values() if len(held) == 1 for cookie in held}
+        stopped = {it.target.conn for it in self.stalls if isinstance(it.target, Downstream)}
+
+        def forwarded(now: Sockets) -> bool:
+            self._conns &= now.proxied.keys()
+            return now.quiet(self._conns - stopped, stalled)
+
+        await self._wait(forwarded, "bytes of another reply did not reach their agent")
+
+    async def _still(self) -> None:
+        """Wait until all that agents sent through the request gate has been forwarded."""
+        stalled = {cookie for held in self.stalls.values() for cookie in held}
+        await self._wait(lambda now: now.still(stalled), "bytes of another request were not forwarded")
+
+    async def _wait(self, forwarded: Callable[[Sockets], bool], problem: str) -> None:
         if self.sockets is None:
             await asyncio.sleep(INSIDE_S)
             return
         # A writer that was just admitted writes in the next iterations of the event loop, so two checks are needed.
         calm = 0
-        stalled = {cookie for held in self.stalls.values() if len(held) == 1 for cookie in held}
-        stopped = {it.target.conn for it in self.stalls if isinstance(it.target, Downstream)}
         async for _ in rounds(QUIET_S):
-            seen = self.look()
-            self._conns = {conn: n for conn, n in self._conns.items() if conn in seen.proxied}
-            calm = calm + 1 if seen.quiet(self._conns.keys() - stopped, stalled) else 0
+            calm = calm + 1 if forwarded(self.look()) else 0
             if calm > 1:
                 return
-        raise LinkBusyError(f"link {self.name}: bytes of another reply did not reach their agent within {QUIET_S:g} s")
-
-    async def _still(self) -> None:
-        """Wait until all that agents sent through the request gate has been forwarded."""
-        if self.sockets is None:
-            await asyncio.sleep(INSIDE_S)
-            return
-        stalled = {cookie for held in self.stalls.values() for cookie in held}
-        async for _ in rounds(QUIET_S):
-            if self.look().still(stalled):
-                return
-        raise LinkBusyError(f"link {self.name}: bytes of another request were not forwarded within {QUIET_S:g} s")
+        raise LinkBusyError(f"link {self.name}: {problem} within {QUIET_S:g} s")
 
     async def _counted(self, strike: ToxicStrike, sockets: LinkSockets) -> Sockets:
         """Take a snapshot and the server's counts while no connection ends, since that one would be in both."""
@@ -194,14 +182,13 @@ class Prover:
             return conn is not None and conn.open
         return any(now.agents[it].state == ESTABLISHED for it in self.stalls[stall] if it in now.agents)
 
-    async def flow(self, strike: ToxicStrike, base: dict[int, int]) -> Proof | None:
-        """Wait until a byte passes under a pace or a delay; None if it is withdrawn. `base`: bytes sent before."""
+    async def flow(self, strike: ToxicStrike, base: dict[int, int]) -> None:
+        """Prove a pace or a delay by a byte that passes under it, until it is withdrawn. `base`: bytes sent before."""
         async for _ in rounds():
             if strike.withdrawn.is_set():
-                return None
+                return
             if self.sockets is None or any(it > base.get(cookie, 0) for cookie, it in self.sent().items()):
-                return Proof(None, f"{', '.join(strike.names)} was on while bytes passed")
-        return None
+                return strike.settle(Proof(None, f"{', '.join(strike.names)} was on while bytes passed"))
 
     def sent(self) -> dict[int, int]:
         """Return the bytes sent to agents, by socket cookie."""

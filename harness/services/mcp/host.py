@@ -24,7 +24,7 @@ from wedgehog.harness.faults.result_fault import Result
 from wedgehog.harness.network.base import Address, Link, NetworkError, Strike, WholeLink
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.relay import RelayLink
-from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.sandbox import RUN_VARIABLE, Owned, Tree
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.services.beacon import BeaconPhase, dotted
@@ -178,12 +178,10 @@ class ToolHost:
             return tuple(server.pid for server in hit)
 
     async def _gone(self, servers: Sequence[ToolServer]) -> None:
-        ends: list[asyncio.Task[Any]] = [asyncio.create_task(server.gone.wait()) for server in servers]
-        ends += [asyncio.create_task(self._process.ended())] if self._process else []
-        if ends:
-            await asyncio.wait(ends, timeout=GONE_S)
-        for end in ends:
-            end.cancel()
+        ended = [self._process.ended()] if self._process else []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GONE_S):
+                await asyncio.gather(*(server.gone.wait() for server in servers), *ended)
 
     async def restart_server(self) -> None:
         """Restart a dead HTTP server at the same address; the agent itself restarts a stdio server.
@@ -218,9 +216,9 @@ class ToolHost:
         argv = [sys.executable, "-P", "-m", PROGRAM, "http"]
         self._doomed = False
         process = self._process = await self._tree.start(argv, env=env, cwd=self._folder, log=self._log)
-        coming, ended = asyncio.create_task(self._coming()), asyncio.create_task(process.ended())
+        coming = asyncio.create_task(self._coming())
         try:
-            await asyncio.wait({coming, ended}, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(coming, process.ended(), timeout_s=START_S)
             if not coming.done() or coming.exception() is not None:
                 await process.stderr.drained(0.2)
                 said = process.stderr.text().strip().rpartition("\n")[2]
@@ -228,7 +226,6 @@ class ToolHost:
             self._port = coming.result()
         finally:
             coming.cancel()
-            ended.cancel()
         self._watching = asyncio.create_task(self._watch(process))
 
     async def _coming(self) -> int:
