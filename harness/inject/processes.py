@@ -50,7 +50,7 @@ class ProcessFaults:
         self.tools: dict[str, None] = {}
         """Scripted commands that run, oldest first."""
         self.leaves = False
-        """Whether the last fault makes the agent close its connections: its process was ended, or the user stopped it."""
+        """Whether the last fault makes the agent close its connections: its process ended, or its user stopped it."""
         self.dying_until_s = 0.0
         """Until then an agent that got a signal to end may still end by it: no deadline is judged before."""
         self.thawed_s = 0.0
