@@ -1,14 +1,13 @@
 """Wire faults: armed on links, proved, and healed whether or not they ever fired."""
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, ArmedFault, FaultState, InjectorState
-from wedgehog.harness.network.base import Address, Downstream, Link, NetworkError, Proof, Strike, Upstream, WholeLink
+from wedgehog.harness.network.base import Address, Downstream, Link, Proof, Strike, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultHealed, RunStarted
 from wedgehog.harness.scenario.plan import ALWAYS
 from wedgehog.harness.scenario.trigger import BeforeRequest, Phase, Trigger
@@ -252,8 +251,8 @@ class LinkFaults(InjectorState):
         async with state.busy:
             left = list(state.armed)
         for armed in left:
-            with contextlib.suppress(NetworkError):
-                await self._heal_one(state, armed)
+            # A fault that stays on would be blamed on the agent.
+            await self.guarded(self._heal_one(state, armed))
             counts = state.wire is not None and state.wire.proof == "count"
             if counts and armed.call is not None and not armed.proved and not self.history.sealed:
                 self.unproven(state, armed.call)

@@ -66,6 +66,8 @@ class FakeStrike:
     healed: bool = False
     proves_when_healed: bool = False
     heals: asyncio.Event = field(default_factory=asyncio.Event)
+    stays: NetworkError | None = None
+    """Raised by `heal`: the fault could not be removed."""
 
     def __post_init__(self) -> None:
         self.heals.set()
@@ -76,6 +78,8 @@ class FakeStrike:
 
     async def heal(self) -> None:
         await self.heals.wait()
+        if self.stays is not None:
+            raise self.stays
         self.healed = True
         if not self.hit.done():
             self.hit.set_result(Proof(7, "counted at last") if self.proves_when_healed else None)

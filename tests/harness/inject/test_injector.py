@@ -272,6 +272,19 @@ async def test_a_strike_that_hit_nothing_has_not_fired_and_no_more_than_its_limi
     assert it.delivered == [(1, PartialDelivery(50, "cut"))]
 
 
+async def test_a_fault_that_cannot_be_removed_breaks_the_run(rig: Any, settled: Any):
+    """The next turn would meet it, and the agent would be blamed."""
+    it = rig({"do": {"latency": 2}})
+    await it.injector.before_turn(1)
+    asking = asyncio.create_task(it.ask(it.arrives()))
+    await settled()
+    it.strikes[0].stays = NetworkError("the server is busy")
+    await it.injector.after_turn(1)
+    assert it.injector.broken.is_set()
+    assert [event.what for event in it.history.of(Trouble)] == ["the network failed: the server is busy"]
+    asking.cancel()
+
+
 async def test_a_proof_that_is_found_while_the_fault_is_healed_still_counts(rig: Any, settled: Any):
     """An agent that ends at once can be faster than the network's count; its fault struck all the same."""
     it = rig({"at": {"event": 1}, "do": "cut"})

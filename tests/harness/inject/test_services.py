@@ -22,7 +22,8 @@ class It:
 
     def __init__(self, faults: list[dict[str, Any]], clock: Any, link: Any) -> None:
         told = {"name": "a", "why": "w", "tools": {"weather": {}}, "store": {}, "faults": faults}
-        scenario = Scenario.model_validate({**told, "turns": [{"user": "x"}, {"user": "y"}]})
+        model = [[{"tool": "weather"}] * 3] * 3
+        scenario = Scenario.model_validate({**told, "turns": [{"user": "x", "model": model}, {"user": "y"}]})
         self.history = History(clock)
         self.links = {name: link(name) for name in ("llm", "tool:mcp", "store:db", "chat")}
         self.server: Any = None
