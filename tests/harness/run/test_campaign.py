@@ -159,7 +159,8 @@ async def test_what_an_agent_lacks_is_said_before_a_network_is_fetched_for_it(
 
     monkeypatch.setattr("wedgehog.harness.run.campaign.choose_network", choose)
     gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
-    why = f"{gone.agent.path}: command: there is no program 'no-such-program'"
+    monkeypatch.setenv("PATH", "/usr/bin")
+    why = f"{gone.agent.path}: command: there is no program 'no-such-program' in /usr/bin"
     assert await verdicts(gone) == {"gone": "error"}
     assert said == [why, "network: embedded"]
     said.clear()
