@@ -83,7 +83,8 @@ class Injector:
 
     async def after_turn(self, turn: int) -> None:
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
-        for state in self.state.of_turn(turn):
+        # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
+        for state in reversed(self.state.of_turn(turn)):
             await self.state.heal(state)
         self._turns.discard(turn)
         if not self._turns:

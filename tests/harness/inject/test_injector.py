@@ -272,6 +272,23 @@ async def test_a_strike_that_hit_nothing_has_not_fired_and_no_more_than_its_limi
     assert it.delivered == [(1, PartialDelivery(50, "cut"))]
 
 
+async def test_faults_are_removed_in_the_reverse_order(rig: Any, settled: Any):
+    """A slow one that was made later stands behind the others, which wait until it has taken their bytes."""
+    it = rig({"do": {"latency": 2}}, {"do": {"bandwidth": 1}})
+    await it.injector.before_turn(1)
+    asking = asyncio.create_task(it.ask(it.arrives()))
+    await settled()
+    latency, bandwidth = it.strikes
+    bandwidth.heals.clear()
+    healing = asyncio.create_task(it.injector.after_turn(1))
+    await settled()
+    assert not latency.healed
+    bandwidth.heals.set()
+    await healing
+    assert latency.healed
+    asking.cancel()
+
+
 async def test_a_fault_that_cannot_be_removed_breaks_the_run(rig: Any, settled: Any):
     """The next turn would meet it, and the agent would be blamed."""
     it = rig({"do": {"latency": 2}})
