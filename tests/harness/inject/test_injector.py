@@ -272,12 +272,11 @@ async def test_a_strike_that_hit_nothing_has_not_fired_and_no_more_than_its_limi
     assert it.delivered == [(1, PartialDelivery(50, "cut"))]
 
 
-async def test_faults_are_removed_in_the_reverse_order(rig: Any, settled: Any):
+async def test_faults_are_removed_in_the_reverse_order(rig: Any, settled: Any, manual_clock: Any):
     """A slow one that was made later stands behind the others, which wait until it has taken their bytes."""
-    it = rig({"do": {"latency": 2}}, {"do": {"bandwidth": 1}})
+    it = rig({"at": {"after_s": 1}, "do": {"latency": 2}}, {"at": {"after_s": 2}, "do": {"bandwidth": 1}})
     await it.injector.before_turn(1)
-    asking = asyncio.create_task(it.ask(it.arrives()))
-    await settled()
+    await manual_clock.advance(3)
     latency, bandwidth = it.strikes
     bandwidth.heals.clear()
     healing = asyncio.create_task(it.injector.after_turn(1))
@@ -286,7 +285,6 @@ async def test_faults_are_removed_in_the_reverse_order(rig: Any, settled: Any):
     bandwidth.heals.set()
     await healing
     assert latency.healed
-    asking.cancel()
 
 
 async def test_a_fault_that_cannot_be_removed_breaks_the_run(rig: Any, settled: Any):
