@@ -93,9 +93,10 @@ class Turns:
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
     shells = {call: find_shell(talk.tools) is not None for call, talk in replies.tools_seen.items()}
-    return read_control(
-        History(events=history.events).seal(), replies.shapes, shells, _answered_by(history, replies), wire
-    )
+    answered_by = _answered_by(history, replies)
+    facts = read_control(History(events=history.events).seal(), replies.shapes, shells, answered_by, wire)
+    seen = replies.tools_seen[answered_by].tools if answered_by is not None else ()
+    return replace(facts, schemas={tool.name: dict(tool.schema or {}) for tool in seen})
 
 
 def _answered_by(history: History, replies: ScriptedReplies) -> int | None:
