@@ -1,7 +1,6 @@
 """`wedgehog fuzz`: searches for scenarios that break an agent, and prints what it tried and found."""
 
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,13 @@ from rich.status import Status
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
+from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.store import Judgement, safe_name
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.player import Player
-from wedgehog.harness.search.search import Aim, Found, Search
+from wedgehog.harness.search.search import Found, Goal, Search
 
 UNCLEAR_SHOWN = 3
 
@@ -30,7 +30,7 @@ class Wish:
     """The agents as the user named them: a replay command repeats them."""
     budget_s: float
     folder: Path
-    aim: Aim | None = None
+    aim: Goal | None = None
     again: bool = False
 
 
@@ -47,9 +47,9 @@ class _Quiet:
 class LiveLine:
     """A live line on a terminal; each new failure is a line of its own."""
 
-    def __init__(self, console: Console, status: Status | None, ends_s: float) -> None:
-        """`ends_s` is the end of the budget on the monotonic clock."""
-        self._console, self._status, self._ends_s = console, status, ends_s
+    def __init__(self, console: Console, status: Status | None, clock: Clock, ends_s: float) -> None:
+        """`ends_s` is the end of the budget on the clock."""
+        self._console, self._status, self._clock, self._ends_s = console, status, clock, ends_s
         self._tried = 0
 
     def say(self, line: str) -> None:
@@ -60,7 +60,7 @@ class LiveLine:
         """Count a scenario."""
         self._tried += 1
         if self._status is not None:
-            left = max(0, round(self._ends_s - time.monotonic()))
+            left = max(0, round(self._ends_s - self._clock.now()))
             self._status.update(f"{self._tried} played, {left} s left; {what}"[: self._console.width - 4])
 
     def found(self, finding: Finding) -> None:
@@ -83,6 +83,7 @@ class Fuzz:
         if wish.again:
             self.corpus.forget()
         self.search: Search | None = None
+        self.clock: Clock = WallClock()
 
     async def run(self) -> None:
         """Play the control runs, then search until the budget is used.
@@ -90,12 +91,12 @@ class Fuzz:
         Raises:
             ValueError: a control run failed.
         """
-        ends_s = time.monotonic() + self.wish.budget_s
+        ends_s = self.clock.now() + self.wish.budget_s
         if self._console.is_terminal:
             with self._console.status("control run") as status:
-                await self._run(LiveLine(self._console, status, ends_s), ends_s)
+                await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
         else:
-            await self._run(LiveLine(self._console, None, ends_s), ends_s)
+            await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
 
     async def _run(self, watcher: LiveLine, ends_s: float) -> None:
         campaign = Campaign([], self.options, _Quiet(), watcher.say)
@@ -113,6 +114,7 @@ class Fuzz:
                 Palette.common(palettes),
                 self.corpus,
                 watcher,
+                self.clock,
                 seed=self.options.seed,
                 ends_s=ends_s,
                 aim=self.wish.aim,

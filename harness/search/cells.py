@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from wedgehog.harness.faults.base import Fault, parameters, registered
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.search.draw import SeededDraw
+from wedgehog.harness.search.draw import SeededChoices
 from wedgehog.harness.search.values import value_for
 
-Step = Literal["first call", "call after a tool", "call of a later turn"]
-STEPS: Mapping[Step, Mapping[str, int]] = {
+CallKind = Literal["first call", "call after a tool", "call of a later turn"]
+STEPS: Mapping[CallKind, Mapping[str, int]] = {
     "first call": {},
     "call after a tool": {"step": 2},
     "call of a later turn": {"turn": 2},
@@ -38,7 +38,7 @@ class Cell:
     fault: str
     link: str
     place: str
-    step: Step
+    step: CallKind
     times: Literal["always"] | int
 
     def line(self, do: object) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def cells(links: Sequence[str]) -> list[Cell]:
     """Every cell that a scenario may contain, on these links."""
     found = []
     for name, cls in registered().items():
-        do = drawn_fault(SeededDraw(name), cls)
+        do = drawn_fault(SeededChoices(name), cls)
         for link, place, step, times in product(_links(cls, do, links), PLACES, STEPS, TIMES):
             cell = Cell(name, link, place, step, times)
             if _legal(cell, do):
@@ -99,12 +99,11 @@ def _legal(cell: Cell, do: object) -> bool:
 class Coverage:
     """The pairs that were covered, and the cell that covers most of what is left in the least time."""
 
-    def __init__(self, wanted: Sequence[Cell]) -> None:
-        """Nothing is covered yet."""
+    def __init__(self, wanted: Sequence[Cell], tried: Sequence[Cell] = ()) -> None:
+        """`tried`: what an earlier search covered."""
         self.left = list(wanted)
-        self.number = len(wanted)
-        self.tried: list[Cell] = []
-        self._pairs: set[tuple[object, object]] = set()
+        self.tried = list(tried)
+        self._pairs = {pair for cell in tried for pair in cell.pairs}
         self._seconds: dict[str, float] = {}
 
     def next(self, within_s: float) -> Cell | None:
@@ -117,6 +116,11 @@ class Coverage:
         self._pairs.update(best.pairs)
         self.tried.append(best)
         return best
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether no cell that is left covers a new pair."""
+        return not any(pair not in self._pairs for cell in self.left for pair in cell.pairs)
 
     def put_back(self, cell: Cell) -> None:
         """It was not tried after all."""

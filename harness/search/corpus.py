@@ -14,7 +14,7 @@ import yaml
 
 from wedgehog.harness.record.store import safe_name, write_whole
 from wedgehog.harness.search.cells import Cell
-from wedgehog.harness.search.drawn_scenario import Document
+from wedgehog.harness.search.drawn_scenario import Drawn
 from wedgehog.harness.search.player import Played, as_yaml
 
 
@@ -24,7 +24,7 @@ class Finding:
 
     agent: str
     violated: tuple[str, ...]
-    document: Document
+    document: Drawn
     says: str
     path: Path
     replays: int = 0
@@ -45,7 +45,7 @@ class Finding:
         return played.failure == (self.agent, self.violated) and self.faults <= fault_names(played.document)
 
 
-def fault_names(document: Document) -> frozenset[str]:
+def fault_names(document: Drawn) -> frozenset[str]:
     """Names of a scenario's faults."""
     return frozenset(next(iter(do)) if isinstance(do := line["do"], dict) else do for line in document["faults"])
 
@@ -99,7 +99,7 @@ class Corpus:
         write_whole(finding.path, as_yaml(document))
 
 
-def read_scenario(path: Path) -> Document:
+def read_scenario(path: Path) -> Drawn:
     """The document of a scenario file."""
     found: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {"faults": [], **found}

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 Value = TypeVar("Value")
 
 
-class Draw(Protocol):
+class Choices(Protocol):
     """A source of choices. Hypothesis shrinks each choice towards the first option and the least number."""
 
     def choose(self, options: Sequence[Value]) -> Value:
@@ -19,7 +19,7 @@ class Draw(Protocol):
         ...
 
 
-class SeededDraw:
+class SeededChoices:
     """Choices that follow from a seed alone, in every process."""
 
     def __init__(self, seed: str) -> None:
@@ -35,7 +35,7 @@ class SeededDraw:
         return self._random.randint(least, most)
 
 
-class HypothesisDraw:
+class HypothesisChoices:
     """Choices of a Hypothesis test, which it can shrink and replay."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:

@@ -10,10 +10,10 @@ from wedgehog.harness.faults.base import registered
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.trigger import HOST
 from wedgehog.harness.search.cells import STEPS, Cell, drawn_fault
-from wedgehog.harness.search.draw import Draw
+from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.values import value_for
 
-Document = dict[str, Any]
+Drawn = dict[str, Any]
 COMMANDS = ("echo one", "printf '%s' two", "exit 3", "sleep 0.3; echo late", "seq 1 2000", "echo three >&2")
 MESSAGES = ("What is a hedgehog?", "Please look it up.", "And in short?", "Grüße, 🦔!")
 TEXTS = (
@@ -71,24 +71,25 @@ class Palette:
 class Drawer:
     """Draws for one palette."""
 
-    draw: Draw
+    draw: Choices
     palette: Palette
 
-    def scenario(self, cells: Sequence[Cell], name: str) -> Document:
+    def scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
         """A scenario whose conversation has the call of every cell."""
         faults = [cell.line(drawn_fault(self.draw, registered()[cell.fault])) for cell in cells]
         needed = [{"turn": 1, "step": 1, **STEPS[cell.step]} for cell in cells]
-        timed = {place["turn"] for place, line in zip(needed, faults, strict=True) if "tool" in line.get("at", {})}
+        with_tools = [cell.link == HOST or "tool" in cell.place for cell in cells]
+        timed = {place["turn"] for place, tool in zip(needed, with_tools, strict=True) if tool}
         number = self.draw.between(max(place["turn"] for place in needed), self.palette.turns)
         turns = []
         for turn in range(1, number + 1):
             steps = [place["step"] - 1 for place in needed if place["turn"] == turn]
             least = max([*steps, 1 if turn in timed else 0], default=0)
             turns.append(self._turn(least, timed=turn in timed, host=any(cell.link == HOST for cell in cells)))
-        document: Document = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
+        document: Drawn = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
         return document | ({"tools": {HOSTED: {"answer": "spines"}}} if _uses_host(turns) else {})
 
-    def _turn(self, least_rounds: int, *, timed: bool, host: bool) -> Document:
+    def _turn(self, least_rounds: int, *, timed: bool, host: bool) -> Drawn:
         """With `timed` each call tells when it begins and ends, as the shell's and our host's do."""
         most = MOST_ROUNDS if self.palette.calls_tools else 0
         rounds = self.draw.between(min(least_rounds, most), most)
@@ -107,22 +108,22 @@ class Drawer:
         said = [{"text": "I look."}] if self.draw.choose((False, True)) else []
         return [*said, *calls] if len(calls) > 1 or said else calls[0]
 
-    def _call(self, name: str) -> Document:
+    def _call(self, name: str) -> Drawn:
         if name == SHELL:
             return {"tool": SHELL, "args": {"command": self.draw.choose(COMMANDS)}}
         return {"tool": name, "args": {} if name == HOSTED else value_for(self.draw, self.palette.tools[name])}
 
     def _answer(self) -> Any:
-        text: Document = {"text": self.draw.choose((*TEXTS, LONG))}
+        text: Drawn = {"text": self.draw.choose((*TEXTS, LONG))}
         extra = self.draw.choose((None, {"thinking": "I think."}, {"delay_s": 0.3}))
         return text if extra is None else [extra, text]
 
 
-def _uses_host(turns: Sequence[Document]) -> bool:
+def _uses_host(turns: Sequence[Drawn]) -> bool:
     return any(item.get("tool") == HOSTED for turn in turns for item in items(turn))
 
 
-def items(turn: Document) -> Iterator[Document]:
+def items(turn: Drawn) -> Iterator[Drawn]:
     """Every item of a turn's replies."""
     for reply in turn["model"]:
         yield from reply if isinstance(reply, list) else [reply]

@@ -16,7 +16,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.judge import CONSEQUENCES
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.scenario.model import load_scenario
-from wedgehog.harness.search.drawn_scenario import Document
+from wedgehog.harness.search.drawn_scenario import Drawn
 
 MANY = 8
 """More calls than this count as the same behaviour."""
@@ -35,7 +35,7 @@ class Measures:
 class Played:
     """What one scenario showed, on each agent in turn."""
 
-    document: Document
+    document: Drawn
     judgements: tuple[Judgement, ...]
     seconds: float
     behaviour: tuple[object, ...] = ()
@@ -80,7 +80,7 @@ class Player:
         self._play, self._agents, self._run_folder, self._drawn = play, agents, run_folder, drawn
         drawn.mkdir(parents=True, exist_ok=True)
 
-    async def play(self, document: Document) -> Played:
+    async def play(self, document: Drawn) -> Played:
         """Play a scenario on every agent, one after the other.
 
         Raises:
@@ -105,7 +105,7 @@ class Player:
         return Played(document, tuple(judgements), seconds, tuple(behaviour), measures)
 
 
-def as_yaml(document: Document) -> str:
+def as_yaml(document: Drawn) -> str:
     """A scenario file."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 

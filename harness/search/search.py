@@ -5,21 +5,22 @@ scenarios whose behaviour was new. With an aim the scenarios with the greatest m
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Literal, Protocol
 
+from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
-from wedgehog.harness.search.draw import SeededDraw
-from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Document, Drawer, Palette
+from wedgehog.harness.search.draw import Choices, SeededChoices
+from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Drawn, Palette
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.shrink import smaller
 from wedgehog.harness.search.threshold import thresholds
 
-Aim = Literal["cost", "calls", "silence"]
+Goal = Literal["cost", "calls", "silence"]
 KEPT = 5
 """With an aim, so many of the greatest scenarios are varied."""
 
@@ -59,40 +60,53 @@ class Search:
 
     def __init__(
         self,
-        play: Callable[[Document], Awaitable[Played]],
+        play: Callable[[Drawn], Awaitable[Played]],
         palette: Palette,
         corpus: Corpus,
         watcher: Watcher,
+        clock: Clock,
         *,
         seed: int,
         ends_s: float,
-        aim: Aim | None = None,
+        aim: Goal | None = None,
     ) -> None:
-        """`ends_s` is the end of the budget on the monotonic clock."""
+        """`ends_s` is the end of the budget on the clock."""
         self._play, self._palette, self._corpus, self._watcher = play, palette, corpus, watcher
-        self._seed, self._ends_s, self._aim = seed, ends_s, aim
-        self.coverage = Coverage(cells(palette.links))
+        self._clock, self._seed, self._ends_s, self._aim = clock, seed, ends_s, aim
         done = set(corpus.cells)
-        self.coverage.left = [cell for cell in self.coverage.left if cell not in done and self._fits(cell)]
-        self.coverage.tried = sorted(done, key=str)
+        left = [cell for cell in cells(palette.links) if cell not in done and self._fits(cell)]
+        self.coverage = Coverage(left, sorted(done, key=str))
         self.all_cells = [*self.coverage.tried, *self.coverage.left]
         self.result = Found()
         self._drawn = len(corpus.lines)
         self._promising: list[list[Cell]] = []
         self._behaviours: set[tuple[object, ...]] = set()
+        self._combinations = {tuple(sorted({cell["fault"] for cell in line["cells"]})) for line in corpus.lines}
         self._names = 0
 
     async def run(self, jobs: int) -> Found:
         """Search until the budget is used, or is cancelled; what was found is on disk at any time."""
+        searching = asyncio.create_task(self._search(jobs))
+        end = asyncio.create_task(self._clock.sleep(max(0.0, self._left_s)))
         try:
-            async with asyncio.timeout(max(0.0, self._ends_s - time.monotonic())):
-                await self._known()
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(jobs):
-                        group.create_task(self._work())
-        except TimeoutError:
-            pass
+            await asyncio.wait({searching, end}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (searching, end):
+                task.cancel()
+            await asyncio.wait({searching, end})
+        if not searching.cancelled():
+            searching.result()
         return self.result
+
+    async def _search(self, jobs: int) -> None:
+        await self._known()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(jobs):
+                group.create_task(self._work())
+
+    @property
+    def _left_s(self) -> float:
+        return self._ends_s - self._clock.now()
 
     async def _known(self) -> None:
         """Play what earlier searches found."""
@@ -111,7 +125,7 @@ class Search:
 
     async def _work(self) -> None:
         while (chosen := self._choose()) is not None:
-            drawer = Drawer(SeededDraw(f"{self._seed} {self._drawn}"), self._palette)
+            drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._palette)
             self._drawn += 1
             document = drawer.scenario(chosen, self._name())
             try:
@@ -123,13 +137,24 @@ class Search:
                 await self._learn(chosen, played)
 
     def _choose(self) -> list[Cell] | None:
-        left_s = self._ends_s - time.monotonic()
-        if (cell := self.coverage.next(left_s)) is not None:
-            return [cell]
-        draw = SeededDraw(f"{self._seed} combine {self._drawn}")
-        quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell.fault) < left_s]
-        if left_s <= 0 or not quick:
+        """One cell while pairs of its values are new, then single and combined ones in turn."""
+        left_s = self._left_s
+        if left_s <= 0:
             return None
+        combine = self.coverage.all_pairs and self._drawn % 2 == 1
+        if not combine and (cell := self.coverage.next(left_s)) is not None:
+            return [cell]
+        quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell.fault) < left_s]
+        return self._combined(SeededChoices(f"{self._seed} combine {self._drawn}"), quick) if quick else None
+
+    def _combined(self, draw: Choices, quick: Sequence[Cell]) -> list[Cell]:
+        """Two faults that were not combined yet; with an aim, or when all were, a variation of a promising scenario."""
+        faults = sorted({cell.fault for cell in quick})
+        fresh = [pair for pair in combinations(faults, 2) if pair not in self._combinations]
+        if fresh and self._aim is None:
+            pair = draw.choose(fresh)
+            self._combinations.add(pair)
+            return [draw.choose([cell for cell in quick if cell.fault == fault]) for fault in pair]
         base = draw.choose(self._promising) if self._promising else []
         kept = [cell for cell in base if draw.choose((True, True, False))][: MOST_FAULTS - 1]
         return [*kept, *(draw.choose(quick) for _ in range(draw.between(1, max(1, 2 - len(kept)))))]
@@ -187,7 +212,7 @@ class Search:
         if finding in self.result.findings:
             await self._threshold(finding)
 
-    async def _shows(self, finding: Finding, document: Document) -> bool:
+    async def _shows(self, finding: Finding, document: Drawn) -> bool:
         """Whether a scenario fails as the finding does; then it is the finding's scenario."""
         played = await self._played({**document, "name": self._name()}, f"shrinking {finding.path.stem}")
         finding.replays += 1
@@ -229,7 +254,7 @@ class Search:
 
     # ---- playing
 
-    async def _played(self, document: Document, what: str) -> Played | None:
+    async def _played(self, document: Drawn, what: str) -> Played | None:
         self._watcher.tries(what)
         try:
             return await self._play(document)

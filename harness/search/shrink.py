@@ -5,25 +5,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from wedgehog.fake_llm.script.roles import fill
-from wedgehog.harness.search.drawn_scenario import Document
+from wedgehog.harness.search.drawn_scenario import Drawn
 
 SHORT_TEXT = "Yes. {nonce}"
 SHORT_MESSAGE = "Go on."
 
 
-def smaller(document: Document) -> Iterator[Document]:
+def smaller(document: Drawn) -> Iterator[Drawn]:
     """Candidates, each smaller than `document` in one way."""
     for cut in (_fewer_faults, _fewer_turns, _fewer_steps, _fewer_items, _simpler_faults, _simpler_words):
         yield from cut(document)
 
 
-def _fewer_faults(document: Document) -> Iterator[Document]:
+def _fewer_faults(document: Drawn) -> Iterator[Drawn]:
     faults = document["faults"]
     for index in range(len(faults)) if len(faults) > 1 else ():
         yield {**document, "faults": faults[:index] + faults[index + 1 :]}
 
 
-def _fewer_turns(document: Document) -> Iterator[Document]:
+def _fewer_turns(document: Drawn) -> Iterator[Drawn]:
     for number in range(len(document["turns"]), 0, -1):
         if len(document["turns"]) > 1 and all(_place(line, "turn") != number for line in document["faults"]):
             found = copy.deepcopy(document)
@@ -32,7 +32,7 @@ def _fewer_turns(document: Document) -> Iterator[Document]:
             yield _without_unused_tools(found)
 
 
-def _fewer_steps(document: Document) -> Iterator[Document]:
+def _fewer_steps(document: Drawn) -> Iterator[Drawn]:
     for turn, given in enumerate(document["turns"], 1):
         for step in range(1, len(given["model"])):
             mine = [line for line in document["faults"] if _place(line, "turn") == turn]
@@ -44,7 +44,7 @@ def _fewer_steps(document: Document) -> Iterator[Document]:
             yield _without_unused_tools(found)
 
 
-def _fewer_items(document: Document) -> Iterator[Document]:
+def _fewer_items(document: Drawn) -> Iterator[Drawn]:
     """Leave out an item of a reply; the first tool call and the last item stay."""
     for turn, given in enumerate(document["turns"]):
         for step, reply in enumerate(given["model"]):
@@ -54,7 +54,7 @@ def _fewer_items(document: Document) -> Iterator[Document]:
                     yield _with(document, left[0] if len(left) == 1 else left, "turns", turn, "model", step)
 
 
-def _simpler_faults(document: Document) -> Iterator[Document]:
+def _simpler_faults(document: Drawn) -> Iterator[Drawn]:
     for index, line in enumerate(document["faults"]):
         at = line.get("at", {})
         for key in [*(key for key in ("times", "heal", "sticks_to", "at") if key in line)]:
@@ -73,7 +73,7 @@ def _simpler_faults(document: Document) -> Iterator[Document]:
                 yield _with(document, {k: v for k, v in given.items() if k != key}, "faults", index, "do", name)
 
 
-def _simpler_words(document: Document) -> Iterator[Document]:
+def _simpler_words(document: Drawn) -> Iterator[Drawn]:
     for turn, given in enumerate(document["turns"]):
         if given.get("user", SHORT_MESSAGE) != SHORT_MESSAGE:
             yield _with(document, SHORT_MESSAGE, "turns", turn, "user")
@@ -84,7 +84,7 @@ def _simpler_words(document: Document) -> Iterator[Document]:
                     yield _with(document, short, *where)
 
 
-def _short(item: Document) -> Document:
+def _short(item: Drawn) -> Drawn:
     if "{nonce}" in str(item.get("text", "")):
         return {"text": SHORT_TEXT}
     if item.get("tool") == "shell":
@@ -92,7 +92,7 @@ def _short(item: Document) -> Document:
     return item
 
 
-def simplest_args(document: Document, schemas: dict[str, Any]) -> Iterator[Document]:
+def simplest_args(document: Drawn, schemas: dict[str, Any]) -> Iterator[Drawn]:
     """The same with the least arguments that the agent's tools accept."""
     for turn, given in enumerate(document["turns"]):
         for step, reply in enumerate(given["model"]):
@@ -103,21 +103,21 @@ def simplest_args(document: Document, schemas: dict[str, Any]) -> Iterator[Docum
                     yield _with(document, {**item, "args": least}, *where)
 
 
-def _calls(reply: list[Document]) -> int:
+def _calls(reply: list[Drawn]) -> int:
     return sum("tool" in item for item in reply)
 
 
-def _place(line: Document, key: str) -> int:
+def _place(line: Drawn, key: str) -> int:
     return int(line.get("at", {}).get(key, 1))
 
 
-def _renumber(document: Document, key: str, after: int, concerned: Any) -> None:
+def _renumber(document: Drawn, key: str, after: int, concerned: Any) -> None:
     for line in document["faults"]:
         if concerned(line) and _place(line, key) > after:
             line["at"][key] -= 1
 
 
-def _with(document: Document, value: Any, *where: str | int) -> Document:
+def _with(document: Drawn, value: Any, *where: str | int) -> Drawn:
     """A copy with another value at a place."""
     found = copy.deepcopy(document)
     inner: Any = found
@@ -127,12 +127,12 @@ def _with(document: Document, value: Any, *where: str | int) -> Document:
     return found
 
 
-def _without_unused_tools(document: Document) -> Document:
+def _without_unused_tools(document: Drawn) -> Drawn:
     names = {item.get("tool") for turn in document["turns"] for reply in turn["model"] for item in _listed(reply)}
     left = {name: tool for name, tool in document.get("tools", {}).items() if name in names}
     document.pop("tools", None)
     return document | ({"tools": left} if left else {})
 
 
-def _listed(reply: Any) -> list[Document]:
+def _listed(reply: Any) -> list[Drawn]:
     return reply if isinstance(reply, list) else [reply]

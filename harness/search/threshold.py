@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.harness.faults.base import parameters, registered
-from wedgehog.harness.search.drawn_scenario import Document
+from wedgehog.harness.search.drawn_scenario import Drawn
 
 NEAR = 0.1
 """Halving ends when the two numbers differ by less than this share of the greater one."""
@@ -20,7 +20,7 @@ ALWAYS = 16
 class Threshold:
     """One number of one fault, between a value that passes and one that fails."""
 
-    document: Document
+    document: Drawn
     where: tuple[str | int, ...]
     label: str
     whole: bool
@@ -32,7 +32,7 @@ class Threshold:
     _asked: float = 0.0
     _told: int = 0
 
-    def next(self) -> Document | None:
+    def next(self) -> Drawn | None:
         """The scenario to try next; None when the point is known."""
         if self.endless and not self._told:
             return self._asking(self.fails)
@@ -41,7 +41,7 @@ class Threshold:
         near = self.fails - self.passes <= (1 if self.whole else self.fails * NEAR)
         return None if near or middle in (self.passes, self.fails) else self._asking(middle)
 
-    def _asking(self, value: float) -> Document:
+    def _asking(self, value: float) -> Drawn:
         self._asked = value
         found = copy.deepcopy(self.document)
         inner: Any = found
@@ -70,7 +70,7 @@ class Threshold:
         return f"{self.label}: passes at {self.passes:g}, fails at {self.fails:g}"
 
 
-def thresholds(document: Document) -> Iterator[Threshold]:
+def thresholds(document: Drawn) -> Iterator[Threshold]:
     """The numbers of a scenario's faults: seconds, repetitions and bytes."""
     for index, line in enumerate(document["faults"]):
         do = line["do"]

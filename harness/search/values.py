@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wedgehog.harness.search.draw import Draw
+from wedgehog.harness.search.draw import Choices
 
 WORDS = ("note", "hedgehog", "two words", "notes.txt", "", "Grüße 🦔", "x" * 200)
 """Harmless texts: an agent's tool may use them as a file name or a command."""
@@ -12,10 +12,10 @@ WIDE = 8
 DEEPEST = 4
 """Below this depth only required properties and the shortest lists are drawn."""
 
-Schema = Mapping[str, Any]
+JsonSchema = Mapping[str, Any]
 
 
-def value_for(draw: Draw, schema: Schema, root: Schema | None = None, depth: int = 0) -> Any:
+def value_for(draw: Choices, schema: JsonSchema, root: JsonSchema | None = None, depth: int = 0) -> Any:
     """A value that fits `schema`; local `$ref`s are looked up in `root`."""
     root = schema if root is None else root
     if reference := schema.get("$ref"):
@@ -32,11 +32,11 @@ def value_for(draw: Draw, schema: Schema, root: Schema | None = None, depth: int
     return _of_kind(draw, _kind(draw, schema), schema, root, depth)
 
 
-def _resolved(part: Schema, root: Schema) -> Schema:
+def _resolved(part: JsonSchema, root: JsonSchema) -> JsonSchema:
     return _target(root, str(part["$ref"])) if "$ref" in part else part
 
 
-def _target(root: Schema, reference: str) -> Schema:
+def _target(root: JsonSchema, reference: str) -> JsonSchema:
     """What `#/$defs/name` names; an unknown one fits anything."""
     found: Any = root
     for word in reference.removeprefix("#/").split("/"):
@@ -44,12 +44,12 @@ def _target(root: Schema, reference: str) -> Schema:
     return found if isinstance(found, Mapping) else {}
 
 
-def _kind(draw: Draw, schema: Schema) -> str:
+def _kind(draw: Choices, schema: JsonSchema) -> str:
     kind = schema.get("type", "object" if "properties" in schema else "string")
     return str(draw.choose(kind)) if isinstance(kind, list) else str(kind)
 
 
-def _of_kind(draw: Draw, kind: str, schema: Schema, root: Schema, depth: int) -> Any:
+def _of_kind(draw: Choices, kind: str, schema: JsonSchema, root: JsonSchema, depth: int) -> Any:
     if kind == "object":
         return _mapping(draw, schema, root, depth)
     if kind == "array":
@@ -63,15 +63,15 @@ def _of_kind(draw: Draw, kind: str, schema: Schema, root: Schema, depth: int) ->
     return None if kind == "null" else _text(draw, schema)
 
 
-def _mapping(draw: Draw, schema: Schema, root: Schema, depth: int) -> dict[str, Any]:
+def _mapping(draw: Choices, schema: JsonSchema, root: JsonSchema, depth: int) -> dict[str, Any]:
     required: Sequence[str] = schema.get("required", ())
-    properties: Mapping[str, Schema] = schema.get("properties", {})
+    properties: Mapping[str, JsonSchema] = schema.get("properties", {})
     optional = [name for name in properties if name not in required]
     chosen = [name for name in optional if depth < DEEPEST and draw.choose((False, True))]
     return {name: value_for(draw, properties.get(name, {}), root, depth + 1) for name in (*required, *chosen)}
 
 
-def _number(draw: Draw, kind: str, schema: Schema) -> int | float:
+def _number(draw: Choices, kind: str, schema: JsonSchema) -> int | float:
     whole = kind == "integer"
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     least = schema.get("minimum", 0 if above is None else above + (1 if whole else 0.25))
@@ -82,7 +82,7 @@ def _number(draw: Draw, kind: str, schema: Schema) -> int | float:
     return min(float(most), float(least) + draw.between(0, int((most - least) * 4)) / 4)
 
 
-def _text(draw: Draw, schema: Schema) -> str:
+def _text(draw: Choices, schema: JsonSchema) -> str:
     least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", 200))
     word = draw.choose([word for word in WORDS if len(word) <= most] or [""])
     return word if len(word) >= least else (word + "word " * least)[: max(least, min(most, least + 5))]
