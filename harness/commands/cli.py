@@ -175,7 +175,7 @@ def fuzz(
             raise ValueError("--agent: one agent, or two to find where they differ")
         wish = Wish(tuple(map(named_agent, agent)), tuple(agent), seconds(budget), into, worst, again)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
-        search = Fuzz(wish, Options(out, network, jobs or usual_jobs(), seed, words, tuple(plugin or ())), err)
+        search = Fuzz(wish, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = _play(search.run(), "interrupted; what was found is saved")
         for line in search.lines():
             Stdout().print(line, markup=False, soft_wrap=True)

@@ -99,7 +99,7 @@ class Player:
                 history = read_run(folder).history
                 behaviour.append(_behaviour(judgement, history))
                 measures = _measures(history)
-            if judgement.verdict != "fail":
+            if judgement.verdict in ("pass", "nothing"):
                 shutil.rmtree(folder)
         seconds = time.monotonic() - started_s
         return Played(document, tuple(judgements), seconds, tuple(behaviour), measures)

@@ -49,10 +49,9 @@ def test_a_scenario_of_every_cell_is_legal(name: str):
 def test_only_tools_of_the_agent_are_called(data: st.DataObject, chosen: list[Cell], shell: bool, own: bool):
     """Without any tool there are no rounds of tools, and a fault after one never fires: such cells are left out."""
     palette = Palette(shell, {"write": WRITE} if own else {}, False, 1, ("llm",))
-    possible = [cell for cell in chosen if cell.step == "first call" and "tool" not in cell.place]
-    document = (
-        Drawer(HypothesisChoices(data.draw), palette).scenario(possible, "drawn-1") if possible else {"turns": []}
-    )
+    possible = [it for it in chosen if it.link == "llm" and it.step == "first call" and "tool" not in it.place]
+    assume(possible)
+    document = Drawer(HypothesisChoices(data.draw), palette).scenario(possible, "drawn-1")
     called = {item["tool"] for turn in document["turns"] for item in items(turn) if "tool" in item}
     assert called <= ({"shell"} if shell else set()) | ({"write"} if own else set())
     assert len(document["turns"]) == 1
