@@ -26,6 +26,7 @@ ROOMS = (
     "inject",
     "invariants",
     "run",
+    "search",
     "testing",
     "commands",
 )

@@ -156,6 +156,51 @@ def _report(folder: Path, *, as_json: bool, verbose: bool) -> None:
 
 
 @app.command()
+def fuzz(
+    agent: Annotated[
+        list[str],
+        typer.Option(
+            "--agent", "-a", metavar="SPEC", help="Agent spec (YAML) or known runtime; two of them to find differences."
+        ),
+    ],
+    budget: Annotated[str, typer.Option(help="How long to search: 60s, 5m, 1h.")] = "60s",
+    worst: Annotated[
+        Literal["cost", "calls", "silence"] | None,
+        typer.Option(help="Search for the greatest bill, the most paid calls or the longest turn."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Forget what earlier searches tried; keep what they found.")
+    ] = False,
+    into: Annotated[Path, typer.Option(help="The folder of found scenarios and of what was tried.")] = Path("fuzz"),
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
+    jobs: JobsOption = None,
+    seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
+    plugin: Plugins = None,
+) -> None:
+    """Search for scenarios that break an agent; shrink each failure and save it as a scenario file.
+
+    Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
+    """
+    from wedgehog.harness.commands.fuzz import Fuzz, Wish, seconds
+    from wedgehog.harness.run.campaign import Options, usual_jobs
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.selection import named_agent
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        if len(agent) > 2:
+            raise ValueError("--agent: one agent, or two to find where they differ")
+        wish = Wish(tuple(map(named_agent, agent)), tuple(agent), seconds(budget), into, worst, again)
+        words = shlex.join(["wedgehog", *sys.argv[1:]])
+        search = Fuzz(wish, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
+        interrupted = _play(search.run(), "interrupted; what was found is saved")
+        for line in search.lines():
+            Stdout().print(line, markup=False, soft_wrap=True)
+    raise typer.Exit(INTERRUPTED if interrupted else search.exit_code)
+
+
+@app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
     plugin: Plugins = None,

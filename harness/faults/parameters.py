@@ -42,6 +42,11 @@ class Parameter:
         self.seconds = any(option.get("description") == "seconds" for option in _options(self.schema))
         self.scaled = self.seconds and not real_time
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether it has no default."""
+        return self.default is MISSING
+
     def fit(self, value: object) -> Any:
         """`value` as its type; its own default always fits. Raises ValueError: what is expected, and what is found."""
         if value is None and self.default is None:
@@ -61,7 +66,7 @@ def accept(
             rest = f"it takes {', '.join(known)}" if known else "it takes no parameters"
             raise error(f"{owner} has no parameter {name!r}{did_you_mean(name, known)}; {rest}")
     for name, parameter in known.items():
-        if parameter.default is MISSING and name not in given:
+        if parameter.is_needed and name not in given:
             raise error(f"{owner} needs {name}: write `{owner}: {{{name}: …}}`")
     fitting = {}
     for name, value in given.items():

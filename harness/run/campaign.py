@@ -8,12 +8,12 @@ import shlex
 import shutil
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
@@ -70,6 +70,13 @@ class Options:
     """The names after `--plugin`: a replay needs them too."""
 
 
+class OpenCampaign(NamedTuple):
+    """A campaign whose network is open."""
+
+    play: Callable[[Entry], Awaitable[Judgement]]
+    control: Callable[[AgentSpec], Awaitable[ControlFacts]]
+
+
 class Campaign:
     """One campaign: opens the network, plays every entry, writes every judgement."""
 
@@ -100,6 +107,17 @@ class Campaign:
             finally:
                 await _end(runs + list(self._controls.values()))
         return self.judgements
+
+    @contextlib.asynccontextmanager
+    async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:
+        """Open the network for entries that the caller chooses one by one. Errors as `play`."""
+        async with self._open(agents) as network:
+            try:
+                yield OpenCampaign(
+                    lambda entry: self._entry(entry, network), lambda agent: self._control(agent, network)
+                )
+            finally:
+                await _end(list(self._controls.values()))
 
     async def _again(self, undecided: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
         """Play runs that a busy machine left undecided once more, one at a time; the second result counts."""

@@ -5,7 +5,9 @@ Its text message must be answered; the rest (a tool round, streaming, a resume) 
 
 import contextlib
 import signal
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
@@ -51,6 +53,8 @@ class ControlFacts:
     """Lines that sound like an error, which it prints without any fault too."""
     exit_s: float = 0.0
     """From the last reply to the end of the turn, at most."""
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """JSON Schemas of the arguments of the tools, by name."""
 
 
 def control_scenario() -> Scenario:

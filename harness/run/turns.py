@@ -88,8 +88,11 @@ class Turns:
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
     call = _answered_by(history, replies)
-    shell = call is not None and find_shell(replies.tools_seen[call].tools) is not None
-    return read_control(History(events=history.events).seal(), replies.shapes, shell, call, wire)
+    tools = () if call is None else replies.tools_seen[call].tools
+    facts = read_control(
+        History(events=history.events).seal(), replies.shapes, find_shell(tools) is not None, call, wire
+    )
+    return replace(facts, schemas={tool.name: dict(tool.schema or {}) for tool in tools})
 
 
 def _answered_by(history: History, replies: ScriptedReplies) -> int | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wedgehog.harness.faults.base import Fault, WireFault, registered
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
 
 HOST = "tool:mcp"
@@ -47,7 +48,15 @@ class Trigger:
         if on_all and getattr(self, "byte", None):
             said = f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out"
             return said, ("at", "byte")
+        if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer()):
+            return f"{fault.name} changes the whole answer: name its call, and `event` if it has one", ("at", key)
         return self._misfit(fault, link)
+
+    def _not_of_an_answer(self) -> str:
+        """A key with which no answer of the model can be chosen; empty if there is none."""
+        keys = ("tool", "session", "byte", "after_s", "phase")
+        given = {key: getattr(self, key, None) for key in keys}
+        return next((key for key in keys if given[key] not in (None, "headers")), "")
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
@@ -107,6 +116,8 @@ class BeforeRequest(Trigger):
             return _chat_carries(fault, self.step)
         if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
             return _IN_A_REPLY.format("phase", link), ("at", "phase")
+        if self.phase == "connect" and link == "llm" and isinstance(fault, WireFault) and fault.reach == "connection":
+            return f"{fault.name} counts bytes: write `phase: request` for the upload, or `headers`", ("at", "phase")
         return Trigger._misfit(self, fault, link)
 
 

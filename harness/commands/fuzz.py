@@ -1,0 +1,212 @@
+"""`wedgehog fuzz`: searches for scenarios that break an agent, and prints what it tried and found."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.status import Status
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.faults.base import registered
+from wedgehog.harness.record.clock import Clock, WallClock
+from wedgehog.harness.record.store import Judgement, safe_name
+from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.search.corpus import Corpus, Finding
+from wedgehog.harness.search.drawn_scenario import Palette
+from wedgehog.harness.search.player import Player
+from wedgehog.harness.search.search import Found, Goal, Search
+
+UNCLEAR_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    agents: tuple[AgentSpec, ...]
+    named: tuple[str, ...]
+    """The agents as the user named them: a replay command repeats them."""
+    budget_s: float
+    folder: Path
+    aim: Goal | None = None
+    again: bool = False
+
+
+class _Quiet:
+    """A search shows its own progress."""
+
+    def begins(self, what: str) -> None:
+        """Show nothing."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Show nothing."""
+
+
+class LiveLine:
+    """A live line on a terminal; each new failure is a line of its own."""
+
+    def __init__(self, console: Console, status: Status | None, clock: Clock, ends_s: float) -> None:
+        """`ends_s` is the end of the budget on the clock."""
+        self._console, self._status, self._clock, self._ends_s = console, status, clock, ends_s
+        self._tried = 0
+
+    def say(self, line: str) -> None:
+        """Print one message."""
+        self._console.print(f"wedgehog: {line}", markup=False)
+
+    def tries(self, what: str) -> None:
+        """Count a scenario."""
+        self._tried += 1
+        if self._status is not None:
+            left = max(0, round(self._ends_s - self._clock.now()))
+            self._status.update(f"{self._tried} played, {left} s left; {what}"[: self._console.width - 4])
+
+    def found(self, finding: Finding) -> None:
+        """Print a failure."""
+        self._console.print(f"✗ {', '.join(finding.violated)}: {finding.path}", markup=False)
+
+    def gone(self, name: str) -> None:
+        """Print what passes now."""
+        self._console.print(f"✓ {name} passes now", markup=False)
+
+
+class Fuzz:
+    """One search from the command line."""
+
+    def __init__(self, wish: Wish, options: Options, console: Console) -> None:
+        """The folder of the corpus carries the agents' names."""
+        self.wish, self.options, self._console = wish, options, console
+        name = "-".join(safe_name(agent.name) for agent in wish.agents)
+        self.corpus = Corpus(wish.folder / name)
+        if wish.again:
+            self.corpus.forget()
+        self.search: Search | None = None
+        self.clock: Clock = WallClock()
+
+    async def run(self) -> None:
+        """Play the control runs, then search until the budget is used.
+
+        Raises:
+            ValueError: a control run failed.
+        """
+        ends_s = self.clock.now() + self.wish.budget_s
+        if self._console.is_terminal:
+            with self._console.status("control run") as status:
+                await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
+        else:
+            await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
+
+    async def _run(self, watcher: LiveLine, ends_s: float) -> None:
+        campaign = Campaign([], self.options, _Quiet(), watcher.say)
+        async with campaign.opened(self.wish.agents) as opened:
+            palettes = []
+            for agent in self.wish.agents:
+                control = await opened.control(agent)
+                if not control.passed:
+                    raise ValueError(f"the control run of {agent.name} failed: {control.says}")
+                palettes.append(Palette.of(agent, control))
+            folder = campaign.store.run_folder
+            player = Player(opened.play, self.wish.agents, folder, campaign.store.folder / "drawn")
+            self.search = Search(
+                player.play,
+                Palette.common(palettes),
+                self.corpus,
+                watcher,
+                self.clock,
+                seed=self.options.seed,
+                ends_s=ends_s,
+                aim=self.wish.aim,
+            )
+            await self.search.run(self.options.jobs)
+
+    def lines(self) -> Iterator[str]:
+        """What was tried and found, for the terminal."""
+        if self.search is None:
+            return
+        found = self.search.result
+        yield from _coverage(self.search, found)
+        yield from _doubts(found)
+        for played in found.greatest[:1]:
+            yield f"greatest {self.wish.aim}: {played.measures}"
+        if not found.findings:
+            yield "no failure found"
+        for finding in sorted(found.findings, key=lambda it: it.path.stem):
+            yield ""
+            yield from self._finding(finding)
+
+    def _finding(self, finding: Finding) -> Iterator[str]:
+        agent = f" ({finding.agent})" if len(self.wish.agents) > 1 else ""
+        yield f"✗ {', '.join(finding.violated)}{agent}: {finding.says}"
+        for line in finding.document["faults"]:
+            yield f"    {_words(line)}"
+        size = f"{finding.replays} replays" if finding.whole else f"{finding.replays} replays, not at its smallest yet"
+        yield f"    {finding.path} ({size})"
+        if finding.breaks_at:
+            yield f"    breaking point: {finding.breaks_at}"
+        if finding.again:
+            yield f"    {finding.again} other scenarios show the same"
+        agents = (word for name in self.wish.named for word in ("--agent", name))
+        yield f"    play it: {shlex.join(['wedgehog', 'run', str(finding.path), *agents])}"
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a failure, 3 if nothing could be decided, else 0."""
+        found = self.search.result if self.search is not None else Found()
+        return 1 if found.findings else 0 if found.tried > len(found.unclear) else 3
+
+
+def _coverage(search: Search, found: Found) -> Iterator[str]:
+    tried = search.coverage.tried
+    every = {cell.fault for cell in search.all_cells}
+    faults = {cell.fault for cell in tried}
+    places = {cell.place for cell in tried}
+    yield (
+        f"tried {found.tried} scenarios: {len(faults)} of {len(every)} faults, "
+        f"{len(places)} of {len({cell.place for cell in search.all_cells})} places, "
+        f"{len(tried)} of {len(search.all_cells)} single faults"
+    )
+    if missing := sorted(every - faults):
+        yield f"not tried yet: {', '.join(missing)}; the next search goes on from here"
+    if absent := sorted(set(registered()) - every):
+        yield f"not for this agent: {', '.join(absent)}"
+
+
+def _doubts(found: Found) -> Iterator[str]:
+    for name in found.gone:
+        yield f"✓ {name} passes now"
+    if found.unsteady:
+        first = found.unsteady[0]
+        yield f"{len(found.unsteady)} failed once and not again, such as {', '.join(first.failure[1])}: {first.says}"
+    if found.unclear:
+        yield f"{len(found.unclear)} were not decided, such as:"
+        for played in found.unclear[:UNCLEAR_SHOWN]:
+            says = next(it.says for it in played.judgements if it.verdict in ("error", "inconclusive"))
+            yield f"    {'; '.join(map(_words, played.document['faults']))}: {says}"
+
+
+def _words(line: Mapping[str, object]) -> str:
+    """A fault's line as it stands in a scenario file, on one line."""
+    import yaml
+
+    order = [key for key in ("link", "at", "do", "times") if key in line]
+    shown = yaml.safe_dump({key: line[key] for key in order}, default_flow_style=True, sort_keys=False, width=10_000)
+    return shown.strip()
+
+
+def seconds(text: str) -> float:
+    """A budget such as `60s`, `5m`, `1h` or `90`, in seconds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        found = float(number) * units[unit]
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e6:
+        raise ValueError(f"--budget: expected a time such as 60s, 5m or 1h, found {text!r}")
+    return found

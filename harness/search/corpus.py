@@ -1,0 +1,114 @@
+"""What a search keeps on disk: what was tried, and the scenarios that it found. The next search goes on from there.
+
+fuzz/<agents>/tried.jsonl        a line for each drawn scenario
+fuzz/<agents>/found/*.yaml       the smallest scenario of each failure
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from wedgehog.harness.record.store import safe_name, write_whole
+from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.player import Played, as_yaml
+
+
+@dataclass
+class Finding:
+    """One distinct failure, and the smallest scenario that shows it so far."""
+
+    agent: str
+    violated: tuple[str, ...]
+    document: Drawn
+    says: str
+    path: Path
+    replays: int = 0
+    """How often a smaller scenario was tried."""
+    whole: bool = False
+    """Whether no smaller scenario is left to try."""
+    again: int = 0
+    """How many other drawn scenarios show the same."""
+    breaks_at: str = ""
+
+    @property
+    def faults(self) -> frozenset[str]:
+        """Names of the faults."""
+        return fault_names(self.document)
+
+    def explains(self, played: Played) -> bool:
+        """Whether a failed scenario shows nothing new: the same violations, with at least these faults."""
+        return played.failure == (self.agent, self.violated) and self.faults <= fault_names(played.document)
+
+
+def fault_names(document: Drawn) -> frozenset[str]:
+    """Names of a scenario's faults."""
+    return frozenset(next(iter(do)) if isinstance(do := line["do"], dict) else do for line in document["faults"])
+
+
+class Corpus:
+    """The folder of one search."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder, and read what an earlier search left there."""
+        self.folder = folder
+        self._found = folder / "found"
+        self._found.mkdir(parents=True, exist_ok=True)
+        self._tried = folder / "tried.jsonl"
+        self.lines = list(_lines(self._tried))
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells that were tried."""
+        return [Cell(**words) for line in self.lines for words in line["cells"]]
+
+    @property
+    def known(self) -> list[Path]:
+        """Scenarios that earlier searches found."""
+        return sorted(self._found.glob("*.yaml"))
+
+    def forget(self) -> None:
+        """Begin anew; found scenarios stay."""
+        self.lines = []
+        self._tried.unlink(missing_ok=True)
+
+    def keep(self, cells: list[Cell], played: Played) -> None:
+        """Write a line about one drawn scenario."""
+        verdicts = [judgement.verdict for judgement in played.judgements]
+        line = {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
+        self.lines.append(line)
+        with self._tried.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
+
+    def new_path(self, played: Played) -> Path:
+        """A free file name for a failure."""
+        stem = safe_name("-".join([played.failure[1][0].replace("_", "-"), *sorted(fault_names(played.document))]))
+        stem = stem.lower().replace("_", "-").replace(".", "-")
+        names = [stem, *(f"{stem}-{number}" for number in range(2, 1000))]
+        taken = {path.stem for path in self._found.glob("*.yaml")}
+        return self._found / f"{next(name for name in names if name not in taken)}.yaml"
+
+    def save(self, finding: Finding) -> None:
+        """Write the finding's scenario as a file that replays anywhere."""
+        why = f"Found by a search with {finding.agent}: {finding.says}"
+        document = {**finding.document, "name": finding.path.stem, "why": why}
+        write_whole(finding.path, as_yaml(document))
+
+
+def read_scenario(path: Path) -> Drawn:
+    """The document of a scenario file."""
+    found: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {"faults": [], **found}
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines; the last one may be cut where a search was killed."""
+    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            yield json.loads(text)
+        except ValueError:
+            continue

@@ -1,0 +1,56 @@
+"""Random choices of the search. The same drawing code runs on a seed and inside a Hypothesis test."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Choices(Protocol):
+    """A source of choices. Hypothesis shrinks each choice towards the first option and the least number."""
+
+    def choose(self, options: Sequence[Value]) -> Value:
+        """One of the options; simple ones stand first."""
+        ...
+
+    def between(self, least: int, most: int) -> int:
+        """A whole number, both bounds included."""
+        ...
+
+
+class SeededChoices:
+    """Choices that follow from a seed alone, in every process."""
+
+    def __init__(self, seed: str) -> None:
+        """Equal seeds make equal choices."""
+        self._random = random.Random(seed)  # noqa: S311  no secret depends on it
+
+    def choose(self, options: Sequence[Value]) -> Value:
+        """One of the options."""
+        return options[self._random.randrange(len(options))]
+
+    def between(self, least: int, most: int) -> int:
+        """A whole number."""
+        return self._random.randint(least, most)
+
+
+class HypothesisChoices:
+    """Choices of a Hypothesis test, which it can shrink and replay."""
+
+    def __init__(self, draw: Callable[[Any], Any]) -> None:
+        """`draw` is what `st.composite` and `st.data()` give."""
+        self._draw = draw
+
+    def choose(self, options: Sequence[Value]) -> Value:
+        """One of the options."""
+        from hypothesis import strategies as st
+
+        chosen: Value = self._draw(st.sampled_from(list(options)))
+        return chosen
+
+    def between(self, least: int, most: int) -> int:
+        """A whole number."""
+        from hypothesis import strategies as st
+
+        return int(self._draw(st.integers(least, most)))

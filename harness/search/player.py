@@ -1,0 +1,123 @@
+"""Plays drawn scenarios on the agents of a search, and reads what each showed."""
+
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.ledger import books
+from wedgehog.harness.record.store import Judgement, read_run
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.run.judge import CONSEQUENCES
+from wedgehog.harness.run.selection import Entry, check_invariant
+from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.search.drawn_scenario import Drawn
+
+MANY = 8
+"""More calls than this count as the same behaviour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What `--worst` makes as great as it can: dollars, paid calls, and the longest turn in seconds."""
+
+    cost: float = 0.0
+    calls: int = 0
+    silence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one scenario showed, on each agent in turn."""
+
+    document: Drawn
+    judgements: tuple[Judgement, ...]
+    seconds: float
+    behaviour: tuple[object, ...] = ()
+    """Equal for runs in which the agents did alike."""
+    measures: Measures = Measures()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is a finding: a failure, or of two agents one that fails and one that passes."""
+        verdicts = [judgement.verdict for judgement in self.judgements]
+        return "fail" in verdicts and (len(verdicts) == 1 or "pass" in verdicts)
+
+    @property
+    def unclear(self) -> bool:
+        """Whether nothing was decided."""
+        return any(judgement.verdict in ("error", "inconclusive") for judgement in self.judgements)
+
+    @property
+    def failure(self) -> tuple[str, tuple[str, ...]]:
+        """The agent that fails, and the invariants that it violates: causes, or consequences if there is no cause."""
+        one = next(judgement for judgement in self.judgements if judgement.verdict == "fail")
+        causes = tuple(name for name in one.violated if name not in CONSEQUENCES)
+        return one.agent, causes or one.violated
+
+    @property
+    def says(self) -> str:
+        """The sentence of the failure."""
+        return next((judgement.says for judgement in self.judgements if judgement.verdict == "fail"), "")
+
+
+class Player:
+    """Writes a scenario to a file, plays it on each agent, and keeps the folders of failures."""
+
+    def __init__(
+        self,
+        play: Callable[[Entry], Awaitable[Judgement]],
+        agents: Sequence[AgentSpec],
+        run_folder: Callable[[str, str], Path],
+        drawn: Path,
+    ) -> None:
+        """`drawn` is the folder of the scenario files."""
+        self._play, self._agents, self._run_folder, self._drawn = play, agents, run_folder, drawn
+        drawn.mkdir(parents=True, exist_ok=True)
+
+    async def play(self, document: Drawn) -> Played:
+        """Play a scenario on every agent, one after the other.
+
+        Raises:
+            BadFileError: it is no legal scenario.
+        """
+        path = self._drawn / f"{document['name']}.yaml"
+        path.write_text(as_yaml(document), encoding="utf-8")
+        file = load_scenario(path, check_invariant)
+        started_s = time.monotonic()
+        judgements, behaviour, measures = [], [], Measures()
+        for agent in self._agents:
+            judgement = await self._play(Entry(file, agent))
+            folder = self._run_folder(file.scenario.name, agent.name)
+            judgements.append(judgement)
+            if not judgement.skipped and judgement.verdict != "error":
+                history = read_run(folder).history
+                behaviour.append(_behaviour(judgement, history))
+                measures = _measures(history)
+            if judgement.verdict in ("pass", "nothing"):
+                shutil.rmtree(folder)
+        seconds = time.monotonic() - started_s
+        return Played(document, tuple(judgements), seconds, tuple(behaviour), measures)
+
+
+def as_yaml(document: Drawn) -> str:
+    """A scenario file."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _behaviour(judgement: Judgement, history: History) -> tuple[object, ...]:
+    outcomes = tuple(outcome_of(turn, history).kind for turn in history.turns)
+    hung_up = any(call.hung_up is not None for call in history.calls)
+    return judgement.verdict, judgement.violated, outcomes, min(len(history.calls), MANY), hung_up
+
+
+def _measures(history: History) -> Measures:
+    bill = books(history)
+    ended = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
+    longest_s = max((end - begin for begin, end in ended), default=0.0)
+    return Measures(bill.cost_usd or 0.0, bill.paid_calls, longest_s)

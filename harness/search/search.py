@@ -1,0 +1,275 @@
+"""The search: draws scenarios within a budget of time, and shrinks every failure by replay.
+
+First every pair of fault, place, call and repetition is covered, quick faults first. Then faults are combined on
+scenarios whose behaviour was new. With an aim the scenarios with the greatest measure are varied instead.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Literal, Protocol
+
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.scenario.document import BadFileError
+from wedgehog.harness.search.cells import Cell, Coverage, cells
+from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
+from wedgehog.harness.search.draw import Choices, SeededChoices
+from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Drawn, Palette
+from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.threshold import thresholds
+
+Goal = Literal["cost", "calls", "silence"]
+KEPT = 5
+"""With an aim, so many of the greatest scenarios are varied."""
+
+
+class Watcher(Protocol):
+    """Shows how far a search is."""
+
+    def tries(self, what: str) -> None:
+        """A scenario is played now."""
+        ...
+
+    def found(self, finding: Finding) -> None:
+        """A new failure was seen, or one that an earlier search found is still there."""
+        ...
+
+    def gone(self, name: str) -> None:
+        """A scenario that an earlier search found passes now."""
+        ...
+
+
+@dataclass
+class Found:
+    """What a search tells at its end."""
+
+    tried: int = 0
+    unclear: list[Played] = field(default_factory=list)
+    skipped: int = 0
+    unsteady: list[Played] = field(default_factory=list)
+    """Failures that a second try did not show."""
+    findings: list[Finding] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    greatest: list[Played] = field(default_factory=list)
+
+
+class Search:
+    """One search on one agent, or on two that should do alike."""
+
+    def __init__(
+        self,
+        play: Callable[[Drawn], Awaitable[Played]],
+        palette: Palette,
+        corpus: Corpus,
+        watcher: Watcher,
+        clock: Clock,
+        *,
+        seed: int,
+        ends_s: float,
+        aim: Goal | None = None,
+    ) -> None:
+        """`ends_s` is the end of the budget on the clock."""
+        self._play, self._palette, self._corpus, self._watcher = play, palette, corpus, watcher
+        self._clock, self._seed, self._ends_s, self._aim = clock, seed, ends_s, aim
+        done = set(corpus.cells)
+        left = [cell for cell in cells(palette.links) if cell not in done and self._fits(cell)]
+        self.coverage = Coverage(left, sorted(done, key=str))
+        self.all_cells = [*self.coverage.tried, *self.coverage.left]
+        self.result = Found()
+        self._drawn = len(corpus.lines)
+        self._promising: list[list[Cell]] = []
+        self._behaviours: set[tuple[object, ...]] = set()
+        self._combinations = {tuple(sorted({cell["fault"] for cell in line["cells"]})) for line in corpus.lines}
+        self._names = 0
+
+    async def run(self, jobs: int) -> Found:
+        """Search until the budget is used, or is cancelled; what was found is on disk at any time."""
+        searching = asyncio.create_task(self._search(jobs))
+        end = asyncio.create_task(self._clock.sleep(max(0.0, self._left_s)))
+        try:
+            await asyncio.wait({searching, end}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (searching, end):
+                task.cancel()
+            await asyncio.wait({searching, end})
+        if not searching.cancelled():
+            searching.result()
+        return self.result
+
+    async def _search(self, jobs: int) -> None:
+        await self._known()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(jobs):
+                group.create_task(self._work())
+
+    @property
+    def _left_s(self) -> float:
+        return self._ends_s - self._clock.now()
+
+    async def _known(self) -> None:
+        """Play what earlier searches found."""
+        for path in self._corpus.known:
+            document = read_scenario(path)
+            played = await self._played({**document, "name": self._name()}, path.stem)
+            if played is None:
+                continue
+            if played.failed:
+                finding = Finding(*played.failure, document, played.says, path, whole=True)
+                self.result.findings.append(finding)
+                self._watcher.found(finding)
+            elif not played.unclear:
+                self.result.gone.append(path.stem)
+                self._watcher.gone(path.stem)
+
+    async def _work(self) -> None:
+        while (chosen := self._choose()) is not None:
+            drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._palette)
+            self._drawn += 1
+            document = drawer.scenario(chosen, self._name())
+            try:
+                played = await self._played(document, " + ".join(map(str, chosen)))
+            except asyncio.CancelledError:
+                self._not_tried(chosen)
+                raise
+            if played is not None:
+                await self._learn(chosen, played)
+
+    def _choose(self) -> list[Cell] | None:
+        """One cell while pairs of its values are new, then single and combined ones in turn."""
+        left_s = self._left_s
+        if left_s <= 0:
+            return None
+        combine = self.coverage.all_pairs and self._drawn % 2 == 1
+        if not combine and (cell := self.coverage.next(left_s)) is not None:
+            return [cell]
+        quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell.fault) < left_s]
+        return self._combined(SeededChoices(f"{self._seed} combine {self._drawn}"), quick) if quick else None
+
+    def _combined(self, draw: Choices, quick: Sequence[Cell]) -> list[Cell]:
+        """Two faults that were not combined yet; with an aim, or when all were, a variation of a promising scenario."""
+        faults = sorted({cell.fault for cell in quick})
+        fresh = [pair for pair in combinations(faults, 2) if pair not in self._combinations]
+        if fresh and self._aim is None:
+            pair = draw.choose(fresh)
+            self._combinations.add(pair)
+            return [draw.choose([cell for cell in quick if cell.fault == fault]) for fault in pair]
+        base = draw.choose(self._promising) if self._promising else []
+        kept = [cell for cell in base if draw.choose((True, True, False))][: MOST_FAULTS - 1]
+        return [*kept, *(draw.choose(quick) for _ in range(draw.between(1, max(1, 2 - len(kept)))))]
+
+    def _not_tried(self, chosen: Sequence[Cell]) -> None:
+        if len(chosen) == 1 and chosen[0] in self.coverage.tried:
+            self.coverage.put_back(chosen[0])
+
+    async def _learn(self, chosen: list[Cell], played: Played) -> None:
+        self._corpus.keep(chosen, played)
+        if len(chosen) == 1:
+            self.coverage.took(chosen[0], played.seconds)
+        if all(judgement.skipped for judgement in played.judgements):
+            self.result.skipped += 1
+            return
+        self.result.tried += 1
+        if self._aim is not None:
+            self._rank(chosen, played)
+        elif played.behaviour not in self._behaviours:
+            self._behaviours.add(played.behaviour)
+            self._promising.append(chosen)
+        if played.failed:
+            await self._failure(played)
+        elif played.unclear:
+            self.result.unclear.append(played)
+
+    def _rank(self, chosen: list[Cell], played: Played) -> None:
+        """Keep the greatest few, and vary only them."""
+        aim = str(self._aim)
+        self.result.greatest.append(played)
+        self.result.greatest.sort(key=lambda one: -getattr(one.measures, aim))
+        del self.result.greatest[KEPT:]
+        if played in self.result.greatest:
+            self._promising = [*self._promising, chosen][-KEPT:]
+
+    # ---- failures
+
+    async def _failure(self, played: Played) -> None:
+        known = next((finding for finding in self.result.findings if finding.explains(played)), None)
+        if known is not None:
+            known.again += 1
+            return
+        path = self._corpus.new_path(played)
+        finding = Finding(*played.failure, played.document, played.says, path)
+        self.result.findings.append(finding)
+        self._corpus.save(finding)
+        if not await self._shows(finding, played.document):
+            self.result.findings.remove(finding)
+            self.result.unsteady.append(played)
+            path.unlink(missing_ok=True)
+            return
+        self._watcher.found(finding)
+        await self._shrink(finding)
+        self._merge(finding)
+        if finding in self.result.findings:
+            await self._threshold(finding)
+
+    async def _shows(self, finding: Finding, document: Drawn) -> bool:
+        """Whether a scenario fails as the finding does; then it is the finding's scenario."""
+        played = await self._played({**document, "name": self._name()}, f"shrinking {finding.path.stem}")
+        finding.replays += 1
+        if played is None or not played.failed:
+            return False
+        agent, violated = played.failure
+        if agent != finding.agent or not set(finding.violated) <= set(violated):
+            return False
+        finding.document, finding.says = played.document, played.says
+        self._corpus.save(finding)
+        return True
+
+    async def _shrink(self, finding: Finding) -> None:
+        candidates = smaller(finding.document)
+        while (candidate := next(candidates, None)) is not None:
+            if await self._shows(finding, candidate):
+                candidates = smaller(finding.document)
+        finding.whole = True
+
+    def _merge(self, finding: Finding) -> None:
+        """Two that became the same scenario's failure are one."""
+        for other in self.result.findings:
+            same = (other.agent, other.violated, other.faults) == (finding.agent, finding.violated, finding.faults)
+            if other is not finding and same:
+                other.again += 1 + finding.again
+                self.result.findings.remove(finding)
+                finding.path.unlink(missing_ok=True)
+                return
+
+    async def _threshold(self, finding: Finding) -> None:
+        """Find the number of its faults at which the verdict turns."""
+        said = []
+        for index in range(len(list(thresholds(finding.document)))):
+            threshold = list(thresholds(finding.document))[index]
+            while (candidate := threshold.next()) is not None:
+                threshold.tell(failed=await self._shows(finding, candidate))
+            said.append(threshold.says)
+        finding.breaks_at = "; ".join(filter(None, said))
+
+    # ---- playing
+
+    async def _played(self, document: Drawn, what: str) -> Played | None:
+        self._watcher.tries(what)
+        try:
+            return await self._play(document)
+        except BadFileError:  # a combination that the scenario reader refuses
+            return None
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"drawn-{self._names}"
+
+    def _fits(self, cell: Cell) -> bool:
+        """Whether the agent can take part in it."""
+        palette = self._palette
+        if "tool" in cell.place and not (palette.shell or palette.host):
+            return False
+        return (palette.calls_tools or cell.step != "call after a tool") and (
+            palette.turns > 1 or cell.step != "call of a later turn"
+        )

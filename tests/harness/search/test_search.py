@@ -1,0 +1,228 @@
+"""The search on made-up agents: what it finds, how it shrinks, what it keeps, and when it ends."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.scenario.document import BadFileError
+from wedgehog.harness.scenario.model import Scenario, load_scenario
+from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
+from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
+from wedgehog.harness.search.player import Measures, Played
+from wedgehog.harness.search.search import Goal, Search
+
+PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
+Fails = Callable[[Drawn], tuple[str, ...]]
+
+
+class Watched:
+    """Takes notes."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def tries(self, what: str) -> None:
+        """Every scenario is told."""
+
+    def found(self, finding: Finding) -> None:
+        self.seen.append(finding.path.stem)
+
+    def gone(self, name: str) -> None:
+        self.seen.append(f"gone {name}")
+
+
+class Agent:
+    """An agent that violates what `fails` says of a scenario; each run takes a second of a made-up clock."""
+
+    def __init__(self, fails: Fails) -> None:
+        self.fails, self.s = fails, 0.0
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self.s
+
+    def wall(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        waker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self.s + seconds, waker))
+        await waker
+
+    async def play(self, document: Drawn) -> Played:
+        try:
+            Scenario.model_validate(document)
+        except ValidationError as wrong:
+            raise BadFileError(Path("x.yaml"), None, str(wrong)) from None
+        self.s += 1
+        for due_s, waker in self._sleepers:
+            if due_s <= self.s and not waker.done():
+                waker.set_result(None)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        violated = self.fails(document)
+        one = Judgement(document["name"], "a", "embedded", "fail" if violated else "pass", violated, says="it broke")
+        return Played(document, (one,), 0.01, (violated, len(document["faults"])), Measures(len(repr(document)), 1, 0))
+
+
+def search(agent: Agent, folder: Path, runs: int, aim: Goal | None = None) -> Search:
+    return Search(agent.play, PALETTE, Corpus(folder), Watched(), agent, seed=0, ends_s=agent.s + runs, aim=aim)
+
+
+def needs(*names: str) -> Fails:
+    """Broken by these faults together."""
+    return lambda document: ("paid_call_bound",) if set(names) <= fault_names(document) else ()
+
+
+async def test_a_bug_that_needs_one_fault_is_found_and_shrunk_to_it(tmp_path: Path):
+    """One turn, one reply, one fault without a parameter that it does not need."""
+    found = await search(Agent(needs("cut")), tmp_path, 400).run(2)
+    (finding,) = found.findings
+    assert finding.whole
+    assert fault_names(finding.document) == {"cut"}
+    assert len(finding.document["turns"]) == 1 and len(list(items(finding.document["turns"][0]))) == 1
+    assert finding.document["faults"] == [{"do": "cut"}]
+    assert finding.again > 0, "other scenarios show the same and are counted, not told again"
+
+
+@pytest.mark.parametrize(("one", "other"), [("status", "stall"), ("cut", "kill"), ("empty_reply", "abort")])
+async def test_a_bug_that_needs_two_faults_is_shrunk_to_those(tmp_path: Path, one: str, other: str):
+    """All single faults pass; two of them together break it."""
+    found = await search(Agent(needs(one, other)), tmp_path, 1500).run(1)
+    (finding,) = found.findings
+    assert fault_names(finding.document) == {one, other}
+    assert len(finding.document["faults"]) == 2
+
+
+async def test_what_is_saved_is_an_ordinary_scenario_file(tmp_path: Path):
+    """With the sentence of its failure."""
+    found = await search(Agent(needs("cut")), tmp_path, 400).run(1)
+    path = found.findings[0].path
+    scenario = load_scenario(path).scenario
+    assert (scenario.name, path.parent.name) == (path.stem, "found")
+    assert "it broke" in scenario.why
+
+
+async def test_two_bugs_are_two_findings(tmp_path: Path):
+    """Known by the violated invariants and the faults."""
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        names = fault_names(document)
+        return ("turn_deadline",) if "stall" in names else ("error_surfaced",) if "status" in names else ()
+
+    found = await search(Agent(fails), tmp_path, 500).run(2)
+    assert {(it.violated, it.faults) for it in found.findings} == {
+        (("turn_deadline",), frozenset({"stall"})),
+        (("error_surfaced",), frozenset({"status"})),
+    }
+
+
+async def test_the_number_at_which_the_verdict_turns_is_found(tmp_path: Path):
+    """A stall of more than 10 s."""
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        for line in document["faults"]:
+            do = line["do"]
+            name = do if isinstance(do, str) else next(iter(do))
+            given = "forever" if isinstance(do, str) else do[name].get("for_s", "forever") if name == "stall" else 0
+            if name == "stall" and (given == "forever" or given > 10):
+                return ("turn_deadline",)
+        return ()
+
+    found = await search(Agent(fails), tmp_path, 500).run(1)
+    (finding,) = found.findings
+    (line,) = finding.document["faults"]
+    assert 10 < line["do"]["stall"]["for_s"] < 11.5
+    assert "stall.for_s: passes at " in finding.breaks_at
+
+
+async def test_the_fewest_repetitions_that_break_it_are_found(tmp_path: Path):
+    """Three refusals are answered, four are not."""
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        often = [line.get("times", 1) for line in document["faults"] if "status" in line["do"]]
+        return ("session_recovers",) if any(it == "always" or it > 3 for it in often) else ()
+
+    found = await search(Agent(fails), tmp_path, 500).run(1)
+    assert found.findings[0].document["faults"][0]["times"] == 4
+    assert "times of status: passes at 3, fails at 4" in found.findings[0].breaks_at
+
+
+async def test_a_failure_that_a_second_try_does_not_show_is_no_finding(tmp_path: Path):
+    """It is counted apart, and leaves no file."""
+    once = iter([("turn_deadline",)])
+    found = await search(Agent(lambda document: next(once, ())), tmp_path, 200).run(1)
+    assert not found.findings and len(found.unsteady) == 1
+    assert not list((tmp_path / "found").iterdir())
+
+
+async def test_the_next_search_goes_on_where_the_last_one_ended(tmp_path: Path):
+    """Nothing is tried twice, and what was found is played first."""
+    first = search(Agent(needs("cut")), tmp_path, 120)
+    await first.run(1)
+    tried = {str(cell) for cell in first.coverage.tried}
+    second = search(Agent(needs("cut")), tmp_path, 60)
+    assert not tried - {str(cell) for cell in second.all_cells}
+    assert len(second.coverage.left) < len(first.all_cells)
+    result = await second.run(1)
+    assert [finding.faults for finding in result.findings] == [{"cut"}]
+
+
+async def test_a_found_scenario_that_passes_now_is_told(tmp_path: Path):
+    """The bug was mended."""
+    await search(Agent(needs("cut")), tmp_path, 300).run(1)
+    mended = search(Agent(lambda document: ()), tmp_path, 300)
+    result = await mended.run(1)
+    assert not result.findings and len(result.gone) == 1
+    assert mended._watcher.seen == [f"gone {result.gone[0]}"]  # type: ignore[attr-defined]
+
+
+async def test_a_scenario_that_the_end_of_the_budget_cut_off_was_not_tried(tmp_path: Path):
+    """The next search tries it."""
+    one = search(Agent(lambda document: ()), tmp_path, 3)
+    await one.run(1)
+    assert len(one.coverage.tried) == 3
+    assert len(Corpus(tmp_path).lines) == 3
+
+
+async def test_a_cut_last_line_of_a_killed_search_is_passed_over(tmp_path: Path):
+    """All others are read."""
+    await search(Agent(lambda document: ()), tmp_path, 3).run(1)
+    with (tmp_path / "tried.jsonl").open("a") as out:
+        out.write('{"cells": [{"fau')
+    assert len(Corpus(tmp_path).lines) == 3
+
+
+async def test_with_an_aim_the_greatest_scenarios_are_kept(tmp_path: Path):
+    """And varied: the greatest is greater than any single fault's."""
+    found = await search(Agent(lambda document: ()), tmp_path, 600, aim="cost").run(1)
+    assert 0 < len(found.greatest) <= 5
+    assert len(found.greatest[0].document["faults"]) > 1
+
+
+async def test_equal_seeds_make_equal_searches(tmp_path: Path):
+    """With one job."""
+    drawn = []
+    for name in ("a", "b"):
+        it = search(Agent(lambda document: ()), tmp_path / name, 200)
+        await it.run(1)
+        drawn.append([yaml.safe_dump(line["cells"]) for line in it._corpus.lines])
+    assert drawn[0] == drawn[1]
+
+
+def test_a_failure_of_one_of_two_agents_is_a_difference():
+    """Both red is none."""
+
+    def played(*verdicts: Any) -> Played:
+        return Played({}, tuple(Judgement("s", f"a{n}", "e", it) for n, it in enumerate(verdicts)), 1.0)
+
+    assert played("fail").failed and played("pass", "fail").failed
+    assert not played("fail", "fail").failed
+    assert not played("fail", "inconclusive").failed
