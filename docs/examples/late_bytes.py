@@ -1,14 +1,12 @@
 """An example of a wire fault: every byte arrives late."""
 
 import math
-from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Seconds
 
 
 @fault("late_bytes", family="wire")
-@dataclass(frozen=True, slots=True)
 class LateBytes(WireFault):
     """From the trigger on every byte arrives `by_s` seconds late; no byte is lost."""
 

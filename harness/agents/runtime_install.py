@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wedgehog.harness.scenario.document import BadValueError
 
@@ -30,7 +30,13 @@ def as_version(text: str) -> str:
     return text
 
 
-Version = Annotated[str, AfterValidator(as_version)]
+def _as_text(given: object) -> object:
+    if isinstance(given, int | float):
+        raise BadValueError(f'a version stands in quotes: "{given}", or "{given}0" if that was its last digit')
+    return given
+
+
+Version = Annotated[str, BeforeValidator(_as_text), AfterValidator(as_version)]
 
 
 class Runtime(BaseModel):

@@ -12,9 +12,11 @@ A parameter whose default is None has no stock bound: without one its value is r
 """
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -116,7 +118,8 @@ def known() -> dict[str, Invariant]:
 def find(name: str) -> Invariant:
     """The invariant of this name. Raises InvariantError where there is none."""
     if name not in _REGISTRY:
-        raise InvariantError(f"unknown invariant {name!r}{did_you_mean(name, _REGISTRY)}")
+        hint = did_you_mean(name, _REGISTRY) or "; one of your own needs `--plugin FILE`"
+        raise InvariantError(f"unknown invariant {name!r}{hint}")
     return _REGISTRY[name]
 
 
@@ -130,4 +133,6 @@ def check(name: str, history: History, **parameters: Any) -> Verdict:
             return found
         return counted(history, found, lambda others: chosen.run(others, **fitting))
     except Exception as crash:  # a crash is the harness's fault, never the agent's
-        return error(f"the check itself failed: {type(crash).__name__}: {crash}").named(name)
+        last = traceback.extract_tb(crash.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        return error(f"the check {name} itself failed in {place}: {type(crash).__name__}: {crash}").named(name)

@@ -120,7 +120,8 @@ class ToxiproxyApi:
             try:
                 return do()
             except (requests.ConnectionError, requests.Timeout) as error:
-                raise ToxiproxyGoneError(f"the Toxiproxy server at port {self.address[1]} does not answer") from error
+                how = "is too slow to answer" if isinstance(error, requests.ReadTimeout) else "does not answer"
+                raise ToxiproxyGoneError(f"the Toxiproxy server at port {self.address[1]} {how}") from error
             except (requests.RequestException, KeyError, ValueError) as error:
                 raise ToxiproxyRefusedError(f"the Toxiproxy server's response cannot be read: {error!r}") from error
 

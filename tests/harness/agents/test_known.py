@@ -302,6 +302,7 @@ def test_its_own_programs_come_first_in_its_path(cache: Path, tmp_path: Path):
         ("{version: '1', licence: MIT}", "expected either `npm` or `pip`"),
         ("{npm: [a], pip: [b], version: '1', licence: MIT}", "expected either `npm` or `pip`"),
         ("{npm: [a], version: latest, licence: MIT}", "expected a version such as 1.2.3, found 'latest'"),
+        ("{npm: [a], version: 0.30, licence: MIT}", 'a version stands in quotes: "0.3"'),
     ],
 )
 def test_a_runtime_names_one_registry_and_one_version(tmp_path: Path, runtime: str, said: str):
