@@ -230,7 +230,7 @@ def test_a_fault_says_everything_about_itself(path: Path):
     "text",
     [
         "from wedgehog.harness.faults.wire.stall import Stall",
-        "from wedgehog.harness.faults.actor.kill import Kill",
+        "from wedgehog.harness.faults.actor.processes import Kill",
         "x = planned.fault.name in ('refuse', 'down')",
         "x = parse_fault(do).family == 'wire'",
         "x = [it for it in history.of(FaultFired) if it.name == 'stall']",

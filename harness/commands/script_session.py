@@ -58,7 +58,7 @@ class FaultyLink:
     async def _forget(self, replies: "list[FaultyReply]") -> None:
         for reply in replies:
             self._replies.remove(reply)
-            await reply.injector.state.end_tasks()
+            await reply.injector.end_tasks()
 
 
 class FaultyReply:
@@ -86,7 +86,7 @@ class FaultyReply:
     @property
     def over(self) -> bool:
         """Whether its fault is healed, or its connection gone without a fault that others meet."""
-        (state,) = self.injector.state.states
+        (state,) = self.injector.states
         return state.healed.is_set() or (self._attempt.gone_at is not None and state.planned.heals_in_s is None)
 
     def _passed(self) -> int | None:
@@ -96,7 +96,7 @@ class FaultyReply:
         return self._held_at if self._strike.passed is None else max(0, self._strike.passed - self._before)
 
     def _proof(self) -> str:
-        fired = self.injector.state.history.first(FaultFired)
+        fired = self.injector.history.first(FaultFired)
         return self._strike.proof if self._strike is not None else fired.proof if fired is not None else ""
 
     # ---- a Link

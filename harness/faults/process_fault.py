@@ -1,5 +1,6 @@
 """Base of faults on processes and people, and the operations that they use."""
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from wedgehog.harness.faults.base import Aim, Fault, Need
@@ -76,3 +77,17 @@ class ProcessFault(ActorFault):
     def needs(self) -> tuple[Need, ...]:
         """Processes of the agent that the harness may end."""
         return () if self.at_server else ("processes",)
+
+
+@dataclass(frozen=True, slots=True)
+class Speak(ProcessFault):
+    """The message of `turn` is sent while the agent still works: a turn's `during`, which no name in `do:` means."""
+
+    turn: int
+
+    async def act(self, hands: Hands) -> None:
+        """Send the message."""
+        await hands.speak(self.turn)
+
+
+Speak.name, Speak.family = "message", "actor"

@@ -27,7 +27,7 @@ from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AfterStart, AtChat, AtPipe, AtReply, AtTool, BeforeRequest
 
 
-class Injector:
+class Injector(LinkFaults):
     """The faults of one run.
 
     `tools` is asked by our services, `pipes` by `wedgehog-pipe`; the turn player obeys `demands` and gives `messages`.
@@ -48,12 +48,10 @@ class Injector:
 
         `links` may still be empty: each is looked up when a fault is armed on it.
         """
-        self.state = LinkFaults(plan, links, history, clock, messages, delivered)
-        self.agent = ProcessFaults(self.state, targets or Targets())
-        self.tools, self.pipes = ServiceFaults(self.state), StdioFaults(self.state)
+        super().__init__(plan, links, history, clock, messages, delivered)
+        self.agent = ProcessFaults(self, targets or Targets())
+        self.tools, self.pipes = ServiceFaults(self), StdioFaults(self)
         self.demands, self.messages = self.agent.demands, self.agent.messages
-        self.broken, self.open_calls = self.state.broken, self.state.open_calls
-        self.closes_after = self.state.closes_after
         self._held_at: dict[tuple[int, int], list[FaultState]] = {}
         """Faults by the call and the body byte at which its reply is held for them."""
         self._refused: set[int] = set()
@@ -70,45 +68,45 @@ class Injector:
     async def before_turn(self, turn: int) -> None:
         """Arm what must be there before the turn's first request, and start its timers."""
         self._turns.add(turn)
-        self.state.turn = turn
-        for state in self.state.of_turn(turn):
+        self.turn = turn
+        for state in self.of_turn(turn):
             name, link = state.planned.fault.name, state.planned.link
-            if state.index < len(self.state.plan.faults):
-                self.state.history.add(FaultArmed(fault=state.index, name=name, link=link))
+            if state.index < len(self.plan.faults):
+                self.history.add(FaultArmed(fault=state.index, name=name, link=link))
             if isinstance(state.at, BeforeRequest) and state.at.step == 1:
-                await self.state.guarded(self.state.before_request(state))
+                await self.guarded(self.before_request(state))
             elif isinstance(state.at, AfterStart):
-                self.state.spawn(self._after(state))
+                self.spawn(self._after(state))
         await self.pipes.before_turn()
 
     async def after_turn(self, turn: int) -> None:
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
         # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
-        for state in reversed(self.state.of_turn(turn)):
-            await self.state.heal(state)
+        for state in reversed(self.of_turn(turn)):
+            await self.heal(state)
         self._turns.discard(turn)
         if not self._turns:
             self.agent.forget()
 
     async def close(self) -> None:
         """Heal everything and end every task."""
-        for state in self.state.states:
-            await self.state.heal(state)
-        await self.state.end_tasks()
+        for state in self.states:
+            await self.heal(state)
+        await self.end_tasks()
 
     @property
     def keeps_requests_away(self) -> bool:
         """Whether an armed fault may be why no request arrives."""
-        return any(_keeps_away(state) for turn in self._turns for state in self.state.of_turn(turn))
+        return any(_keeps_away(state) for turn in self._turns for state in self.of_turn(turn))
 
     async def _after(self, state: FaultState, *, settle: bool = False) -> None:
         """A time or a beacon sets it off; `settle`: what has just been written must arrive first."""
         if settle:
-            await self.state.clock.sleep(SETTLE_S)
-        if not await self.state.delay(state):
+            await self.clock.sleep(SETTLE_S)
+        if not await self.delay(state):
             return
         if state.wire is not None:
-            await self.state.whole_link(state, self.state.links[state.planned.link])
+            await self.whole_link(state, self.links[state.planned.link])
         else:
             await self.agent.act(state)
 
@@ -116,25 +114,25 @@ class Injector:
 
     def arrived(self, call: int, place: CallPosition, model: str) -> None:
         """A request for the model has found its place."""
-        self.state.open_calls.add(call)
-        self.state.calls[call] = (place, model)
+        self.open_calls.add(call)
+        self.calls[call] = (place, model)
 
     def alter(self, call: int, answer: Answer, context: Context, *, on_script: bool) -> Answer:
         """The answer as the plan's reply faults leave it (first those on the script's words, then on the reply)."""
-        for state in self.state.of_call(call, ReplyFault, count=on_script):
+        for state in self.of_call(call, ReplyFault, count=on_script):
             fault, at = state.planned.fault, state.at
             if isinstance(fault, ReplyFault) and isinstance(at, AtReply) and fault.on_script is on_script:
                 altered = fault.on_answer(answer, replace(context, event=at.event))
                 if altered != answer and not _edits(answer, altered):
-                    self.state.fired(state, "the fake provider said it", call=call)
+                    self.fired(state, "the fake provider said it", call=call)
                 answer = altered
         return answer
 
     def edited(self, call: int, names: Sequence[str]) -> None:
         """These edits apply to the reply that starts now."""
-        for state in self.state.of_call(call, ReplyFault, count=False):
+        for state in self.of_call(call, ReplyFault, count=False):
             if state.planned.fault.name in names:
-                self.state.fired(state, "the fake provider changed the stream", call=call)
+                self.fired(state, "the fake provider changed the stream", call=call)
 
     def refused(self, call: int) -> None:
         """The provider's own validator refused this request: no fault hits its answer."""
@@ -142,14 +140,14 @@ class Injector:
 
     def ended(self, call: int, paid: bool) -> None:
         """A reply has been written: make what must happen before the next request."""
-        self.state.open_calls.discard(call)
-        reply = self.state.limited.get(call)
+        self.open_calls.discard(call)
+        reply = self.limited.get(call)
         if reply is not None and reply.fault.slows:
-            self.state.spawn(self.state.once_arrived(call))
+            self.spawn(self.once_arrived(call))
         elif reply is not None and (reply.proved or reply.fault.closes_port):
-            self.state.delivered(call, reply.cut(self.state.clock.now()))
+            self.delivered(call, reply.cut(self.clock.now()))
         if paid:
-            self.state.reply_ended(call)
+            self.reply_ended(call)
         self.agent.reply_ended(call)
 
     def beacon(self, token: str, phase: Literal["started", "done"]) -> "list[asyncio.Task[None]]":
@@ -157,34 +155,30 @@ class Injector:
         at_once = []
         self.agent.beacon(token, phase)
         turn, step, tool = map(int, token.split("."))
-        for state in self.state.of_turn(turn):
+        for state in self.of_turn(turn):
             at = state.at
             if not isinstance(at, AtTool) or (at.tool, at.when, at.step) != (tool, phase, step):
                 continue
             if not state.matched and not self.tools.at_its_place(state):
                 state.matched += 1
-                task = self.state.spawn(self._after(state, settle=self.tools.at_its_server(state)))
+                task = self.spawn(self._after(state, settle=self.tools.at_its_server(state)))
                 at_once += [] if at.after_s else [task]
         if found := self.pipes.set_off_by(token, phase):
-            at_once.append(self.state.spawn(self.pipes.at_tool(found)))
+            at_once.append(self.spawn(self.pipes.at_tool(found)))
         return at_once
 
     # ---- what the recorder asks
 
     def limits(self, call: int) -> LimitKind | None:
         """How a fault limits this reply."""
-        reply = self.state.limited.get(call)
+        reply = self.limited.get(call)
         return reply.how if reply and not reply.settled else None
 
     def dropped(self, call: int) -> bool:
         """Whether a fault closed the connection of this reply, or the healing of its stall did: the agent did not."""
-        reply = self.state.limited.get(call)
+        reply = self.limited.get(call)
         healed = reply is not None and reply.how == "stalled" and reply.settled and not reply.hung_up
-        return healed or (reply is not None and reply.how == "cut") or call in self.state.dropped_calls
-
-    def closed(self, call: int) -> None:
-        """The agent hung up on a limited reply: no more of it will arrive."""
-        self.state.hung_up(call)
+        return healed or (reply is not None and reply.how == "cut") or call in self.dropped_calls
 
     # ---- the gate
 
@@ -204,10 +198,10 @@ class Injector:
                         await self._inject(state, point, point.at)
             # Last, because while this reply was held another one's limit may have been armed.
             carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
-            await self.state.links["llm"].admit(point.conn.peer, carried)
-            self.state.written[point.call].goes_on(self.state.clock.now(), point)
+            await self.links["llm"].admit(point.conn.peer, carried)
+            self.written[point.call].goes_on(self.clock.now(), point)
         except NetworkError as wrong:
-            self.state.fail(wrong)
+            self.fail(wrong)
             await asyncio.Event().wait()
         return stops
 
@@ -215,16 +209,16 @@ class Injector:
         stops: list[int] = []
         if point.call in self._refused:
             return stops
-        for state in self.state.at_main_call(point.call):
+        for state in self.at_main_call(point.call):
             if state.due and not state.healed.is_set():
                 # A request that is faster than the refusal came on a connection that is about to close.
-                self.state.limit(point.call, state, 0)
+                self.limit(point.call, state, 0)
                 await state.healed.wait()
-        for state in self.state.next_requests(point.call, "request") if point.body > 0 else ():
+        for state in self.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
-        for state in self.state.of_call(point.call, WireFault, conn=point.conn.id):
-            reply, byte = self.state.limited.get(point.call), resolve_offset(state.at, point)
+        for state in self.of_call(point.call, WireFault, conn=point.conn.id):
+            reply, byte = self.limited.get(point.call), resolve_offset(state.at, point)
             if reply is not None and reply.meant:
                 break
             if byte is None:
@@ -233,7 +227,7 @@ class Injector:
                 stops.append(self._hold(state, point, byte))
             else:
                 await self._inject(state, point, byte)
-        self.state.slowed(point.call)
+        self.slowed(point.call)
         return [*stops, *await self._on_arrival(point)]
 
     async def _on_arrival(self, point: Point) -> Sequence[int]:
@@ -259,21 +253,19 @@ class Injector:
         if state.healed.is_set():
             return
         if state.at.in_request:
-            await self.state.before_request(state)
+            await self.before_request(state)
             return
         head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
-        link = self.state.links[state.planned.link]
+        link = self.links[state.planned.link]
         held = Held(link, point.conn.peer, point.carried, "the fake provider held the reply", point.call, head)
-        if await self.state.inject(state, held, at) is not None:
+        if await self.inject(state, held, at) is not None:
             if state.planned.sticks_to == "connection":
                 state.conns.add(point.conn.id)
             state.sticky = state.planned.sticks_to == "link"
 
-    # ---- trouble
-
     def network_died(self) -> None:
         """The network is gone."""
-        self.state.fail(NetworkError("it does not answer any more"))
+        self.fail(NetworkError("it does not answer any more"))
 
 
 def _keeps_away(state: FaultState) -> bool:

@@ -175,7 +175,7 @@ class LinkFaults(InjectorState):
         state.armed.append(ArmedFault(gone, proved=True))
         self._heal_later(state)
 
-    def hung_up(self, call: int) -> None:
+    def closed(self, call: int) -> None:
         """The agent hung up on a limited reply: no more of it will arrive."""
         reply = self.limited[call]
         reply.hung_up = True

@@ -17,11 +17,7 @@ HOST = "127.0.0.1"
 
 
 def free_port() -> int:
-    """Return a loopback port on which no socket listens.
-
-    Raises:
-        OSError: no port of the block is free.
-    """
+    """Return a loopback port on which no socket listens; raise OSError if no port of the block is free."""
     ports = _ports(os.getpid())
     for port in itertools.islice(ports, BLOCK):
         if (probe := _bound(port)) is not None:

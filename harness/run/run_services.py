@@ -155,7 +155,7 @@ class RunServices:
 
     def failed(self, wrong: NetworkError) -> None:
         """A link failed: the run is an error."""
-        self._injector.state.fail(wrong)
+        self._injector.fail(wrong)
 
     async def kill_server(self, number: signal.Signals) -> Hit | None:
         """Send a signal to the tool host's servers; None if there are none."""

@@ -24,9 +24,8 @@ from pydantic import (
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
-from wedgehog.harness.faults.process_fault import ActorFault
+from wedgehog.harness.faults.process_fault import ActorFault, Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.faults.speak import Speak
 from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load

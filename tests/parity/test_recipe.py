@@ -9,8 +9,7 @@ import pytest
 
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.drip import Drip
-from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.slow import Drip, Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Upstream, WholeLink
 from wedgehog.harness.network.ports import FIRST, LAST, free_port

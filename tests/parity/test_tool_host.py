@@ -251,7 +251,7 @@ async def test_a_killed_server_is_back_at_its_address_when_the_turn_is_over(netw
     async with hosted.open(network) as server:
         dies, refuses = await outcomes("mcp-handshake", server, ["dies", "refuses"])
         with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection(*hosted.injector.state.links["tool:mcp"].address)
+            await asyncio.open_connection(*hosted.injector.links["tool:mcp"].address)
         await hosted.injector.after_turn(1)
         assert not list(hosted.history.of(Trouble))
         assert await outcomes("mcp-handshake", server, ["is back"]) == ["21 °C"]

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.faults.reply.status import StatusReply
+from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.invariants import find
 from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
 from wedgehog.harness.scenario.model import FaultConfig, find_scenarios, load_scenario

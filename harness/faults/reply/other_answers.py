@@ -1,7 +1,10 @@
 """Faults that give another answer in place of the scripted one, or give it later."""
 
+import math
 from dataclasses import replace
-from typing import Annotated
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -9,6 +12,8 @@ from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+
+DATE = "date:"
 
 
 @fault("balance", family="reply")
@@ -71,3 +76,53 @@ class Slow(ReplyFault):
         """The same answer, later."""
         late = self.s + self.s_per_kb * context.request_bytes / 1024
         return replace(answer, delay_s=answer.delay_s + late)
+
+
+@fault("status", family="reply")
+class StatusReply(ReplyFault):
+    """The request is answered with an HTTP error, in the provider's own shape; nothing is paid.
+
+    `retry_after` is seconds, or `date:SECONDS` for an HTTP date that far ahead. The header holds whole seconds,
+    so a shortened one is rounded up.
+    """
+
+    code: Annotated[int, Field(ge=400, le=599)]
+    retry_after: Seconds | str | None = None
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a `retry_after` that is neither seconds nor `date:SECONDS`."""
+        ReplyFault.__post_init__(self)
+        if isinstance(self.retry_after, str):
+            _seconds_ahead(self.retry_after)
+
+    def scaled(self, factor: float) -> Self:
+        """Shorten `retry_after`, in both forms, to whole seconds."""
+        wait = self.retry_after
+        if wait is None:
+            return self
+        if isinstance(wait, str):
+            return type(self)(self.code, f"{DATE}{_shorter(_seconds_ahead(wait), factor)}", self.message)
+        return type(self)(self.code, _shorter(wait, factor), self.message)
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """A failure instead of the answer."""
+        wait: float | str | None = self.retry_after
+        if isinstance(wait, str):
+            ahead = timedelta(seconds=_seconds_ahead(wait))
+            wait = format_datetime(context.now + ahead, usegmt=True)
+        return Failure(self.code, message=self.message, retry_after=wait)
+
+
+def _seconds_ahead(text: str) -> float:
+    try:
+        seconds = float(text.removeprefix(DATE)) if text.startswith(DATE) else -1.0
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        raise FaultError(f"status: retry_after must be seconds or date:SECONDS, not {text!r}")
+    return seconds
+
+
+def _shorter(seconds: float, factor: float) -> int | float:
+    return seconds if factor == 1 else math.ceil(seconds / factor)

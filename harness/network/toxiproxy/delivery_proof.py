@@ -156,11 +156,15 @@ class UpstreamWatch:
         """Return what the snapshot proves; None: nothing yet."""
         came = [it for it in self.own(now) if it.received >= max(1, self.at) and not (it.unread and not self.at)]
         self.reached_proxy = self.reached_proxy or bool(came)
-        if self.stalls:
-            passed = [it for conn, it in now.proxied.items() if self._new(conn) and it.sent == self.at]
-            says = f"kernel: the agent sent {came[0].received} bytes, {self.at} of them were forwarded" if came else ""
-            return Proof(self.at, says) if came and passed else None
-        return SocketGone(self.at + self._ended_since(now))
+        old = self.before.proxied
+        if not self.stalls:
+            # The server counts the bytes of connections that were open when the fault was armed and have closed since.
+            ended = (it.sent for it in old.values() if it.open and it.cookie not in now.open)
+            return SocketGone(self.at + sum(ended))
+        fresh = [it for conn, it in now.proxied.items() if conn not in old or old[conn].sent == 0]
+        if not came or all(it.sent != self.at for it in fresh):
+            return None
+        return Proof(self.at, f"kernel: the agent sent {came[0].received} bytes, {self.at} of them were forwarded")
 
     def over(self, now: Sockets) -> bool:
         """Return whether the request passed completely, because it was shorter, or its connection has ended."""
@@ -178,15 +182,6 @@ class UpstreamWatch:
     def passes_nothing(self) -> bool:
         """Return whether no byte may pass, so that no count changes."""
         return self.at == 0
-
-    def _ended_since(self, now: Sockets) -> int:
-        """The bytes of connections that were open when the fault was armed and have closed since."""
-        return sum(it.sent for it in self.before.proxied.values() if it.open and it.cookie not in now.open)
-
-    def _new(self, conn: Address) -> bool:
-        """Return whether the connection had carried nothing."""
-        old = self.before.proxied.get(conn)
-        return old is None or old.sent == 0
 
 
 Watch = DownstreamWatch | UpstreamWatch

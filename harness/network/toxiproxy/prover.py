@@ -85,9 +85,7 @@ class Prover:
     async def before(self, strike: ToxicStrike) -> Watch | None:
         """Wait until all earlier bytes have been forwarded, and return how to check for the proof.
 
-        Raises:
-            LinkBusyError: they were not forwarded in time.
-            NetworkError: the target byte has already passed.
+        LinkBusyError: they were not forwarded in time. NetworkError: the target byte has already passed.
         """
         await (self.quiet() if isinstance(strike.target, Downstream) else self._still())
         strike.armed_at = asyncio.get_running_loop().time()

@@ -130,15 +130,15 @@ class ToolHost:
         return tuple(server.pid for server in self._control.servers)
 
     async def __aenter__(self) -> Self:
-        """Start the server (HTTP), or write its command (stdio).
-
-        Raises:
-            NoToolHostError: the `mcp` package is missing, or the server did not start.
-        """
+        """Start the server (HTTP), or write its command (stdio); raise NoToolHostError if that is not possible."""
         if why := tools_unavailable_reason():
             raise NoToolHostError(why)
         try:
-            self._control = await self._stack.enter_async_context(ToolServerChannel(_listed(self.tools), self._asked))
+            listed = [
+                {"name": name, "description": tool.says or name, "inputSchema": tool.schema_of_input}
+                for name, tool in self.tools.items()
+            ]
+            self._control = await self._stack.enter_async_context(ToolServerChannel(listed, self._asked))
             if self.way == "http":
                 self._tree = Tree(f"{self._mark}/tools")
                 self._stack.push_async_callback(self._tree.end)
@@ -161,10 +161,7 @@ class ToolHost:
     # ---- server faults
 
     async def kill_server(self, number: signal.Signals = signal.SIGKILL) -> tuple[int, ...]:
-        """Send a signal to every running server and return their pids.
-
-        When a server dies, its connections end and its port refuses connections.
-        """
+        """Send a signal to every running server and return their pids; a dead server's port refuses connections."""
         async with self._changing:
             hit = list(self._control.servers)
             self._doomed = self._doomed or number not in LIVES_ON
@@ -184,15 +181,9 @@ class ToolHost:
                 await asyncio.gather(*(server.gone.wait() for server in servers), *ended)
 
     async def restart_server(self) -> None:
-        """Restart a dead HTTP server at the same address; the agent itself restarts a stdio server.
-
-        Raises:
-            NoToolHostError: it did not start.
-        """
+        """Restart a dead HTTP server at the same address, or raise NoToolHostError; the agent restarts a stdio one."""
         async with self._changing:
-            if self.way == "stdio" or self._process is None:
-                return
-            if self._process.exit_code is None and not self._doomed:
+            if self._process is None or (self._process.exit_code is None and not self._doomed):
                 return
             self._process.kill()  # a slow reaction to an earlier signal must not affect the next turn
             await self._process.ended()
@@ -216,7 +207,7 @@ class ToolHost:
         argv = [sys.executable, "-P", "-m", PROGRAM, "http"]
         self._doomed = False
         process = self._process = await self._tree.start(argv, env=env, cwd=self._folder, log=self._log)
-        coming = asyncio.create_task(self._coming())
+        coming = asyncio.create_task(self._next_port())
         try:
             await first_of(coming, process.ended(), timeout_s=START_S)
             if not coming.done() or coming.exception() is not None:
@@ -228,7 +219,7 @@ class ToolHost:
             coming.cancel()
         self._watching = asyncio.create_task(self._watch(process))
 
-    async def _coming(self) -> int:
+    async def _next_port(self) -> int:
         return await (await self._control.came.get()).ready
 
     async def _watch(self, process: Owned) -> None:
@@ -295,8 +286,7 @@ class ToolHost:
         """Wait until the front has passed `written` bytes of the server connection `client`; return its agent side."""
         if client is None:
             return None
-        waited_s = 0.0
-        while waited_s < CROSSING_S:
+        for _ in range(round(CROSSING_S / LOOK_EVERY_S)):
             connection = next((one for one in self._front.connections if one.peer == tuple(client)), None)
             agent_side = connection.client.transport if connection is not None else None
             if connection is None or agent_side is None:
@@ -305,12 +295,4 @@ class ToolHost:
                 host, port = agent_side.get_extra_info("peername")[:2]
                 return (host, port), written
             await self._clock.sleep(LOOK_EVERY_S)
-            waited_s += LOOK_EVERY_S
         return None
-
-
-def _listed(tools: Mapping[str, HostTool]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "description": tool.says or name, "inputSchema": tool.schema_of_input}
-        for name, tool in tools.items()
-    ]

@@ -5,7 +5,7 @@ The harness must allow each write, so that it can arm a fault at an exact byte; 
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 Ask = Callable[..., Awaitable[Any]]
 """`await ask("write", token=…, …)`"""
@@ -48,11 +48,6 @@ def halved(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
-def line_as(data: bytes, form: ResponseForm) -> bytes:
-    """Return a line of JSON in this form; each copy is a whole line."""
-    return (halved(data) + b"\n" if form.broken else data) * form.copies
-
-
 def event_as(data: bytes, form: ResponseForm) -> bytes:
     """Return a server-sent event in this form."""
     head, mark, rest = data.partition(b"data: ")
@@ -77,7 +72,7 @@ class StdioResponses:
         token, form = self._faults.found_in(data)
         if token:
             await self._faults.ask("write", token=token, client=None, written=0)
-        self._out.write(line_as(data, form))
+        self._out.write((halved(data) + b"\n" if form.broken else data) * form.copies)
         self._out.flush()
         if token:
             await self._faults.ask("written", token=token, client=None, written=0)
@@ -89,15 +84,10 @@ class StdioResponses:
 # ---- HTTP
 
 
-class _Transport(Protocol):
-    def write(self, data: bytes) -> None: ...
-    def get_extra_info(self, name: str) -> Any: ...
-
-
 class CountedStream:
     """A connection's transport that counts the bytes written."""
 
-    def __init__(self, transport: _Transport) -> None:
+    def __init__(self, transport: Any) -> None:
         """Start to count at 0."""
         self._transport = transport
         self.written = 0

@@ -5,6 +5,7 @@ of a response are applied here, between the package and its transport.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -27,7 +28,7 @@ class HarnessClient:
         """Wrap an open connection."""
         self._reader, self._writer = reader, writer
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._count = 0
+        self._numbers = itertools.count(1)
 
     @classmethod
     async def connect(cls, way: str) -> tuple["HarnessClient", list[dict[str, Any]]]:
@@ -42,13 +43,11 @@ class HarnessClient:
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:
         """Send one question and wait for its answer, without a timeout."""
-        self._count += 1
-        number = self._count
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        number = next(self._numbers)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
         self._writer.write(line_of({"id": number, "do": do, **more}))
         try:
-            result: dict[str, Any] = await answer
-            return result
+            return await self._waiting[number]
         finally:
             del self._waiting[number]
 
@@ -78,15 +77,11 @@ def _server(harness: HarnessClient, tools: list[dict[str, Any]], faults: Respons
             return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
         call = await harness.ask("call", name=params.name, arguments=params.arguments or {})
         faults.expect(call["token"], call["copies"], call["broken"])
-        text = ended(padded(call["text"], call["bytes"] - len(call["token"]) - 1), call["token"])
+        text, token = padded(call["text"], call["bytes"] - len(call["token"]) - 1), call["token"]
+        text = f"{text}\n{token}" if token else text  # the token identifies the result
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=call["is_error"])
 
     return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
-
-
-def ended(text: str, token: str) -> str:
-    """Append the token that identifies the result."""
-    return f"{text}\n{token}" if token else text
 
 
 async def serve_http() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wedgehog.harness.faults.base import FaultError, parameters, parse_fault, registered
-from wedgehog.harness.faults.reply.status import StatusReply
+from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.drip import Drip
+from wedgehog.harness.faults.wire.slow import Drip
 from wedgehog.harness.faults.wire.stall import Stall
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.speak import Speak
+from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.inject import Hit, Injector, Targets
 from wedgehog.harness.inject.processes import GONE_WITHIN_S
 from wedgehog.harness.record.event import (

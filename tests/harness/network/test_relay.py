@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.drip import Drip
 from wedgehog.harness.faults.wire.ports import Down
+from wedgehog.harness.faults.wire.slow import Drip
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, LinkBusyError, WholeLink
 from wedgehog.harness.network.proxied_connection import ProxiedConnection

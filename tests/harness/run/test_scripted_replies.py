@@ -92,7 +92,7 @@ def test_a_failure_is_no_reply_and_the_next_attempt_gets_the_words(play: Any):
     it = play({"do": {"status": 429}})
     assert isinstance(it.answer(1, talk()), Failure) and it.replies == {}
     assert it.answer(2, talk()).items[0] == Text("Let me look.")
-    assert [fired.call for fired in it.injector.state.history.of(FaultFired)] == [1]
+    assert [fired.call for fired in it.injector.history.of(FaultFired)] == [1]
 
 
 def test_slowness_grows_with_what_the_request_carries_tool_results_too(play: Any):

@@ -6,11 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.actor.disk_full import DiskFull
-from wedgehog.harness.faults.actor.freeze import Freeze
-from wedgehog.harness.faults.actor.kill import Kill
+from wedgehog.harness.faults.actor.processes import DiskFull, Freeze, Kill
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.faults.speak import Speak
+from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.run.control import ControlFacts, why_skipped
 from wedgehog.harness.scenario.model import FaultConfig, Scenario
 from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool

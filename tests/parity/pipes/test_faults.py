@@ -14,8 +14,7 @@ import pytest
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.drip import Drip
-from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.slow import Drip, Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, Strike, WholeLink
 from wedgehog.harness.stdio_proxy.session import StdioSession, StreamName

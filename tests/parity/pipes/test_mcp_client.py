@@ -11,7 +11,7 @@ import pytest
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.latency import Latency
+from wedgehog.harness.faults.wire.slow import Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, WholeLink
 

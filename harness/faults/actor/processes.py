@@ -1,0 +1,65 @@
+"""A crash, a process that does not run (a laptop asleep, a machine that swaps), a full disk."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.parameters import Positive
+from wedgehog.harness.faults.process_fault import Hands, ProcessFault, SignalName, Whom
+
+
+@fault("kill", family="actor")
+class Kill(ProcessFault):
+    """Processes are ended by a signal: the agent's `tree` or its `leader`, the `tool` that runs, or the tool `server`.
+
+    The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
+    removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
+    """
+
+    signal: SignalName = "SIGKILL"
+    whom: Whom = "tree"
+    tear: bool = False
+    aim_hint: ClassVar[str] = ", or `whom: server` and `link: tool:mcp`"
+
+    @property
+    def at_server(self) -> bool:
+        """As `whom` says."""
+        return self.whom == "server"
+
+    async def act(self, hands: Hands) -> None:
+        """Send the signal."""
+        await hands.kill(self.signal, self.whom, tear=self.tear)
+
+
+@fault("freeze", family="actor")
+class Freeze(ProcessFault):
+    """Processes stand still for `for_s` seconds (SIGSTOP, then SIGCONT): the agent's `tree` or `leader`, or the `tool`.
+
+    Nothing is lost. No time bound counts while the agent itself stands still; a tool that stands still may exceed
+    one.
+    """
+
+    for_s: Positive
+    whom: Literal["tree", "leader", "tool"] = "tree"
+
+    async def act(self, hands: Hands) -> None:
+        """Stop them for a while."""
+        await hands.freeze(self.whom, self.for_s)
+
+
+@fault("disk_full", family="actor")
+class DiskFull(ProcessFault):
+    """The disk on which the agent's HOME and session folder are has room for `free_bytes` more, until it is healed.
+
+    Room is counted in whole pages of 4,096 bytes; free room in a file's last page is used first. It needs Linux
+    with user namespaces, and no root; elsewhere the scenario is skipped.
+    """
+
+    free_bytes: Annotated[int, Field(ge=0)] = 0
+
+    needs = ("processes", "disk")
+
+    async def act(self, hands: Hands) -> None:
+        """Fill it."""
+        await hands.fill(self.free_bytes)
