@@ -78,13 +78,15 @@ class Drawer:
         """A scenario whose conversation has the call of every cell."""
         faults = [cell.line(drawn_fault(self.draw, registered()[cell.fault])) for cell in cells]
         needed = [{"turn": 1, "step": 1, **STEPS[cell.step]} for cell in cells]
-        with_tools = [cell.link == HOST or "tool" in cell.place for cell in cells]
-        timed = {place["turn"] for place, tool in zip(needed, with_tools, strict=True) if tool}
+        with_tool = [cell.link == HOST or "tool" in cell.place for cell in cells]
+        on_tools = [place for place, tool in zip(needed, with_tool, strict=True) if tool]
+        timed = {place["turn"] for place in on_tools}
         number = self.draw.between(max(place["turn"] for place in needed), self.palette.turns)
         turns = []
         for turn in range(1, number + 1):
             steps = [place["step"] - 1 for place in needed if place["turn"] == turn]
-            least = max([*steps, 1 if turn in timed else 0], default=0)
+            rounds = [place["step"] for place in on_tools if place["turn"] == turn]
+            least = max([*steps, *rounds], default=0)
             turns.append(self._turn(least, timed=turn in timed, host=any(cell.link == HOST for cell in cells)))
         document: Drawn = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
         return document | ({"tools": {HOSTED: {"answer": "spines"}}} if _uses_host(turns) else {})
