@@ -209,24 +209,21 @@ class LinkFaults(InjectorState):
     async def _heal_one(self, state: FaultState, armed: ArmedFault) -> None:
         await armed.strike.heal()
         # An agent that ends at once is faster than the network's count: what was proved by now counts.
-        self.proved(state, armed, await armed.strike.fired(timeout_s=0) or self._passed_under(state, armed))
-
-    def _passed_under(self, state: FaultState, armed: ArmedFault) -> Proof | None:
-        """What slows a link meets every reply that is written while it is on."""
-        written = armed.call is not None and armed.call not in self.open_calls
-        return Proof(armed.at, "the reply was written while it was on") if state.slows and written else None
+        proof = await armed.strike.fired(timeout_s=0)
+        if proof is None and state.slows and armed.call is not None and armed.call not in self.open_calls:
+            proof = Proof(armed.at, "the reply was written while it was on")
+        self.proved(state, armed, proof)
 
     def _heal_later(self, state: FaultState) -> None:
-        wait = state.planned.heals_in_s
-        if wait is not None:
-            own = state.planned.heal_after_s is None
-            self.spawn(self.heal_in(state, wait + self._start_up_s(state) if own else wait))
-
-    def _start_up_s(self, state: FaultState) -> float:
-        """What the agent takes until it asks, by its control run: a link that is back by then was not down for it."""
+        wait_s = state.planned.heals_in_s
+        if wait_s is None:
+            return
         run = self.history.first(RunStarted)
         first = state.at.before_request and state.at.step == 1 and state.planned.link == "llm"
-        return run.start_up_s if first and run is not None else 0.0
+        if first and run is not None and state.planned.heal_after_s is None:
+            # What the agent takes until it asks, by its control run: a link that is back by then was not down for it.
+            wait_s += run.start_up_s
+        self.spawn(self.heal_in(state, wait_s))
 
     # ---- the end
 

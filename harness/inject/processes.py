@@ -18,7 +18,7 @@ from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, FaultState
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
-from wedgehog.harness.network.base import NetworkError, Proof
+from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.event import AgentKilled, Frozen, ReplyEnded, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
@@ -269,16 +269,12 @@ def _ends_a_turn(whom: Whom) -> bool:
     return whom in ("tree", "leader")
 
 
-@dataclass(frozen=True, slots=True)
-class _KilledServer:
-    """A killed server, as an armed fault: healing it brings the server back."""
+@dataclass(eq=False)
+class _KilledServer(Provable):
+    """A killed server, as an armed fault whose kill has its own proof: healing it brings the server back."""
 
     run: LinkFaults
     server: ServerTarget
-
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """The kill has its own proof."""
-        return None
 
     async def heal(self) -> None:
         """Start it again."""

@@ -5,7 +5,8 @@ Later connections wait until that fault is done; then the next fault, if any, ca
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from wedgehog.harness.network.base import Address
@@ -13,6 +14,7 @@ from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.port import Port
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
+from wedgehog.harness.record.clock import first_of
 
 AGAIN_S = 0.02
 """How long connections behind a chosen request wait on for a next fault."""
@@ -94,6 +96,33 @@ class ConnectionGate(Port):
         """Close the port and every connection, and let the sockets close."""
         self.release()
         await asyncio.sleep(0)
+
+
+class RequestGate(ConnectionGate):
+    """A gate in front of a Toxiproxy proxy, which holds all other requests while a fault is armed for one request.
+
+        agents ═▶ request gate ═▶ Toxiproxy ═▶ fake provider
+
+    A limit is a setting of the whole proxy. For replies the fake provider holds all other connections; requests come
+    from agents, so they wait here until the chosen request has reached the limit, and it is lifted again.
+    """
+
+    tells_resets = True
+    everybody = True
+
+    @contextlib.asynccontextmanager
+    async def next_one(self, withdrawn: asyncio.Event) -> AsyncIterator[ProxiedConnection | None]:
+        """Wait for the next new connection with bytes, and hold them; None when `withdrawn` is set.
+
+        All other connections wait until the block ends.
+        """
+        coming: asyncio.Future[ProxiedConnection] = asyncio.get_running_loop().create_future()
+        expected = self.expect(coming.set_result)
+        try:
+            await first_of(coming, withdrawn.wait())
+            yield None if withdrawn.is_set() else coming.result()
+        finally:
+            self.done(expected)
 
 
 def let_through(connection: ProxiedConnection) -> None:

@@ -66,9 +66,6 @@ class Database(LineServer):
             reply = {"error": str(wrong)}
         except (ValueError, KeyError, TypeError, AttributeError):
             reply = {"error": 'expected a line like {"sql": "SELECT 1", "args": []}'}
-        self._asked(number, _verb(sql), seen, self._clock.now() - begun_s)
+        verb = (sql.split(maxsplit=1) or ["?"])[0].upper()[:20]
+        self._asked(number, verb, seen, self._clock.now() - begun_s)
         return reply
-
-
-def _verb(sql: str) -> str:
-    return (sql.split(maxsplit=1) or ["?"])[0].upper()[:20]

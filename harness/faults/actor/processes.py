@@ -1,12 +1,12 @@
-"""A crash, a process that does not run (a laptop asleep, a machine that swaps), a full disk."""
+"""A crash, a process that does not run (a laptop asleep, a machine that swaps), a full disk; what people do."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Aim, fault
 from wedgehog.harness.faults.parameters import Positive
-from wedgehog.harness.faults.process_fault import Hands, ProcessFault, SignalName, Whom
+from wedgehog.harness.faults.process_fault import ActorFault, Hands, ProcessFault, SignalName, Whom
 
 
 @fault("kill", family="actor")
@@ -63,3 +63,26 @@ class DiskFull(ProcessFault):
     async def act(self, hands: Hands) -> None:
         """Fill it."""
         await hands.fill(self.free_bytes)
+
+
+@fault("abort", family="actor")
+class Abort(ActorFault):
+    """The user stops the turn, as the agent's spec says a user does."""
+
+    needs = ("abort",)
+
+    async def act(self, hands: Hands) -> None:
+        """Stop it."""
+        await hands.demand("abort")
+
+
+@fault("give_up", family="actor")
+class GiveUp(ActorFault):
+    """The front end gives up: the client connection is closed, and the agent's service is left alone."""
+
+    aim = Aim(("channel",), "is something the front end does")
+    needs = ("front_end",)
+
+    async def act(self, hands: Hands) -> None:
+        """Close the connection."""
+        await hands.demand("give_up")

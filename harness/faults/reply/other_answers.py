@@ -1,5 +1,6 @@
 """Faults that give another answer in place of the scripted one, or give it later."""
 
+import json
 import math
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +9,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Text
+from wedgehog.fake_llm.limit import cut
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Text, ToolCall
+from wedgehog.fake_llm.usage import arguments
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -99,11 +102,9 @@ class StatusReply(ReplyFault):
     def scaled(self, factor: float) -> Self:
         """Shorten `retry_after`, in both forms, to whole seconds."""
         wait = self.retry_after
-        if wait is None:
-            return self
         if isinstance(wait, str):
-            return type(self)(self.code, f"{DATE}{_shorter(_seconds_ahead(wait), factor)}", self.message)
-        return type(self)(self.code, _shorter(wait, factor), self.message)
+            return replace(self, retry_after=f"{DATE}{_shorter(_seconds_ahead(wait), factor)}")
+        return self if wait is None else replace(self, retry_after=_shorter(wait, factor))
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A failure instead of the answer."""
@@ -126,3 +127,45 @@ def _seconds_ahead(text: str) -> float:
 
 def _shorter(seconds: float, factor: float) -> int | float:
     return seconds if factor == 1 else math.ceil(seconds / factor)
+
+
+@fault("max_tokens", family="reply")
+class MaxTokens(ReplyFault):
+    """The reply stops at its token limit after `chars` characters of the first tool call's argument, or of the text.
+
+    Characters of the argument count as in the script. Items before that tool call stay whole, later ones are lost. At
+    least one character is always lost.
+    """
+
+    chars: Annotated[int, Field(ge=0)] = 20
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The same reply, stopped in the middle."""
+        if not isinstance(answer, Reply) or not answer.items:
+            return answer
+        at = next((i for i, item in enumerate(answer.items) if isinstance(item, ToolCall)), None)
+        if at is None:
+            return replace(answer, items=_cut_text(answer.items, self.chars), stop="max_tokens")
+        return replace(answer, items=_cut_call(answer.items, at, self.chars, context.lead), stop="max_tokens")
+
+
+def _cut_call(items: tuple[Item, ...], at: int, chars: int, lead: str) -> tuple[Item, ...]:
+    call = items[at]
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"item {at} is no tool call")
+    ours = json.dumps(lead, ensure_ascii=False)[1:-1]
+    unwritten = len(ours) if -1 < arguments(call.args, call.raw_args).find(ours) < chars else 0
+    return *items[:at], cut(call, chars + unwritten)
+
+
+def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:
+    kept: list[Item] = []
+    for item in items:
+        if not isinstance(item, Text):
+            kept.append(item)
+        elif chars < len(item.text) or item is items[-1]:
+            return *kept, cut(item, chars)
+        else:
+            kept.append(item)
+            chars -= len(item.text)
+    return tuple(kept)

@@ -2,11 +2,13 @@
           ┌── bytes before the trigger pass ──┐
 fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ agent        … then FIN or RST
           └───────────────────────────────────┘
+fake ◀────    ✕    ──── agent        `down`, `refuse`: connect() is refused, open connections get FIN
 """
 
 from typing import Literal
 
-from wedgehog.harness.faults.base import Ending, FaultPipe, Toxic, WireFault, fault
+from wedgehog.harness.faults.base import Ending, FaultPipe, PortFault, Toxic, WireFault, fault
+from wedgehog.harness.faults.parameters import Forever, Seconds
 
 
 @fault("cut", family="wire")
@@ -27,3 +29,23 @@ class Cut(WireFault):
     def toxics(self, at: int) -> tuple[Toxic, ...]:
         """One limit: on a link that can get RST, `reset_peer` at toxicity 0 turns its FIN into RST."""
         return Toxic("slow_close", {"delay": 0}), Toxic("limit_data", {"bytes": at})
+
+
+@fault("down", family="wire")
+class Down(PortFault):
+    """The link is down for `for_s` seconds: open connections end with FIN, new ones are refused.
+
+    Before a turn's first request that time begins when the agent has started.
+    """
+
+    for_s: Forever | Seconds = "forever"
+
+    @property
+    def heals_after_s(self) -> float | None:
+        """It is back after `for_s`."""
+        return None if self.for_s == "forever" else self.for_s
+
+
+@fault("refuse", family="wire")
+class Refuse(PortFault):
+    """The link's port is closed until the fault is healed: new connections are refused, open ones get FIN."""

@@ -20,13 +20,12 @@ from typing import Any, Literal, Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
 from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Target, Upstream
-from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
+from wedgehog.harness.network.connection_gate import AGAIN_S, RequestGate, let_through
 from wedgehog.harness.network.port import prove_refusal
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ToxiproxyApi, ToxiproxyError, name_of
 from wedgehog.harness.network.toxiproxy.delivery_proof import LinkSockets, Watch
 from wedgehog.harness.network.toxiproxy.prover import INSIDE_S, Prover, ToxicStream, ToxicStrike
-from wedgehog.harness.network.toxiproxy.request_gate import RequestGate
 
 STREAMS: tuple[ToxicStream, ToxicStream] = ("downstream", "upstream")
 UNLIMITED = 10**15  # more than any connection carries

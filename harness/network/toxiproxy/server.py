@@ -63,26 +63,22 @@ def locate(env: Mapping[str, str] | None = None) -> Located:
     """Find a server of the pinned version on this machine; download nothing."""
     env = os.environ if env is None else env
     tried: list[str] = []
-    for how, path in _places(env):
-        if path is None:
+    cached = cache_path()
+    places = {
+        "$WEDGEHOG_TOXIPROXY": env.get("WEDGEHOG_TOXIPROXY"),
+        "PATH": shutil.which("toxiproxy-server", path=env.get("PATH")),
+        "cache": cached if cached.exists() else None,
+    }
+    for how, found in places.items():
+        if not found:
             tried.append(f"{how}: nothing there")
             continue
+        path = Path(found)
         version = version_of(path)
         if version in (VERSION, BUILT_BY_GO):
             return Located(path, how, version, tuple(tried))
         tried.append(f"{how}: {path} {_unfit(version)}")
     return Located(None, "not found", None, tuple(tried))
-
-
-def _places(env: Mapping[str, str]) -> list[tuple[str, Path | None]]:
-    named = env.get("WEDGEHOG_TOXIPROXY")
-    on_path = shutil.which("toxiproxy-server", path=env.get("PATH"))
-    cached = cache_path()
-    return [
-        ("$WEDGEHOG_TOXIPROXY", Path(named) if named else None),
-        ("PATH", Path(on_path) if on_path else None),
-        ("cache", cached if cached.exists() else None),
-    ]
 
 
 def _unfit(version: str | None) -> str:

@@ -39,10 +39,9 @@ class Offers:
         """
         named = [offer for offer in self._offers if offer.name.endswith(name)]
         same = [offer for offer in named if offer.args == args]
-        for offers in (same, named):
-            fresh = next((offer for offer in offers if not offer.taken), None)
-            again = next((offer for offer in reversed(offers) if offer.taken), None)
-            if found := fresh or again:
-                found.taken = True
-                return found.token
-        return ""
+        offers = same or named
+        if not offers:
+            return ""
+        found = next((offer for offer in offers if not offer.taken), offers[-1])
+        found.taken = True
+        return found.token

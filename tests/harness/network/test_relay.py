@@ -7,8 +7,7 @@ import socket
 
 import pytest
 
-from wedgehog.harness.faults.wire.cut import Cut
-from wedgehog.harness.faults.wire.ports import Down
+from wedgehog.harness.faults.wire.cut import Cut, Down
 from wedgehog.harness.faults.wire.slow import Drip
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, LinkBusyError, WholeLink
