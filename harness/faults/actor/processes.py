@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from wedgehog.harness.faults.base import Aim, fault
+from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Positive
 from wedgehog.harness.faults.process_fault import ActorFault, Hands, ProcessFault, SignalName, Whom
 
@@ -80,7 +80,8 @@ class Abort(ActorFault):
 class GiveUp(ActorFault):
     """The front end gives up: the client connection is closed, and the agent's service is left alone."""
 
-    aim = Aim(("channel",), "is something the front end does")
+    links = ("channel",)
+    says = "is something the front end does"
     needs = ("front_end",)
 
     async def act(self, hands: Hands) -> None:

@@ -9,9 +9,8 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from wedgehog.fake_llm.limit import cut
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Text, ToolCall
-from wedgehog.fake_llm.usage import arguments
+from wedgehog.fake_llm.usage import arguments, cut
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
