@@ -5,14 +5,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.sandbox import Owned, Started
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.namespaces import Enter
-from wedgehog.harness.services.chat import ChatService
+
+if TYPE_CHECKING:
+    from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
 TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
@@ -64,7 +66,7 @@ class AgentContext:
     """Holds its HOME and its session folder, if the run fills the disk."""
     hosts: Enclosure | None = None
     """The private network for an agent with hard-coded hosts."""
-    chat: ChatService | None = None
+    chat: "ChatService | None" = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
     pipe: str = ""
@@ -163,22 +165,33 @@ class OpenableSession(Session, Protocol):
         """Release everything that is not a process."""
 
 
+def _session_class(kind: str) -> Callable[..., OpenableSession]:
+    """The class for a kind of agent; only its module is imported, because an HTTP client takes long to import."""
+    match kind:
+        case "http":
+            from wedgehog.harness.agents.http import HttpSession
+
+            return HttpSession
+        case "chat":
+            from wedgehog.harness.agents.chat import ChatSession
+
+            return ChatSession
+        case "callable":
+            from wedgehog.harness.agents.callable import CallableSession
+
+            return CallableSession
+        case _:
+            from wedgehog.harness.agents.process import CommandSession
+
+            return CommandSession
+
+
 @asynccontextmanager
 async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
-    from wedgehog.harness.agents.callable import CallableSession
-    from wedgehog.harness.agents.chat import ChatSession
-    from wedgehog.harness.agents.http import HttpSession
-    from wedgehog.harness.agents.process import CommandSession
     from wedgehog.harness.agents.surroundings import prepare
     from wedgehog.harness.sandbox import Tree
 
-    kinds: dict[str, Callable[..., OpenableSession]] = {
-        "command": CommandSession,
-        "http": HttpSession,
-        "callable": CallableSession,
-        "chat": ChatSession,
-    }
     surroundings = prepare(spec, place)
     tree = Tree(surroundings.mark)
     try:
@@ -188,7 +201,7 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
         if place.hosts is not None:
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
-        session = kinds[spec.kind](spec, place, surroundings, tree)
+        session = _session_class(spec.kind)(spec, place, surroundings, tree)
         try:
             await session.open()
             yield session

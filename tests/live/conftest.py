@@ -132,19 +132,14 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
 
 
 @pytest.fixture
-def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+def wedgehog(
+    tmp_path: Path, environment: dict[str, str], fork_server: Any
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs `wedgehog …` to its end."""
 
     def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
-            cwd=tmp_path,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
+        ended: subprocess.CompletedProcess[str] = fork_server.run(words, tmp_path, {**environment, **more}, timeout)
+        return ended
 
     return ran
 
