@@ -1,10 +1,11 @@
 """What all tests share: their order, and a process that forks commands."""
 
 import json
+import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -53,3 +54,21 @@ def fork_server() -> Iterator[ForkServer]:
         [sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield ForkServer(process)
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """What the command gets: no colours, a wide terminal."""
+    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def wedgehog(
+    tmp_path: Path, environment: dict[str, str], fork_server: ForkServer
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Runs `wedgehog …` to its end."""
+
+    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
+        return fork_server.run(words, tmp_path, {**environment, **more}, timeout)
+
+    return ran

@@ -43,7 +43,9 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
     if INTERPRETERS.fullmatch(executable.name):
         script, version = _script(argv[1:], cwd, Path(program))
         entry = script or executable
-    version = version or _version(entry, Path(program))
+        version = version or _npm_version(entry)
+    else:
+        version = _npm_version(entry) or _version_of_command(Path(program))
     return Started(tuple(argv), str(executable), version, str(entry), sha256(entry), pid)
 
 
@@ -93,12 +95,8 @@ def _module(name: str, folders: Sequence[str], *, main: bool = False) -> Path | 
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _version(entry: Path, program: Path) -> str | None:
-    """The version of the npm package around `entry`, or of the Python package that installed it as a command."""
-    return _npm_version(entry) or _version_of_command(program)
-
-
 def _npm_version(entry: Path) -> str | None:
+    """The version of the npm package around `entry`."""
     for folder in entry.parents:
         if folder.parent.name == "node_modules" or folder.parent.parent.name == "node_modules":
             with suppress(OSError, ValueError, AttributeError):
@@ -107,6 +105,7 @@ def _npm_version(entry: Path) -> str | None:
 
 
 def _version_of_command(program: Path) -> str | None:
+    """The version of the Python package that installed `program` as a command, from all entry points."""
     for package in _installed(_site_packages(program)):
         if any(point.group == "console_scripts" and point.name == program.name for point in package.entry_points):
             return package.version

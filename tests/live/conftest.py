@@ -96,12 +96,6 @@ class Running:
 
 
 @pytest.fixture
-def environment() -> dict[str, str]:
-    """What the command gets: no colours, a wide terminal."""
-    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-
-
-@pytest.fixture
 def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Running]]:
     """Starts `wedgehog …` in a folder of its own; whatever is left of it is ended afterwards."""
     started: list[Running] = []
@@ -129,19 +123,6 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
             for process in running.marked():
                 with suppress(psutil.Error):
                     process.kill()
-
-
-@pytest.fixture
-def wedgehog(
-    tmp_path: Path, environment: dict[str, str], fork_server: Any
-) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Runs `wedgehog …` to its end."""
-
-    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
-        ended: subprocess.CompletedProcess[str] = fork_server.run(words, tmp_path, {**environment, **more}, timeout)
-        return ended
-
-    return ran
 
 
 @pytest.fixture
