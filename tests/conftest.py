@@ -1,8 +1,74 @@
-"""The order of the tests: those that play whole campaigns take longest, so they begin first."""
+"""What all tests share: their order, and a process that forks commands."""
 
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
 import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side, nobody is left waiting for one that began last."""
+    """Tests that play whole campaigns take longest, so they begin first: no worker waits for one that began last."""
     items.sort(key=lambda item: "/live/" not in item.path.as_posix())
+
+
+class ForkServer:
+    """`fork_server.py` and what it is asked for."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def run(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float = 120
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run `wedgehog WORDS` in a folder to its end. Errors: TimeoutExpired."""
+        number = len(list(folder.glob(".command-*.out")))
+        out, err = (folder / f".command-{number}.{name}" for name in ("out", "err"))
+        told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({**told, "out": str(out), "err": str(err)}) + "\n")
+        self._process.stdin.flush()
+        pid, code = int(self._line(None)), self._line(timeout_s)
+        if not code:
+            psutil.Process(pid).kill()
+            self._line(None)
+            raise subprocess.TimeoutExpired(["wedgehog", *words], timeout_s, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess(["wedgehog", *words], int(code), out.read_text(), err.read_text())
+
+    def _line(self, timeout_s: float | None) -> str:
+        assert self._process.stdout is not None
+        ready = select.select([self._process.stdout], [], [], timeout_s)[0]
+        return self._process.stdout.readline() if ready else ""
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Runs `wedgehog …` in forked processes, one at a time."""
+    program = Path(__file__).with_name("fork_server.py")
+    with subprocess.Popen(
+        [sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield ForkServer(process)
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """What the command gets: no colours, a wide terminal."""
+    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def wedgehog(
+    tmp_path: Path, environment: dict[str, str], fork_server: ForkServer
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Runs `wedgehog …` to its end."""
+
+    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
+        return fork_server.run(words, tmp_path, {**environment, **more}, timeout)
+
+    return ran

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
@@ -13,7 +13,9 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
-from wedgehog.harness.services.chat import ChatService
+
+if TYPE_CHECKING:
+    from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
 TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
@@ -48,7 +50,7 @@ class AgentContext:
     """Holds its HOME and its session folder, if the run fills the disk."""
     hosts: PrivateHosts | None = None
     """The private network for an agent with hard-coded hosts."""
-    chat: ChatService | None = None
+    chat: "ChatService | None" = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
     pipe: str = ""
@@ -208,21 +210,32 @@ class Session:
         return self._owned
 
 
+def _session_class(kind: str) -> type[Session]:
+    """The class for a kind of agent; only its module is imported, because an HTTP client takes long to import."""
+    match kind:
+        case "http":
+            from wedgehog.harness.agents.http import HttpSession
+
+            return HttpSession
+        case "chat":
+            from wedgehog.harness.agents.chat import ChatSession
+
+            return ChatSession
+        case "callable":
+            from wedgehog.harness.agents.callable import CallableSession
+
+            return CallableSession
+        case _:
+            from wedgehog.harness.agents.process import CommandSession
+
+            return CommandSession
+
+
 @asynccontextmanager
 async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
-    from wedgehog.harness.agents.callable import CallableSession
-    from wedgehog.harness.agents.chat import ChatSession
-    from wedgehog.harness.agents.http import HttpSession
-    from wedgehog.harness.agents.process import CommandSession
     from wedgehog.harness.agents.surroundings import prepare
 
-    kinds: dict[str, type[Session]] = {
-        "command": CommandSession,
-        "http": HttpSession,
-        "callable": CallableSession,
-        "chat": ChatSession,
-    }
     surroundings = prepare(spec, place)
     tree = Tree(surroundings.mark)
     async with AsyncExitStack() as stack:
@@ -236,7 +249,7 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
         if place.hosts is not None:
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
-        session = kinds[spec.kind](spec, place, surroundings, tree)
+        session = _session_class(spec.kind)(spec, place, surroundings, tree)
         stack.push_async_callback(session.close)
         await session.open()
         yield session

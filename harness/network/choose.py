@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
-from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
-from wedgehog.harness.network.toxiproxy.server import Located, NoServerError, fetch, locate, start
+
+if TYPE_CHECKING:
+    from wedgehog.harness.network.toxiproxy.server import Located
 
 Mode = Literal["auto", "toxiproxy", "embedded"]
 
@@ -31,6 +32,8 @@ async def choose_network(
     async with contextlib.AsyncExitStack() as stack:
         network: Network | None = None
         if mode != "embedded":
+            from wedgehog.harness.network.toxiproxy.server import NoServerError  # its HTTP client takes long to import
+
             try:
                 network = await stack.enter_async_context(_toxiproxy(say, env, log))
             except NoServerError as error:
@@ -45,7 +48,10 @@ async def choose_network(
 @contextlib.asynccontextmanager
 async def _toxiproxy(
     say: Callable[[str], None], env: Mapping[str, str] | None, log: Path | None
-) -> AsyncIterator[ToxiproxyNetwork]:
+) -> AsyncIterator[Network]:
+    from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
+    from wedgehog.harness.network.toxiproxy.server import NoServerError, start
+
     found = await asyncio.to_thread(_locate_or_fetch, say)
     if found.path is None:
         raise NoServerError("; ".join(found.tried))
@@ -53,7 +59,9 @@ async def _toxiproxy(
         yield network
 
 
-def _locate_or_fetch(say: Callable[[str], None]) -> Located:
+def _locate_or_fetch(say: Callable[[str], None]) -> "Located":
+    from wedgehog.harness.network.toxiproxy.server import fetch, locate
+
     found = locate()
     for problem in found.tried:
         if not problem.endswith("nothing there"):

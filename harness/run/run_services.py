@@ -5,7 +5,7 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
@@ -21,11 +21,12 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.plan import FaultPlan
 from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services.beacon import BeaconPhase
-from wedgehog.harness.services.chat import ChatService
 from wedgehog.harness.services.database import Database
 from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
-from wedgehog.harness.services.pages import PageServer
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
+
+if TYPE_CHECKING:
+    from wedgehog.harness.services.chat import ChatService
 
 WEB = "tool:web"
 
@@ -84,20 +85,23 @@ class RunServices:
         self._links, self._injector, self._history, self._positions = links, injector, history, positions
         self._scenario, self._clock, self._scale = scenario, clock, time_scale
         self._host: ToolHost | None = None
-        self.chat: ChatService | None = None
         if agent.tools is not None:
             tools, pipe = scenario.tools or CONTROL_TOOLS, (*PIPE_ARGV, "--name", "mcp", "--")
             way, front = agent.tools, lambda: links.get(HOST)
             self._host = ToolHost(
                 tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
             )
-        if agent.chat is not None:
-            closes = any(words.link == CHAT and words.at.phase == "request" for words in scenario.faults)
-            left = injector.tools.left_chat
-            self.chat = ChatService(
-                clock, time_scale, asked=self._chat_asked, gate=self._chat_gate, left=left, closes=closes
-            )
+        self.chat = self._chat_service() if agent.chat is not None else None
         self._stack = contextlib.AsyncExitStack()
+
+    def _chat_service(self) -> "ChatService":
+        from wedgehog.harness.services.chat import ChatService
+
+        closes = any(words.link == CHAT and words.at.phase == "request" for words in self._scenario.faults)
+        left = self._injector.tools.left_chat
+        return ChatService(
+            self._clock, self._scale, asked=self._chat_asked, gate=self._chat_gate, left=left, closes=closes
+        )
 
     async def __aenter__(self) -> Self:
         """Start what this run needs. Errors: AgentError (no tool host can be had), NetworkError (no link)."""
@@ -115,6 +119,8 @@ class RunServices:
                 database = Database(latency_s, self._clock, self._store_asked, self._store_gate)
                 upstreams[STORE] = (await stack.enter_async_context(database)).address
             if self._scenario.web:
+                from wedgehog.harness.services.pages import PageServer  # aiohttp takes long to import
+
                 pages = PageServer(self._scenario.web, self._scale, self._clock, self._page_asked)
                 upstreams[WEB] = (await stack.enter_async_context(pages)).address
             if self.chat is not None:

@@ -5,11 +5,11 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
@@ -43,7 +43,9 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
     if INTERPRETERS.fullmatch(executable.name):
         script, version = _script(argv[1:], cwd, Path(program))
         entry = script or executable
-    version = version or _version(entry, Path(program))
+        version = version or _npm_version(entry)
+    else:
+        version = _npm_version(entry) or _version_of_command(Path(program))
     return Started(tuple(argv), str(executable), version, str(entry), sha256(entry), pid)
 
 
@@ -93,12 +95,8 @@ def _module(name: str, folders: Sequence[str], *, main: bool = False) -> Path | 
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _version(entry: Path, program: Path) -> str | None:
-    """The version of the npm package around `entry`, or of the Python package that installed it as a command."""
-    return _npm_version(entry) or _version_of_command(program)
-
-
 def _npm_version(entry: Path) -> str | None:
+    """The version of the npm package around `entry`."""
     for folder in entry.parents:
         if folder.parent.name == "node_modules" or folder.parent.parent.name == "node_modules":
             with suppress(OSError, ValueError, AttributeError):
@@ -107,7 +105,7 @@ def _npm_version(entry: Path) -> str | None:
 
 
 def _version_of_command(program: Path) -> str | None:
-    for package in distributions(path=list(map(str, _site_packages(program)))):
+    for package in _installed(_site_packages(program)):
         if any(point.group == "console_scripts" and point.name == program.name for point in package.entry_points):
             return package.version
     return None
@@ -115,10 +113,15 @@ def _version_of_command(program: Path) -> str | None:
 
 def _version_of_module(name: str, folders: Sequence[str]) -> str | None:
     top = name.split(".", maxsplit=1)[0]
-    for package in distributions(path=[folder for folder in folders if folder.endswith("-packages")]):
+    for package in _installed([Path(folder) for folder in folders if folder.endswith("-packages")]):
         if any(file.parts[0] in (top, f"{top}.py") for file in package.files or ()):
             return package.version
     return None
+
+
+def _installed(folders: Sequence[Path]) -> Iterator[Distribution]:
+    """The packages in these folders; without one `distributions` would look at our own."""
+    return iter(distributions(path=[str(folder) for folder in folders])) if folders else iter(())
 
 
 def _site_packages(program: Path) -> list[Path]:

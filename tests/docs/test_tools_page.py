@@ -1,8 +1,6 @@
 """What the page about tools promises is what happens: its agent and its stories run as they stand."""
 
 import json
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,34 +17,20 @@ Rows = dict[str, dict[str, Any]]
 _PLAYED: dict[str, tuple[Path, Rows]] = {}
 
 
-def played(docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def played(wedgehog: Any, docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The story's row of the summary, and its events; all stories of a way are one campaign, and played once."""
     if way not in _PLAYED:
-        _PLAYED[way] = (out, campaign(docs / "examples" / "tools", way, out))
+        _PLAYED[way] = (out, campaign(wedgehog, docs / "examples" / "tools", way, out))
     folder, rows = _PLAYED[way]
     lines = (folder / "latest" / rows[story]["run_dir"] / "history.jsonl").read_text().splitlines()
     return rows[story], [json.loads(line) for line in lines]
 
 
-def campaign(folder: Path, way: str, out: Path) -> Rows:
+def campaign(wedgehog: Any, folder: Path, way: str, out: Path) -> Rows:
     """Play all stories of a way."""
     files = [str(folder / "scenarios" / f"{story}.yaml") for story in STORIES[way]]
-    command = [
-        sys.executable,
-        "-m",
-        "wedgehog.harness.commands.cli",
-        "run",
-        *files,
-        "--agent",
-        str(folder / f"{way}.yaml"),
-    ]
-    done = subprocess.run(
-        [*command, "--network", "embedded", "--jobs", "2", "--out", str(out)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = ("run", *files, "--agent", str(folder / f"{way}.yaml"), "--network", "embedded", "--jobs", "2")
+    done = wedgehog(*words, "--out", str(out), timeout=300)
     rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(row["scenario"] for row in rows) == sorted(STORIES[way])
@@ -58,9 +42,9 @@ def told(events: list[dict[str, Any]], kind: str, *keys: str) -> list[tuple[Any,
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])
-def test_a_result_is_lost_and_the_agent_goes_on(docs: Path, tmp_path: Path, way: str):
+def test_a_result_is_lost_and_the_agent_goes_on(wedgehog: Any, docs: Path, tmp_path: Path, way: str):
     """The call that was lost never got done; the next one did, and every message was answered."""
-    row, events = played(docs, "lost-result", way, tmp_path / "runs")
+    row, events = played(wedgehog, docs, "lost-result", way, tmp_path / "runs")
     assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
     assert told(events, "fault_fired", "name", "link") == [("lose_result", "tool:mcp")]
     assert told(events, "tool_asked", "tool", "token") == [("weather", "1.1.1"), ("weather", "2.1.1")]
@@ -69,9 +53,9 @@ def test_a_result_is_lost_and_the_agent_goes_on(docs: Path, tmp_path: Path, way:
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])
-def test_a_server_dies_and_is_back_in_the_next_turn(docs: Path, tmp_path: Path, way: str):
+def test_a_server_dies_and_is_back_in_the_next_turn(wedgehog: Any, docs: Path, tmp_path: Path, way: str):
     """Another process, at the same place."""
-    row, events = played(docs, "server-dies", way, tmp_path / "runs")
+    row, events = played(wedgehog, docs, "server-dies", way, tmp_path / "runs")
     assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
     ((turn, signal, whom),) = told(events, "agent_killed", "turn", "signal", "whom")
     assert (turn, signal, whom) == (1, "SIGKILL", "server")
@@ -80,9 +64,9 @@ def test_a_server_dies_and_is_back_in_the_next_turn(docs: Path, tmp_path: Path, 
     assert ("1.1.1", "done") not in told(events, "beacon_seen", "token", "phase")
 
 
-def test_the_pipe_of_a_server_over_stdio_is_cut_in_the_middle_of_a_result(docs: Path, tmp_path: Path):
+def test_the_pipe_of_a_server_over_stdio_is_cut_in_the_middle_of_a_result(wedgehog: Any, docs: Path, tmp_path: Path):
     """Exactly so many bytes of it arrive; the agent says that its tool failed, and starts the server anew."""
-    row, events = played(docs, "pipe-is-cut", "stdio", tmp_path / "runs")
+    row, events = played(wedgehog, docs, "pipe-is-cut", "stdio", tmp_path / "runs")
     assert (row["verdict"], row["answered"], row["faults_fired"]) == ("pass", True, 1)
     ((name, link, let_through),) = told(events, "fault_fired", "name", "link", "bytes")
     assert (name, link) == ("cut", "ipc:mcp")

@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,41 +18,35 @@ def folder(docs: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(docs / "examples" / "tutorial", tmp_path / "tutorial"))
 
 
-def played(scenario: Path, agent: Path, out: Path, *more: str) -> tuple[int, dict[str, Any], str]:
-    """Run the command; its exit code, the one row of its summary, and what it printed."""
-    command = [
-        sys.executable,
-        "-m",
-        "wedgehog.harness.commands.cli",
-        "run",
-        str(scenario),
-        "--agent",
-        str(agent),
-        *more,
-    ]
-    done = subprocess.run(
-        [*command, "--network", "embedded", "--out", str(out)], capture_output=True, text=True, timeout=120, check=False
-    )
-    rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
-    assert len(rows) == 1, done.stderr
-    return done.returncode, rows[0], " ".join(done.stdout.split())
+@pytest.fixture
+def played(wedgehog: Any) -> Any:
+    """Runs the command; its exit code, the one row of its summary, and what it printed."""
+
+    def run(scenario: Path, agent: Path, out: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+        words = ("run", str(scenario), "--agent", str(agent), *more, "--network", "embedded", "--out", str(out))
+        done = wedgehog(*words)
+        rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
+        assert len(rows) == 1, done.stderr
+        return done.returncode, rows[0], " ".join(done.stdout.split())
+
+    return run
 
 
-def test_the_tutorials_agent_is_red(folder: Path, tmp_path: Path):
+def test_the_tutorials_agent_is_red(played: Any, folder: Path, tmp_path: Path):
     """Without a time-out one stalled answer is a turn that never ends."""
     code, row, said = played(folder / "stall-once.yaml", folder / "my-agent.yaml", tmp_path / "runs")
     assert (code, row["verdict"], row["violated"], row["faults_fired"]) == (1, "fail", "turn_deadline", 1)
     assert "turn 1 gave no answer and no error within 5.0 s" in said
 
 
-def test_the_tutorials_fix_makes_it_green(folder: Path, tmp_path: Path):
+def test_the_tutorials_fix_makes_it_green(played: Any, folder: Path, tmp_path: Path):
     """With a time-out and one more try the same fault costs a call and no answer."""
     shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
     code, row, _ = played(folder / "stall-once.yaml", folder / "my-agent.yaml", tmp_path / "runs")
     assert (code, row["verdict"], row["paid_calls"], row["faults_fired"]) == (0, "pass", 2, 1)
 
 
-def test_the_tutorials_next_fault_is_red_again(folder: Path, tmp_path: Path):
+def test_the_tutorials_next_fault_is_red_again(played: Any, folder: Path, tmp_path: Path):
     """A body that ends too soon raises an exception that the fixed agent does not catch."""
     shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
     scenario = folder / "stall-once.yaml"
@@ -65,14 +57,16 @@ def test_the_tutorials_next_fault_is_red_again(folder: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])
-def test_the_example_specs_talk_to_their_agents(docs: Path, tmp_path: Path, spec: str):
+def test_the_example_specs_talk_to_their_agents(played: Any, docs: Path, tmp_path: Path, spec: str):
     """A function and a service pass their control run and surface an overloaded provider."""
     examples = docs / "examples"
     code, row, said = played(examples / "overloaded.yaml", examples / spec, tmp_path / "runs")
     assert (code, row["verdict"], row["refused_calls"]) == (0, "pass", 1), said
 
 
-def test_the_example_plugins_are_used_by_a_scenario_and_by_its_replay(docs: Path, tmp_path: Path):
+def test_the_example_plugins_are_used_by_a_scenario_and_by_its_replay(
+    played: Any, wedgehog: Any, docs: Path, tmp_path: Path
+):
     """A fault and an invariant from two files; without them the scenario can't be read, and says so."""
     examples, out = docs / "examples", tmp_path / "runs"
     spec = Path(str(files("wedgehog.scenarios"))) / "incidents" / "dangling-call" / "agents" / "both.yaml"
@@ -82,11 +76,9 @@ def test_the_example_plugins_are_used_by_a_scenario_and_by_its_replay(docs: Path
     kept = json.loads((out / "latest" / row["run_dir"] / "verdicts.json").read_text())
     assert "one_answer_per_turn" in [verdict["name"] for verdict in kept["verdicts"]]
     for again in (["check", str(out / "latest"), *plugins], [*shlex.split(row["replay"])[1:], "--network=embedded"]):
-        command = [sys.executable, "-m", "wedgehog.harness.commands.cli", *again]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        done = wedgehog(*again)
         assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stderr
-    command = [sys.executable, "-m", "wedgehog.harness.commands.cli", "check", str(out / "latest")]
-    bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    bare = wedgehog("check", str(out / "latest"))
     assert (bare.returncode, bare.stdout) == (2, "") and "no fault is called 'renamed_tool'" in bare.stderr
 
 

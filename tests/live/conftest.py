@@ -96,12 +96,6 @@ class Running:
 
 
 @pytest.fixture
-def environment() -> dict[str, str]:
-    """What the command gets: no colours, a wide terminal."""
-    return {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-
-
-@pytest.fixture
 def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Running]]:
     """Starts `wedgehog …` in a folder of its own; whatever is left of it is ended afterwards."""
     started: list[Running] = []
@@ -129,24 +123,6 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[...,
             for process in running.marked():
                 with suppress(psutil.Error):
                     process.kill()
-
-
-@pytest.fixture
-def wedgehog(tmp_path: Path, environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Runs `wedgehog …` to its end."""
-
-    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
-            cwd=tmp_path,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
-
-    return ran
 
 
 @pytest.fixture

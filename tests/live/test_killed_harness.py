@@ -51,7 +51,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed(
 
 
 MOMENTS = min(int(os.environ.get("WEDGEHOG_KILLS", "3")), 10)
-TOOLS = Path(__file__).parents[2] / "docs" / "examples" / "tools"
+TOOLS = Path(__file__).parent
 ASKS = {"tool": "weather", "args": {"city": "Paris"}}
 SAYS = {"text": "It is warm. {nonce}"}
 HARMED: dict[str, Any] = {
@@ -70,11 +70,11 @@ def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills
 ):
     """At any moment of such a run: tool servers, pipes and what stands in them, agents, the network's own server."""
     pytest.importorskip("mcp")
-    for name in ("agent.py", "stdio.yaml"):
+    for name in ("toolsmith.py", "toolsmith.yaml"):
         shutil.copy(TOOLS / name, tmp_path)
     story, scratch, draw = told("harmed", **HARMED), tmp_path / "scratch", random.Random(network)
     scratch.mkdir()
-    options = ("run", story, "--agent", "stdio.yaml", network)
+    options = ("run", story, "--agent", "toolsmith.yaml", network)
     whole = wedgehog(*options, TMPDIR=str(scratch), timeout=300)
     assert whole.returncode == 0, whole.stdout + whole.stderr
     count = lines_of(tmp_path / "runs")

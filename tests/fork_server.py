@@ -1,0 +1,51 @@
+"""Runs `wedgehog …` in processes that are forked from this one, which has imported the program already.
+
+Importing takes a second of each start, and the suite gives hundreds of commands. A forked command has a process, a
+folder, an environment and an output of its own, as a started one has. Reads a JSON line for each command:
+
+    {"words": ["run", …], "folder": "/…", "environment": {"PATH": "/…", …}, "out": "/…", "err": "/…"}
+
+It writes the process's number in a line, and its exit code in another one when it has ended.
+"""
+
+import gc
+import json
+import os
+import sys
+import tempfile
+from typing import Any
+
+import genai_prices  # noqa: F401
+
+import wedgehog.harness.run.campaign
+import wedgehog.reports.html
+import wedgehog.reports.terminal  # noqa: F401
+from wedgehog.harness.commands import cli
+
+
+def become(told: dict[str, Any]) -> None:
+    """Make this process that of the command."""
+    for number, path in enumerate((os.devnull, told["out"], told["err"])):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), number)
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    tempfile.tempdir = None
+    sys.argv = [cli.__file__, *told["words"]]
+
+
+def serve() -> None:
+    """Fork a process for each line; return in that process."""
+    gc.freeze()
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            return become(json.loads(line))
+        print(pid, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    sys.exit()
+
+
+if __name__ == "__main__":
+    serve()
+    cli.main()
