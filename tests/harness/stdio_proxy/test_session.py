@@ -58,7 +58,7 @@ async def test_a_connection_that_ends_early_leaves_no_link_open():
         assert links[0] == b"links" and len(links) == 3
         writer.close()
         async with asyncio.timeout(5):
-            while network._links[0]._port._server is not None:
+            while network._links[0]._server is not None:
                 await asyncio.sleep(0.005)
         assert watcher.events == []
 
