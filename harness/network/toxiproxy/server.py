@@ -41,6 +41,7 @@ SHA256 = {
     "toxiproxy-server-darwin-arm64": "aa299966b52f16a8594f1cd0d1e9049dc2e8fe2c04a90c19860e2719b2b95d15",
 }
 MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+FETCH_S, START_S = 180.0, 10.0
 
 Say = Callable[[str], None]
 
@@ -59,14 +60,13 @@ class Located:
     tried: tuple[str, ...]
 
 
-def locate(env: Mapping[str, str] | None = None) -> Located:
+def locate() -> Located:
     """Find a server of the pinned version on this machine; download nothing."""
-    env = os.environ if env is None else env
     tried: list[str] = []
     cached = cache_path()
     places = {
-        "$WEDGEHOG_TOXIPROXY": env.get("WEDGEHOG_TOXIPROXY"),
-        "PATH": shutil.which("toxiproxy-server", path=env.get("PATH")),
+        "$WEDGEHOG_TOXIPROXY": os.environ.get("WEDGEHOG_TOXIPROXY"),
+        "PATH": shutil.which("toxiproxy-server"),
         "cache": cached if cached.exists() else None,
     }
     for how, found in places.items():
@@ -101,24 +101,20 @@ def version_of(path: Path) -> str | None:
     return found.group(1) if found and done.returncode == 0 else None
 
 
-def fetch(say: Say, env: Mapping[str, str] | None = None, deadline_s: float = 180.0) -> Located:
+def fetch(say: Say) -> Located:
     """Fetch a server into the cache: the release binary, else one built by Go. Raises NoServerError."""
-    env = os.environ if env is None else env
-    if env.get("WEDGEHOG_OFFLINE") == "1":
+    if os.environ.get("WEDGEHOG_OFFLINE") == "1":
         raise NoServerError("WEDGEHOG_OFFLINE=1 forbids the download of Toxiproxy")
     tried: list[str] = []
     for how, way in (("release", download), ("go install", build)):
         try:
-            path = way(say, deadline_s)
+            path = way(say, FETCH_S)
         except (NoServerError, OSError, subprocess.SubprocessError) as error:
-            tried.append(f"{how}: {_brief(error)}")
+            said = str(error).partition("\n")[0][:200]
+            tried.append(f"{how}: {said or type(error).__name__}")
         else:
             return Located(path, how, version_of(path), tuple(tried))
     raise NoServerError("Toxiproxy could not be fetched: " + "; ".join(tried))
-
-
-def _brief(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
 def asset() -> str:
@@ -221,15 +217,15 @@ class ToxiproxyServer:
 
 @contextlib.asynccontextmanager
 async def start(
-    binary: Path, *, port: int = 0, env: Mapping[str, str] | None = None, log: Path | None = None
+    binary: Path, *, env: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[ToxiproxyServer]:
     """Run a server on loopback until the block ends; `env` is added to a minimal environment.
 
     `WEDGEHOG_RUN` in `env` marks the process for the cleanup. Raises NoServerError if the server doesn't respond.
     """
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
-    chosen = port or free_port()
-    args = [str(binary), "-host", HOST, "-port", str(chosen), "-proxy-metrics"]
+    address = (HOST, free_port())
+    args = [str(binary), "-host", HOST, "-port", str(address[1]), "-proxy-metrics"]
     with (log or Path(os.devnull)).open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
             *args,
@@ -240,30 +236,30 @@ async def start(
             start_new_session=True,
         )
     try:
-        await _answers((HOST, chosen), process)
-        yield ToxiproxyServer((HOST, chosen), process.pid)
+        await _answers(address, process)
+        yield ToxiproxyServer(address, process.pid)
     finally:
         await asyncio.shield(_end(process))
 
 
-async def _answers(address: Address, process: asyncio.subprocess.Process, timeout_s: float = 10.0) -> None:
+async def _answers(address: Address, process: asyncio.subprocess.Process) -> None:
     api = ToxiproxyApi(address, timeout_s=1.0)
-    for _ in range(round(timeout_s / 0.02)):
+    for _ in range(round(START_S / 0.02)):
         if process.returncode is not None:
             raise NoServerError(f"the Toxiproxy server ended at once with status {process.returncode}")
         with contextlib.suppress(ToxiproxyGoneError):
             await api.version()
             return
         await asyncio.sleep(0.02)
-    raise NoServerError(f"the Toxiproxy server did not respond within {timeout_s:g} s")
+    raise NoServerError(f"the Toxiproxy server did not respond within {START_S:g} s")
 
 
-async def _end(process: asyncio.subprocess.Process, grace_s: float = 2.0) -> None:
-    """Send SIGTERM, and SIGKILL after `grace_s`."""
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Send SIGTERM, and SIGKILL after two seconds."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
-        await asyncio.wait_for(process.wait(), grace_s)
+        await asyncio.wait_for(process.wait(), 2.0)
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
