@@ -1,0 +1,69 @@
+"""`wedgehog fuzz` on an agent with a bug, as its user runs it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+SILENT = '''\
+"""A small agent that hides errors: its user reads nothing, and its exit code is 0."""
+import json, os, sys, urllib.request
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
+request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][0]["text"])
+except Exception as wrong:
+    sys.exit(0 if len(sys.argv) == 3 else f"Error: {wrong}")
+'''
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> None:
+    """An agent that hides errors, and one that says them."""
+    (tmp_path / "agent.py").write_text(SILENT)
+    for name, more in (("silent", []), ("honest", ["honest"])):
+        command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}", *more]
+        spec = {"name": name, "wire": "anthropic", "command": command, "recover_s": 0, "limits": {"turn_s": 20}}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+
+
+@pytest.mark.usefixtures("specs")
+def test_a_bug_is_found_shrunk_saved_and_played_again(wedgehog: Any, tmp_path: Path):
+    """What is saved is a scenario file of one turn and one fault, red for this agent."""
+    ran = wedgehog("fuzz", "--agent", "silent.yaml", "--budget", "12s", "--network=embedded")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    found = sorted((tmp_path / "fuzz" / "silent" / "found").glob("*.yaml"))
+    assert found and all(str(path.relative_to(tmp_path)) in ran.stdout for path in found)
+    smallest = min((yaml.safe_load(path.read_text()) for path in found), key=lambda it: len(repr(it)))
+    assert (len(smallest["turns"]), len(smallest["faults"])) == (1, 1)
+    again = wedgehog("run", str(tmp_path / f"fuzz/silent/found/{smallest['name']}.yaml"), "--agent", "silent.yaml")
+    assert again.returncode == 1, again.stdout
+
+
+@pytest.mark.usefixtures("specs")
+def test_a_difference_of_two_agents_is_found(wedgehog: Any):
+    """The one that hides the error is named."""
+    ran = wedgehog("fuzz", "-a", "honest.yaml", "-a", "silent.yaml", "--budget", "10s", "--network=embedded")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "(silent)" in ran.stdout and "(honest)" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--agent", "none.yaml"), "none.yaml: no such file"),
+        (
+            ("--agent", "silent.yaml", "--budget", "soon"),
+            "--budget: expected a time such as 60s, 5m or 1h, found 'soon'",
+        ),
+        (("--agent", "a", "--agent", "b", "--agent", "c"), "--agent: one agent, or two to find where they differ"),
+    ],
+)
+@pytest.mark.usefixtures("specs")
+def test_a_mistake_is_one_line(wedgehog: Any, words: tuple[str, ...], said: str):
+    """And exit code 2."""
+    ran = wedgehog("fuzz", *words)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert said in ran.stderr
