@@ -1,0 +1,104 @@
+"""The pytest plugin, in a pytest of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest_plugins = ["pytester"]
+
+AGENT = '''\
+"""A small agent that hides errors."""
+import json, sys, urllib.request
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
+request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
+    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][0]["text"])
+except OSError:
+    sys.exit(0)
+'''
+COMMAND = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]
+FINE = {"name": "fine", "why": "w", "turns": [{"user": "Hi.", "model": [{"text": "Yes. {nonce}"}]}]}
+REFUSED = {**FINE, "name": "refused", "faults": [{"do": {"status": 429}}]}
+BESIDE = {**FINE, "name": "beside", "turns": [{"user": "Hi.", "model": [{"tool": "none_such"}, {"text": "{nonce}"}]}]}
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with an agent, three scenarios and a test."""
+    (pytester.path / "agent.py").write_text(AGENT)
+    (pytester.path / "me.yaml").write_text(
+        yaml.safe_dump({"name": "me", "wire": "anthropic", "command": COMMAND, "recover_s": 0})
+    )
+    (pytester.path / "s").mkdir()
+    for scenario in (FINE, REFUSED, BESIDE):
+        (pytester.path / "s" / f"{scenario['name']}.yaml").write_text(yaml.safe_dump(scenario))
+    pytester.makepyfile(
+        test_own="""
+        def test_by_name(chaos_agent):
+            assert chaos_agent("s/fine.yaml").verdict == "pass"
+
+        def test_the_provider(fake_llm):
+            assert fake_llm({"replies": [{"reply": {"text": "Hi"}}]}).url.startswith("http://127.0.0.1:")
+        """
+    )
+    return pytester
+
+
+def test_scenarios_are_tests_of_the_configured_agent(project: pytest.Pytester):
+    """A pass, a failure that says what happened, and a skip; fixtures play and serve."""
+    (project.path / "pytest.ini").write_text("[pytest]\nwedgehog_agent = me.yaml\n")
+    done = project.runpytest_subprocess("-v", "-rs", "-p", "no:xdist", "--wedgehog-network=embedded")
+    done.assert_outcomes(passed=3, failed=1, skipped=1)
+    said = done.stdout.str()
+    for words in (
+        "s/fine.yaml::fine[me] PASSED",
+        "refused x me failed: error_surfaced: turn 1: no answer and no word of an error",
+        "status: 429",
+        "call 1: refused with 429",
+        "again: wedgehog replay ",
+        "the agent advertises no tool none_such",
+    ):
+        assert words in said, words
+    assert "Traceback" not in said and "pytest_scenarios.py" not in said
+
+
+def test_words_choose_scenarios_as_they_choose_tests(project: pytest.Pytester):
+    """Only those that are wanted are played."""
+    done = project.runpytest_subprocess("-k", "fine", "--wedgehog-agent=me.yaml", "--wedgehog-network=embedded")
+    done.assert_outcomes(passed=1, deselected=4)
+
+
+def test_a_broken_scenario_is_one_line(project: pytest.Pytester):
+    """With file and line."""
+    (project.path / "s" / "broken.yaml").write_text("name: broken\nwhy: w\nturns:\n  - usr: x\n")
+    done = project.runpytest_subprocess("s/broken.yaml", "--wedgehog-agent=me.yaml")
+    assert done.ret != 0
+    assert "broken.yaml:4: unknown key 'usr'" in done.stdout.str()
+    assert "Traceback" not in done.stdout.str()
+
+
+def test_without_an_agent_no_file_is_read(project: pytest.Pytester):
+    """Other people's YAML files are none of ours."""
+    done = project.runpytest_subprocess("s", "--collect-only")
+    assert "no tests collected" in done.stdout.str()
+
+
+def test_unused_it_loads_nothing_of_ours():
+    """Every pytest session in the same environment imports it."""
+    code = "import sys, wedgehog.harness.commands.pytest_plugin; print([m for m in sys.modules if m.startswith('wedgehog')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(
+        ["wedgehog", "wedgehog.harness", "wedgehog.harness.commands", "wedgehog.harness.commands.pytest_plugin"]
+    )
+
+
+def test_the_entry_point_names_the_plugin():
+    """pip installs it for pytest."""
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"wedgehog": "wedgehog.harness.commands.pytest_plugin"}
