@@ -89,7 +89,8 @@ def test_without_an_agent_no_file_is_read(project: pytest.Pytester):
 
 def test_unused_it_loads_nothing_of_ours():
     """Every pytest session in the same environment imports it."""
-    code = "import sys, wedgehog.harness.commands.pytest_plugin; print([m for m in sys.modules if m.startswith('wedgehog')])"
+    imported = "print([name for name in sys.modules if name.startswith('wedgehog')])"
+    code = f"import sys, wedgehog.harness.commands.pytest_plugin; {imported}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(
         ["wedgehog", "wedgehog.harness", "wedgehog.harness.commands", "wedgehog.harness.commands.pytest_plugin"]
