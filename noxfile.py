@@ -57,7 +57,7 @@ def tests(session: nox.Session) -> None:
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
     # Two workers for each core: most of a long test is waiting for a timer or for a process.
     workers = str(2 * (os.cpu_count() or 1))
-    session.run("pytest", "-n", workers, "--dist", "worksteal", *session.posargs, env=environment)
+    session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs, env=environment)
 
 
 @nox.session
