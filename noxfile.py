@@ -50,12 +50,14 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The test-suite, a process for each core; arguments after `--` go to pytest."""
+    """The test-suite; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
     # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
     # written, as in many container images; uv compiles nothing when it installs.
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
-    session.run("pytest", "-n", str(os.cpu_count() or 1), "--dist", "worksteal", *session.posargs, env=environment)
+    # Two workers for each core: most of a long test is waiting for a timer or for a process.
+    workers = str(2 * (os.cpu_count() or 1))
+    session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs, env=environment)
 
 
 @nox.session

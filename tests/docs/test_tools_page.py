@@ -8,7 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP package is not installed")
+pytestmark = [
+    pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP package is not installed"),
+    pytest.mark.xdist_group("tools page"),
+]
+"""They share campaigns, which are played once by one worker."""
 
 
 STORIES = {"http": ("lost-result", "server-dies"), "stdio": ("lost-result", "server-dies", "pipe-is-cut")}

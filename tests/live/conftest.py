@@ -155,10 +155,10 @@ def agent(tmp_path: Path) -> Callable[..., str]:
 
 SOUND = Path(__file__).with_name("sound.py")
 WAYS: dict[str, dict[str, Any]] = {
-    "command": {"command": ["{python}", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]},
+    "command": {"command": ["{python}", "-S", "-E", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]},
     "http": {
         "http": {
-            "start": ["{python}", "{here}/sound.py", "{llm_url}", "{session_dir}", "--serve", "{port}"],
+            "start": ["{python}", "-S", "-E", "{here}/sound.py", "{llm_url}", "{session_dir}", "--serve", "{port}"],
             "url": "/",
             "body": {"message": "{message}"},
         }

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,8 +13,8 @@ import pytest
 from wedgehog.harness.commands.serve import Provider
 from wedgehog.harness.network.direct_link import PipedTransport
 
-LONG, CUT_AT = {"text": "abcd" * 4_000_000}, 15_000_000
-"""More than the kernel keeps for a client that reads nothing."""
+LONG, CUT_AT = {"text": "abcd" * 1_700_000}, 6_500_000
+"""More than the kernel keeps for a client that reads nothing, whose own buffer is small: 4 MiB to send on Linux."""
 
 
 @pytest.fixture
@@ -25,7 +26,10 @@ async def llm() -> AsyncIterator[Provider]:
 @asynccontextmanager
 async def connected(llm: Provider) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     host, port = llm.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    with_small_buffer = socket.socket()
+    with_small_buffer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    with_small_buffer.connect((host, int(port)))
+    reader, writer = await asyncio.open_connection(sock=with_small_buffer)
     yield reader, writer
     writer.transport.abort()
     await asyncio.sleep(0.01)

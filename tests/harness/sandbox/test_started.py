@@ -59,6 +59,15 @@ def test_a_console_script_is_named_by_the_version_of_its_python_package(tmp_path
     assert what_runs(["agent"], tmp_path, path=str(tmp_path / "venv" / "bin")).version == "4.5"
 
 
+def test_an_interpreters_script_is_not_looked_up_among_the_commands_of_all_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """No package installs `python`; to read the commands of two hundred packages holds every message back."""
+    script(tmp_path / "agent.py")
+    monkeypatch.setattr("wedgehog.harness.sandbox.started.distributions", lambda **path: pytest.fail(f"read {path}"))
+    assert what_runs([sys.executable, "agent.py"], tmp_path).version is None
+
+
 def test_a_binary_is_its_own_entry_and_has_no_version_to_be_had_cheaply(tmp_path: Path):
     """Links are resolved."""
     script(tmp_path / "real", "binary")
