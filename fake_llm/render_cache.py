@@ -1,7 +1,4 @@
-"""A cache of compiled replies: the same reply to the same kind of request differs only in its ids.
-
-Head and body are kept as stencils, from which the generated ids are cut out; each call fills in its own ids.
-"""
+"""A cache of compiled replies: the same reply to the same kind of request differs only in its ids."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -109,10 +109,7 @@ def _chars(message: Message) -> int:
 
 
 def within_limit(reply: Reply, conversation: Conversation) -> Reply:
-    """Return the part of a reply that the request's `max_tokens` allows, or the reply itself if all of it fits.
-
-    A reply with scripted output tokens, or with another scripted stop than "max_tokens", is sent whole.
-    """
+    """Return what `max_tokens` allows of a reply; all of it if its output tokens or another stop are scripted."""
     limit = conversation.max_tokens or 0
     scripted = reply.stop not in (None, "max_tokens") or (reply.usage and reply.usage.output_tokens is not None)
     if limit < 1 or scripted or output_tokens(reply.items) <= limit:

@@ -6,10 +6,7 @@ __all__ = ["write_all"]
 
 
 def write_all(folder: Path) -> list[Path]:
-    """Write summary.csv, junit.xml, report.html and summary.md into a campaign's folder; return their paths.
-
-    ValueError: there is no such folder.
-    """
+    """Write all four reports into a campaign's folder and return their paths. ValueError: there is no such folder."""
     from wedgehog.reports import html, junit, markdown
     from wedgehog.reports.campaign_folder import load
     from wedgehog.reports.rows import table, write_csv

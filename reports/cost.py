@@ -1,7 +1,4 @@
-"""What the runs of each agent cost, how long its user waited, how it used the database, and how it stood its faults.
-
-Times are as measured: a scaled duration is never multiplied back, because an SDK's back-off does not scale.
-"""
+"""What each agent's runs cost, how long users waited, the database, the faults; times are as measured."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +21,7 @@ SCRIPTED = ("scripted", "both")
 
 
 def worst(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per scenario and agent that was played, with the largest number of its repeats in each column.
-
-    Money is NaN if a run has no known price. Times that were not measured are left out.
-    """
+    """One row per scenario and agent, with the largest number of its repeats; money without a known price is NaN."""
     numbers = [*SPENT, *TIMES]
     played = table[table["verdict"] != "skipped"]
     kept = ["scenario", "agent", "usage", "at_least", "report_number"]

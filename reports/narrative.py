@@ -1,7 +1,4 @@
-"""Facts of a history as short sentences: which call failed, how many bytes were sent, how many came back.
-
-Nothing here judges. Each function yields its sentences, or none; `facts` puts them in order of importance.
-"""
+"""Facts of a history as short sentences, in order of importance: what failed, what was sent, what came back."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

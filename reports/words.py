@@ -1,8 +1,4 @@
-"""Numbers as text, and text of agents and models made safe to show.
-
-Such text may hold escape codes of terminals, characters that reverse a line, and characters that XML forbids. Each
-report passes it through `clean`.
-"""
+"""Numbers as text, and text of agents and models made safe to show: escape codes, reversed lines, what XML forbids."""
 
 import math
 import unicodedata

@@ -1,7 +1,4 @@
-"""An agent that is a Python function and runs in a process of its own.
-
-Its signature is `(message, *, session_dir, llm_url, key) -> str`, sync or async.
-"""
+"""An agent that is a function `(message, *, session_dir, llm_url, key) -> str`, sync or async, in its own process."""
 
 import asyncio
 import json

@@ -1,7 +1,4 @@
-"""The process in which a callable runs: `python -P callable_host.py FD TARGET FOLDER`. Standard library only.
-
-Calls and replies are JSON lines on the socket FD, so that the callable may print whatever it likes.
-"""
+"""A callable's process, `python -P callable_host.py FD TARGET FOLDER`: JSON lines on FD, standard library only."""
 
 import asyncio
 import importlib

@@ -1,7 +1,4 @@
-"""An agent that polls a chat service: the message is put there, and what the agent sends there is its answer.
-
-Such an agent does not report that it has finished. A turn ends `quiet_s` after the last message that it sent.
-"""
+"""An agent that polls a chat service: its turn ends `quiet_s` after the last message that it sent there."""
 
 import aiohttp
 

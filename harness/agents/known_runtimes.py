@@ -1,8 +1,4 @@
-"""The known runtimes: one spec file each, named on the command line as `codex` or `codex@0.169.0`; and to install one.
-
-Each version goes into its own folder in the cache: npm packages into a prefix, Python packages into a virtual
-environment. Then it needs no network. The output of npm and pip is kept in install.log.
-"""
+"""The known runtimes, one spec file each: `codex` or `codex@0.169.0` on the command line; and to install one."""
 
 import json
 import re
@@ -48,10 +44,7 @@ def known() -> dict[str, AgentSpec]:
 
 
 def named(name: str) -> AgentSpec:
-    """The runtime `NAME` or `NAME@VERSION`, installed or not. Errors: UnknownRuntimeError.
-
-    The default version is the file's own; if only others are installed, the newest of them.
-    """
+    """The runtime `NAME[@VERSION]`, by default the file's, else the newest installed. Errors: UnknownRuntimeError."""
     family, at, version = name.partition("@")
     specs = known()
     if family not in specs:

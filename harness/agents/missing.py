@@ -13,10 +13,7 @@ from wedgehog.harness.sandbox.started import INTERPRETERS
 
 
 def what_is_missing(spec: AgentSpec) -> str:
-    """Name the spec's program, script or module that does not exist; empty if none is known to be missing.
-
-    Not checked: paths in the agent's own folders, and a PATH that the spec sets. Only the run can show these.
-    """
+    """Name the spec's program, script or module that does not exist, empty without one; the rest a run can show."""
     return next((f"{spec.path}: {says}" for says in _missing(spec)), "")
 
 

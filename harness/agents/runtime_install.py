@@ -1,10 +1,4 @@
-"""How a known runtime is installed, and where.
-
-Each version has its own folder in the user's cache; versions are independent of each other and of the user's own
-installation:
-
-    ~/.cache/wedgehog/agents/codex/0.169.0/     node_modules/.bin/codex      installed.json
-"""
+"""How a known runtime is installed: each version into its own folder, ~/.cache/wedgehog/agents/codex/0.169.0/."""
 
 import json
 import platform

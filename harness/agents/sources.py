@@ -1,7 +1,4 @@
-"""Where to read an agent's answer or error: `stdout`, `json:payloads[*].text`, `jsonl:message`, `file:{cwd}/out.txt`.
-
-For http agents also `text`.
-"""
+"""Where an answer or error is read: `stdout`, `text` (http), `json:a[*].b`, `jsonl:message`, `file:{cwd}/out.txt`."""
 
 import json
 import re

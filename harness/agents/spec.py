@@ -250,10 +250,7 @@ def load_spec(path: Path) -> AgentSpec:
 
 
 def variants(spec: AgentSpec) -> list[AgentSpec]:
-    """The agents of `spec`: itself, or for a specimen one per row of its fix matrix.
-
-    `buggy` has no fixes, `fixed` the default set; `only-FIX` exists for each fix, `without-FIX` for each of the set.
-    """
+    """The agents of `spec`: itself; of a specimen `buggy`, `fixed` (the default set), and `only-FIX`, `without-FIX`."""
     if not spec.fixes:
         return [spec]
     rows = {"buggy": (), "fixed": spec.fixed}

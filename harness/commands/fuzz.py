@@ -86,11 +86,7 @@ class Fuzz:
         self.clock: Clock = WallClock()
 
     async def run(self) -> None:
-        """Play the control runs, then search until the budget is used.
-
-        Raises:
-            ValueError: a control run failed.
-        """
+        """Play the control runs, then search until the budget is used. Errors: ValueError if a control run failed."""
         ends_s = self.clock.now() + self.wish.budget_s
         if self._console.is_terminal:
             with self._console.status("control run") as status:
@@ -196,11 +192,7 @@ def _words(line: Mapping[str, object]) -> str:
 
 
 def seconds(text: str) -> float:
-    """A budget such as `60s`, `5m`, `1h` or `90`, in seconds.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """A budget such as `60s`, `5m`, `1h` or `90`, in seconds. Errors: ValueError."""
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
     try:

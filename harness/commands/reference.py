@@ -1,10 +1,4 @@
-"""Generates documentation from the code: tables of faults and invariants, and JSON Schemas.
-
-    python -m wedgehog.harness.commands.reference docs   # rewrites docs/schema/ and the generated blocks of docs/*.md
-
-A generated block is in a Markdown file between `<!-- generated: NAME -->` and `<!-- /generated -->`; the rest of the
-file is written by hand. A test fails when the committed files differ from what this module renders.
-"""
+"""Writes docs/schema/ and the generated blocks of docs/*.md: `python -m wedgehog.harness.commands.reference docs`."""
 
 import inspect
 import json
@@ -35,11 +29,7 @@ _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)",
 
 
 def schema(kind: FileKind) -> Schema:
-    """Return the JSON Schema (2020-12) of a file format, for editors and other tools.
-
-    It describes the keys and their values. Only the loader checks relations between keys, such as a trigger that names
-    a turn that does not exist.
-    """
+    """Return the JSON Schema (2020-12) of a file format; the loader alone checks relations between keys."""
     title, make = _FORMATS[kind]
     made = cast(Schema, _without_titles(make()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | made

@@ -56,10 +56,7 @@ class Aim:
 
 
 class Fault:
-    """Base of all faults: a frozen dataclass whose parameters are valid.
-
-    A property that is the same for all faults of a class may be a class attribute: `needs = ("stream",)`.
-    """
+    """Base of all faults: a frozen dataclass with valid parameters; a property may be a class attribute instead."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -93,10 +90,7 @@ class Fault:
 
 
 class WireFault(Fault):
-    """What happens to bytes: its meaning for a Pipe beside its meaning for Toxiproxy.
-
-    How many bytes can have arrived under it follows from `on_pipe`, run with the times at which the reply was written.
-    """
+    """What happens to bytes, for Toxiproxy and for a Pipe: how many can have arrived follows from `on_pipe`."""
 
     __slots__ = ()
     closes_port: ClassVar[bool] = False

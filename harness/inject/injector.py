@@ -28,10 +28,7 @@ from wedgehog.harness.scenario.trigger import AfterStart, AtChat, AtPipe, AtRepl
 
 
 class Injector(LinkFaults):
-    """The faults of one run.
-
-    `tools` is asked by our services, `pipes` by `wedgehog-pipe`; the turn player obeys `demands` and gives `messages`.
-    """
+    """The faults of one run: services ask `tools`, `wedgehog-pipe` asks `pipes`, the turn player obeys the rest."""
 
     def __init__(
         self,
@@ -44,10 +41,7 @@ class Injector(LinkFaults):
         targets: Targets | None = None,
         delivered: DeliveryListener = lambda call, cut: None,
     ) -> None:
-        """Nothing is armed before the first turn. `messages` are to be given in the middle of others.
-
-        `links` may still be empty: each is looked up when a fault is armed on it.
-        """
+        """Nothing is armed before the first turn. `links` may be empty: each is looked up when a fault is armed."""
         super().__init__(plan, links, history, clock, messages, delivered)
         self.agent = ProcessFaults(self, targets or Targets())
         self.tools, self.pipes = ServiceFaults(self), StdioFaults(self)

@@ -15,10 +15,7 @@ from wedgehog.harness.scenario.trigger import BeforeRequest, Phase, Trigger
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Something whose sender waits while a fault is armed on it.
-
-    A reply of the model, a tool's result, a database's reply, a response of the chat service, a direction of a pipe.
-    """
+    """A reply, a result, a response or a direction of a pipe, whose sender waits while a fault is armed on it."""
 
     link: Link | None
     conn: Address | None

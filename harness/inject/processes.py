@@ -1,7 +1,4 @@
-"""Faults on processes and disks, and what people do: when they fire, and the proof of each.
-
-What is stopped goes on again whatever happens.
-"""
+"""Faults on processes and disks, and what people do: when they fire, their proof. What is stopped always goes on."""
 
 import asyncio
 import signal

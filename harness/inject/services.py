@@ -67,10 +67,7 @@ class ServiceFaults:
                 await self._inject(state, point)
 
     async def at_chat(self, what: str, point: ConnectionPoint) -> None:
-        """The chat service's response to such a request is held before its first byte.
-
-        With the poll that brings the message, a fault of the agent's next request is armed too.
-        """
+        """A chat response is held before its first byte; with the poll, faults of the next request are armed too."""
         for state in self._run.of_turn(self._run.turn):
             at = state.at
             if not isinstance(at, AtChat) or state.healed.is_set():

@@ -42,10 +42,7 @@ def stray_calls(history: History) -> tuple[Call, ...]:
 
 
 def tool_uses_of(turn: Turn) -> tuple[ToolUse, ...]:
-    """The turn's tool calls as the agent acted on them.
-
-    A retried step offers the same call again; what the agent did counts for the last offer before it.
-    """
+    """The turn's tool calls as the agent acted on them: one that a retry repeats counts for its last offer before."""
     stop = over(turn)
     offers: dict[str, list[ToolUse]] = {}
     for use in turn.tool_uses:

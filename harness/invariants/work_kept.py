@@ -83,10 +83,7 @@ def _kept(finished: Sequence[ToolUse], request: RequestArrived, where: str) -> V
 
 
 def _told(use: ToolUse, result: ToolResult | None) -> bool:
-    """Whether it is a result of the call: an error for a tool that did not fail is none.
-
-    Not every wire can mark an error. But the last words of a command are known, and no agent's cap removes them.
-    """
+    """Whether it is the call's own result, by the command's last words: not every wire can mark an error."""
     if result is None or result.printed:
         return result is not None
     last_words_known = any(beacon.exit_code is not None for beacon in use.done)

@@ -112,10 +112,7 @@ class RequestGate(ConnectionGate):
 
     @contextlib.asynccontextmanager
     async def next_one(self, withdrawn: asyncio.Event) -> AsyncIterator[ProxiedConnection | None]:
-        """Wait for the next new connection with bytes, and hold them; None when `withdrawn` is set.
-
-        All other connections wait until the block ends.
-        """
+        """Wait for the next new connection with bytes; hold it and all others until the block ends. None: withdrawn."""
         coming: asyncio.Future[ProxiedConnection] = asyncio.get_running_loop().create_future()
         expected = self.expect(coming.set_result)
         try:

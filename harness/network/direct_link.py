@@ -133,10 +133,7 @@ class DirectLink(Port):
 
 
 class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
-    """A transport between a fake provider's connection and its socket; the fake's bytes go through `pipe`.
-
-    It is the connection's transport and the socket's protocol.
-    """
+    """The transport of a fake provider's connection and its socket's protocol; what the fake writes crosses `pipe`."""
 
     def __init__(self, connection: ProviderConnection) -> None:
         """Replace the connection's transport; bytes in the socket's buffer go first."""

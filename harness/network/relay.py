@@ -1,8 +1,4 @@
-"""The embedded network: an asyncio TCP relay that passes every byte through a `Pipe`, used without Toxiproxy.
-
-Without a fault it changes no byte, and passes back pressure and closes in order. As through Toxiproxy, a close of
-either side closes both.
-"""
+"""The embedded network: an asyncio TCP relay that passes all bytes through a `Pipe`; a close of a side closes both."""
 
 import asyncio
 import contextlib

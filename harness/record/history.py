@@ -163,10 +163,7 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Turn:
-    """A stimulus and all that follows until it is answered, failed, stopped or exceeds its deadline.
-
-    Turn 0 holds the calls without an open turn; its `stimulus` and `end` are None.
-    """
+    """A stimulus and all that follows until its turn is over; turn 0, without a stimulus, holds all other calls."""
 
     number: int
     stimulus: e.StimulusGiven | None

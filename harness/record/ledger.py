@@ -192,10 +192,7 @@ def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Us
 
 @cache
 def price_table_date() -> date | None:
-    """The latest date in the comments of the pinned table on which a price was checked; None without one.
-
-    The table itself has no date, and its start dates include future ones.
-    """
+    """The latest date of a price check in the comments of the pinned table, its only dates of the past; or None."""
     from genai_prices.data import providers
 
     comments = [it.price_comments for it in providers]

@@ -87,10 +87,7 @@ class RunStore:
         self._history.flush()
 
     def keep_body(self, body: bytes) -> str:
-        """Keep a body once; returns its name, a hash of 16 hex digits.
-
-        JSON with another order of keys counts as the same body: a client may repeat a request so.
-        """
+        """Keep a body once, whatever the order of its JSON keys; return its name, a hash of 16 hex digits."""
         name = hashlib.sha256(body).hexdigest()[:16]
         alike = self._by_size.setdefault(len(body), [])
         if name in alike:
@@ -163,10 +160,7 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def run_folders(campaign: Path) -> Iterator[Path]:
-    """The folders of finished runs below a campaign's folder (or the folder itself), in order of their names.
-
-    An agent may leave files of these names in its own folders: only the outermost are runs.
-    """
+    """Outermost folders of finished runs at or below `folder`, by name: an agent's own folders may have such files."""
     outermost: list[Path] = []
     for folder in sorted({path.parent for path in campaign.rglob("verdicts.json")}, key=lambda path: path.parts):
         if not outermost or not folder.is_relative_to(outermost[-1]):

@@ -156,10 +156,7 @@ def name_of(file: Path, place: AgentContext) -> Path:
 
 
 def torn_of(files: Sequence[Path]) -> Path | None:
-    """Cut off half of the last line of the file that was written last; returns that file, None if there is none.
-
-    Only files of text lines can be torn so: a database has its own means against a crash.
-    """
+    """Cut half of the last line off the youngest file of text lines (a database survives a crash); None without one."""
     lines = [file for file in files if _has_lines(file)]
     if not lines:
         return None

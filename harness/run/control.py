@@ -1,7 +1,4 @@
-"""The control run: what an agent does without any fault, played before any verdict on it.
-
-Its text message must be answered; the rest (a tool round, streaming, a resume) decides which scenarios apply to it.
-"""
+"""The control run, before any verdict: its text message must be answered; the rest decides which scenarios apply."""
 
 import contextlib
 import signal
@@ -77,10 +74,7 @@ def control_scenario() -> Scenario:
 def read_control(
     history: History, shapes: dict[int, MainShape], shell: bool, answered_by: int | None, wire: str = ""
 ) -> ControlFacts:
-    """The facts in a control run's history; `answered_by` is the call whose nonce came out as the answer.
-
-    `wire` is what the spec says that the agent speaks.
-    """
+    """The facts of a control run; `answered_by` is the call whose nonce came out as the answer, `wire` the spec's."""
     turn = history.turns[0] if history.turns else None
     if turn is None or turn.stimulus is None:
         return ControlFacts(False, _why(history))
@@ -203,10 +197,7 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
 
 
 def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
-    """The agent's wire, if arguments are an object there and cannot be broken; else empty.
-
-    Gemini has a finish reason for a broken call: MALFORMED_FUNCTION_CALL.
-    """
+    """The agent's wire if it can't carry broken arguments, else empty (Gemini has a finish reason for them)."""
     if spec.wire == "anthropic":
         return "" if control.streams else "anthropic without streaming"
     return spec.wire if spec.wire == "ollama" else ""

@@ -118,10 +118,7 @@ async def _in_own_thread(work: Callable[[], None]) -> None:
 
 
 def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
-    """What the agent waited for: an open call, a tool, a connection, a process, or nothing that is known.
-
-    "it waited for the reply to call 2 on llm, open since 61 s; thread MainThread in agent.py:41 recv"
-    """
+    """What the agent waited for: an open call, a tool, a connection, a process, or nothing that is known."""
     so_far = History(events=history.events).seal()
     what = (
         _call(so_far, sight, turn, now_s)

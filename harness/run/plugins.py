@@ -1,9 +1,4 @@
-"""A user's own faults and invariants, from a Python file or module that `--plugin` names.
-
-    wedgehog run scenarios/ --agent my-agent.yaml --plugin checks.py
-
-Plugins are code and are run; scenarios, specs and stored runs are data and never name one.
-"""
+"""A user's own faults and invariants, from `--plugin FILE` or a module: code that is run, so no data ever names one."""
 
 import importlib
 import importlib.util

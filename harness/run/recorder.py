@@ -257,10 +257,7 @@ def _how(
 
 
 def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
-    """The delivered part of the reply's text, in proportion to the tokens (a fragment to look for, no record).
-
-    All tokens of the reply count; after a hang-up `ended` has only those that were generated until then.
-    """
+    """The delivered part of the reply's text by its tokens, those after a hang-up included (a fragment to look for)."""
     text = "".join(item.text for item in reply.items if isinstance(item, Text))
     in_all = max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
     return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]

@@ -62,10 +62,7 @@ class Links(dict[str, Link]):
 
 
 class RunServices:
-    """What stands behind `tool:mcp`, `ipc:mcp`, `tool:web`, `store:db` and `chat`; a run may need none of it.
-
-    An async context manager, which opens the services and then a link to each.
-    """
+    """What a run needs behind `tool:mcp`, `ipc:mcp`, `tool:web`, `store:db` and `chat`, opened with a link to each."""
 
     def __init__(
         self,

@@ -85,10 +85,7 @@ def read_inputs(folder: Path) -> dict[str, object]:
 
 
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
-    """The agent of a stored run: from the original spec file if it still exists (its folder matters), else the copy.
-
-    Errors: BadFileError; ValueError if the spec has no such variant any more.
-    """
+    """A stored run's agent: its spec file if that exists, else the copy. Errors: BadFileError, ValueError."""
     original = Path(str(inputs["agent_path"]))
     return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
 

@@ -72,10 +72,7 @@ class TurnPlayer:
     frozen_before_s: float = 0.0
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
-        """Give one message, wait until its turn is over, heal. The injector says when to give the messages in `during`.
-
-        Errors: NetworkBrokeError, AgentError.
-        """
+        """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
         self.positions.begin(message.number, message.marker)
         await self.injector.before_turn(message.number)
         self.history.add(

@@ -34,10 +34,7 @@ class Turns:
         await self._recover(len(turns) + 1)
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
-        """The control's message; the one with a tool only if that was answered. `script` fits it to the agent's tools.
-
-        An agent without a shell gets the tool host's tool; without either there is no tool round.
-        """
+        """The control's message; if that was answered, one with a tool, the shell or else our tool host's."""
         await self.give(1)
         answered_by = _answered_by(self.player.history, replies)
         if answered_by is None:

@@ -121,10 +121,7 @@ class Tree:
     async def start(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path, pass_fds: Sequence[int] = ()
     ) -> Owned:
-        """Start `argv` with exactly `env` and our mark; stdin is closed, output is captured and logged.
-
-        Errors: OSError, ValueError (an argument that no process can take).
-        """
+        """Start `argv` with exactly `env` and our mark, no stdin, its output logged. Errors: OSError, ValueError."""
         stdout, stderr = Capture(log), Capture(log)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -155,10 +152,7 @@ class Tree:
         return found
 
     async def end(self, within_s: float = 5.0) -> list[int]:
-        """End every process and close the captures; return the pids that could not be ended.
-
-        A cancellation takes effect after that, because a stopped run must not leave processes behind.
-        """
+        """End every process, cancelled or not, and close the captures; return the pids that could not be ended."""
         ending = asyncio.create_task(self._end(within_s))
         cancelled: asyncio.CancelledError | None = None
         while not ending.done():
@@ -196,10 +190,7 @@ class Tree:
         return False
 
     def _adopted(self, process: psutil.Process) -> bool:
-        """Whether it is an orphan that was reparented to us, with a session of its own and without a mark.
-
-        Such a process can belong to any open run, so it is only claimed when no other run is open.
-        """
+        """Whether it is an orphan with a session of its own and no mark: claimed only while no other run is open."""
         with suppress(psutil.Error):
             return (
                 _open_trees == {self}
@@ -223,10 +214,7 @@ def _adopt_orphans() -> None:
 
 
 def _pass_on_signals(*numbers: signal.Signals) -> None:
-    """Make children receive signals that this process ignores (it runs in the background, or under nohup).
-
-    SIG_IGN is inherited by children. A handler that does nothing has the same effect here and is not inherited.
-    """
+    """Handle ignored signals (under nohup) by doing nothing: unlike SIG_IGN, children do not inherit that."""
     if threading.current_thread() is threading.main_thread():
         for number in numbers:
             if signal.getsignal(number) is signal.SIG_IGN:

@@ -124,10 +124,7 @@ class Peer:
 def peers_of(
     processes: Iterable[psutil.Process], links: Mapping[str, Address], hosts: Mapping[Address, str] | None = None
 ) -> list[Peer]:
-    """Every connection of these processes that is open on at least one side.
-
-    `hosts`: link by address, for the addresses of an agent's private network.
-    """
+    """Connections of these processes that are open on a side; `hosts`: links by the addresses of a private network."""
     by_address = {address: name for name, address in links.items()} | dict(hosts or {})
     counts: Counts = {}
     if view := TcpDiag.open():

@@ -1,8 +1,4 @@
-"""How long runnable threads wait for a processor, as Linux counts it (`schedstat`, its second number).
-
-The kernel counts by thread and drops the count when the thread ends. So the caller looks often: a thread's wait after
-the last look is lost, and so is a process that starts and ends between two looks.
-"""
+"""How long runnable threads wait for a processor (Linux `schedstat`); look often, as an ended thread's wait is lost."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -72,11 +68,7 @@ class RunQueue:
         return None
 
     def _find(self) -> None:
-        """Add new processes, by the mark in their environment or else by their parent's mark.
-
-        Listing all processes would take too long on a big machine. A known process is kept until it ends, also if
-        its parent changes.
-        """
+        """Add new processes, by their mark or else their parent's; listing all takes too long on a big machine."""
         parents = [os.getpid(), *self._ours]
         while parents:
             parent = parents.pop()

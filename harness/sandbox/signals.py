@@ -1,8 +1,4 @@
-"""Send one signal to several processes, and prove that it was delivered and, for SIGKILL, that they ended.
-
-hit = deliver(lambda: tree(leader), signal.SIGKILL)          # the processes that were alive when it was sent
-left = await gone(hit, clock.sleep, within_s=5)
-"""
+"""Send one signal to several processes, and prove that it was delivered and, for SIGKILL, that they ended."""
 
 import os
 import signal
@@ -34,10 +30,7 @@ def _group(leader: int) -> Iterable[psutil.Process]:
 
 
 def deliver(find: Callable[[], Iterable[psutil.Process]], number: signal.Signals) -> list[psutil.Process]:
-    """Send `number` to each process found; return those that were alive when it was sent.
-
-    SIGKILL and SIGSTOP stop all of them first, new forks included, so that no process sees another one end.
-    """
+    """Send `number` to all found, return those alive then; SIGKILL and SIGSTOP stop all first, unseen by others."""
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         return [process for process in dict.fromkeys(find()) if alive(process) and _sent(process, number)]
     still: dict[psutil.Process, None] = {}

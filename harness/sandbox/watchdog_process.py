@@ -28,10 +28,7 @@ PROGRAM = "from wedgehog.harness.sandbox.watchdog_process import main; main()"
 
 
 def identity_of(folder: Path) -> tuple[int, int]:
-    """Device and inode of a folder that this user owns.
-
-    Errors: OSError, ValueError if another user owns it or it is not a real folder.
-    """
+    """Device and inode of a real folder that this user owns. Errors: OSError, ValueError if it is none."""
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid():
         raise ValueError(f"{folder}: no folder of our own, so it is not ours to remove")
@@ -42,10 +39,7 @@ class WatchdogProcess:
     """Watches every process whose mark is `mark` or below it."""
 
     def __init__(self, mark: str, folder: Path | None = None) -> None:
-        """Start it and wait until it is ready; `folder`, which we made, is removed with its content if we die.
-
-        Errors: OSError, ValueError, RuntimeError if it does not start.
-        """
+        """Start it, wait until ready; if we die it removes `folder`. Errors: OSError, ValueError, RuntimeError."""
         if not mark:
             raise ValueError("a watchdog process needs a mark")
         kept = [] if folder is None else [str(folder.absolute()), *map(str, identity_of(folder))]
@@ -100,10 +94,7 @@ def main() -> None:
 
 
 def watch(mark: str, parent: int) -> bool:
-    """Wait for the end of the pipe; without GOODBYE, end all processes with `mark`. Return whether it did so.
-
-    A forked child of the parent may keep the pipe open, so the parent's pid is checked too.
-    """
+    """Wait for the end of pipe or parent (a fork may keep the pipe); end all unless GOODBYE came; return whether."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.write(1, READY)

@@ -1,7 +1,4 @@
-"""The scenario file, validated: a script, its faults and what must hold.
-
-Durations are the script's; a run divides them by `time_scale`. See docs/scenarios.md for the whole format.
-"""
+"""The scenario file (docs/scenarios.md), validated. Durations are the script's; a run divides them by `time_scale`."""
 
 import json
 import re

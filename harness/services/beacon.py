@@ -1,7 +1,4 @@
-"""The beacon: scripted shell commands record in a file when they run, since a shell tool sends no bytes on a link.
-
-`turn.step.call started` and `turn.step.call done` are appended to a file in the agent's working folder.
-"""
+"""The beacon: a scripted shell command, which sends no bytes on a link, appends a line to a file when it runs."""
 
 import re
 import shlex
@@ -38,11 +35,7 @@ def wrapped(command: str, token: str, file: Path) -> str:
 
 
 def _in_background(command: str, name: str, trace: str) -> str:
-    """Background processes hold the write end of a FIFO; the command is done when all of them have closed it.
-
-    `wait` does not work here: the shell that may wait for the job has ended by then. The watcher does not hold the
-    command's output open.
-    """
+    """A job is done when all its processes have closed a FIFO: the shell that could `wait` for it has ended by then."""
     return (
         f"printf '{name} started &\\n' >> {trace}\n"
         f'wedgehog_job={trace}.{name}.$$; mkfifo "$wedgehog_job"\n'

@@ -85,10 +85,7 @@ def connect(harness: HarnessAddress) -> HarnessConnection | None:
 
 
 def ensure_marked(mark: str) -> None:
-    """Restart this process with the run's mark in its environment, if the agent removed the mark.
-
-    The processes of a run are found by it, also after the harness was killed.
-    """
+    """Restart this process with the run's mark if the agent removed it: the processes of a run are found by it."""
     if mark and RUN_VARIABLE not in os.environ:
         with suppress(OSError):
             env = {**os.environ, RUN_VARIABLE: mark}

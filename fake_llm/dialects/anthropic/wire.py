@@ -1,7 +1,4 @@
-"""Anthropic's Messages API: `POST /v1/messages`, streamed and not.
-
-Events carry their name twice, in an `event:` line and as `type`; official clients drop those without the line.
-"""
+"""Anthropic's Messages API, `POST /v1/messages`; official clients drop events without an `event:` line."""
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""Reads requests for Ollama, and refuses some in its words, mostly those of Go's JSON decoder.
-
-Ollama needs no key, and never compares calls with results.
-"""
+"""Reads requests for Ollama, which needs no key and never pairs results, and refuses some in its words."""
 
 import json
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""Which requests OpenAI's chat completions refuse, in its words.
-
-Tool messages come in any order directly after the assistant's message, with nothing between them.
-"""
+"""Which requests OpenAI's chat completions refuse, in its words; tool messages directly follow their call."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,4 @@
-"""Resolves the input of a request to OpenAI's Responses API, and says what is refused.
-
-Results come in any order anywhere after their call; the call may be in the named earlier response.
-"""
+"""Resolves the input of a request to OpenAI's Responses API, and says what is refused, in its words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -33,10 +33,7 @@ class Measured:
 
     @property
     def outermost(self) -> Taken | None:
-        """The probe that shows the total timer: an endless reply, or a trickle for an agent that does not stream.
-
-        None where several complete attempts were made: their sum shows no total.
-        """
+        """The total timer's probe: endless, or a trickle without streaming; None if several replies were complete."""
         it = self.of("total") or self.of("trickle")
         return it if it is not None and (len(it.attempts) == 1 or it.last_cut) else None
 

@@ -93,11 +93,7 @@ class ToxiproxyApi:
         return str(response.json().get("version", ""))
 
     async def create(self, name: str, upstream: Address) -> "ProxyApi":
-        """Create a proxy on a free loopback port.
-
-        The system must not choose the port: it could assign it again while the proxy is disabled, and then the proxy
-        could not be enabled.
-        """
+        """Create a proxy on a free port of ours: the system could reassign its own while the proxy is disabled."""
         target = f"{upstream[0]}:{upstream[1]}"
         for _ in range(PORTS_TRIED):
             make = partial(self._server.create, target, name, f"{HOST}:{free_port()}")

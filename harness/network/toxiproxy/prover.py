@@ -83,10 +83,7 @@ class Prover:
     # ---- before the fault is armed
 
     async def before(self, strike: ToxicStrike) -> Watch | None:
-        """Wait until all earlier bytes have been forwarded, and return how to check for the proof.
-
-        LinkBusyError: they were not forwarded in time. NetworkError: the target byte has already passed.
-        """
+        """Wait until earlier bytes are forwarded; return the proof's check. Errors: LinkBusyError, NetworkError."""
         await (self.quiet() if isinstance(strike.target, Downstream) else self._still())
         strike.armed_at = asyncio.get_running_loop().time()
         watch = _watch_for(strike, await self._counted(strike, self.sockets)) if self.sockets else None

@@ -219,10 +219,7 @@ class ToxiproxyServer:
 async def start(
     binary: Path, *, env: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[ToxiproxyServer]:
-    """Run a server on loopback until the block ends; `env` is added to a minimal environment.
-
-    `WEDGEHOG_RUN` in `env` marks the process for the cleanup. Raises NoServerError if the server doesn't respond.
-    """
+    """Run a server on loopback until the block ends; `env` may set its WEDGEHOG_RUN mark. Errors: NoServerError."""
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
     address = (HOST, free_port())
     args = [str(binary), "-host", HOST, "-port", str(address[1]), "-proxy-metrics"]

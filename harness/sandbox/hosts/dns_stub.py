@@ -1,7 +1,4 @@
-"""A DNS server for the declared hosts. It answers NXDOMAIN for every other name and reports the name.
-
-It implements what resolver libraries use (RFC 1035, section 4): one question per message, over UDP.
-"""
+"""A DNS server for the declared hosts (RFC 1035, section 4, over UDP); it refuses and reports every other name."""
 
 import asyncio
 import socket

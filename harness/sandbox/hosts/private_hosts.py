@@ -50,10 +50,7 @@ def hosts_unavailable_reason() -> str | None:
 
 
 class CertificateAuthority:
-    """The authority of one run, generated on first use: an agent that trusts it accepts our certificates.
-
-    Its key stays in memory. A host's key is in the run's folder only while it is read.
-    """
+    """The authority of one run, made on first use. Its key stays in memory; a host's is a file while it is read."""
 
     def __init__(self, folder: Path) -> None:
         """Its certificate will be `ca.pem` in `folder`."""

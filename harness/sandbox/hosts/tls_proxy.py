@@ -72,10 +72,7 @@ class TlsProxy:
         tls: ssl.SSLContext | None = None,
         distrusted: Callable[[str], None] = lambda alert: None,
     ) -> None:
-        """`listening` is closed at the end; without `tls` the bytes are forwarded as they are.
-
-        `distrusted` is called with the TLS alert of an agent that does not accept our certificate.
-        """
+        """`listening` is closed at the end; without `tls` bytes stay as they are; `distrusted` gets a TLS alert."""
         self._listening, self._upstream, self._tls, self._distrusted = listening, upstream, tls, distrusted
         self._open: set[asyncio.Task[None]] = set()
 

@@ -33,10 +33,7 @@ class Offers:
             self._offers.append(_Offer(token, name, args))
 
     def match(self, name: str, args: Mapping[str, Any]) -> str:
-        """Return the token of the matching call; empty where the model made none.
-
-        Prefer equal arguments, then the first call that was not executed yet, then the last executed one.
-        """
+        """The token of the matching call, else empty: equal arguments first, then not executed, then executed last."""
         named = [offer for offer in self._offers if offer.name.endswith(name)]
         same = [offer for offer in named if offer.args == args]
         offers = same or named

@@ -1,7 +1,4 @@
-"""Faults in a tool's response, applied between the `mcp` package and its transport.
-
-The harness must allow each write, so that it can arm a fault at an exact byte; it is notified after each result.
-"""
+"""Faults in a tool's response, applied between the `mcp` package and its transport; the harness allows each write."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""The tool server, a separate process: `python -m wedgehog.harness.services.mcp.server http|stdio`.
-
-The official `mcp` package serves; the harness decides each result and its delay (see `channel`). Faults in the bytes
-of a response are applied here, between the package and its transport.
-"""
+"""The tool server, a process of the `mcp` package: `python -m wedgehog.harness.services.mcp.server http|stdio`."""
 
 import asyncio
 import itertools

@@ -1,8 +1,4 @@
-"""Send one message to TunaCode through its functions: `driver.py SESSION LLM_URL KEY TIMEOUT_S MESSAGE`.
-
-It sends, saves and loads as the terminal application does. The settings are those of a first start, except for the
-provider's address and the request timeout.
-"""
+"""Send one message to TunaCode as its terminal application does: `driver.py SESSION LLM_URL KEY TIMEOUT_S MESSAGE`."""
 
 import asyncio
 import os
