@@ -3,10 +3,29 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import Protocol
 
 from wedgehog.harness.network.base import Address, NetworkError
 
 BACKLOG = 1024
+
+
+class ListeningPort(Protocol):
+    """A port of one address that can refuse connections."""
+
+    address: Address
+
+    async def listen(self) -> None:
+        """Accept connections."""
+
+    def refuse(self) -> None:
+        """Refuse connections, and keep the number reserved."""
+
+    async def prove_refusal(self) -> str:
+        """Return the proof that a connect is refused; raise NetworkError if it is not."""
+
+    def close(self) -> None:
+        """Release the number."""
 
 
 class Port:

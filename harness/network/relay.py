@@ -7,14 +7,16 @@ either side closes both.
 import asyncio
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
     LinkBusyError,
+    NetworkName,
     Proof,
     Provable,
     Target,
@@ -23,13 +25,14 @@ from wedgehog.harness.network.base import (
 )
 from wedgehog.harness.network.connection_gate import AGAIN_S, ConnectionGate, ExpectedRequest, let_through
 from wedgehog.harness.network.pipe import Pipe
-from wedgehog.harness.network.port import Port
+from wedgehog.harness.network.port import ListeningPort, Port
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
 """Time limit for bytes that were written before a fault is armed to pass."""
 POLL_S = 0.001
+PortFactory = Callable[[str, Address, Callable[[], asyncio.BaseProtocol]], ListeningPort]
 
 
 @dataclass(eq=False, slots=True)
@@ -59,11 +62,11 @@ class RelayLink:
 
     tells_resets = False
 
-    def __init__(self, name: str, upstream: Address) -> None:
+    def __init__(self, name: str, upstream: Address, port: PortFactory = Port) -> None:
         """Start closed; `listen` opens a free port."""
         self.name, self.upstream, self.address = name, upstream, (HOST, 0)
         self._gate = ConnectionGate(self, everybody=False)
-        self._port = Port(name, self.address, self._accept)
+        self._port = port(name, self.address, self._accept)
         self._strikes: list[RelayStrike] = []
 
     @property
@@ -190,15 +193,16 @@ def _from(strike: RelayStrike) -> int:
 class EmbeddedNetwork:
     """Links made of our own relay."""
 
-    name: Literal["toxiproxy", "embedded"] = "embedded"
+    name: NetworkName = "embedded"
 
-    def __init__(self) -> None:
-        """Start without links."""
+    def __init__(self, port: PortFactory = Port) -> None:
+        """Start without links; `port` makes their listening ports."""
+        self._port = port
         self._links: list[RelayLink] = []
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
         """Open a link; the relay does not need `resets` and `requests`."""
-        link = await RelayLink(name, upstream).listen()
+        link = await RelayLink(name, upstream, self._port).listen()
         self._links.append(link)
         return link
 

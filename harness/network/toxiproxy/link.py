@@ -15,10 +15,19 @@
 import asyncio
 import contextlib
 import itertools
-from typing import Literal, Self
+from typing import Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Target, Upstream
+from wedgehog.harness.network.base import (
+    Address,
+    Downstream,
+    LinkBusyError,
+    NetworkError,
+    NetworkName,
+    Proof,
+    Target,
+    Upstream,
+)
 from wedgehog.harness.network.connection_gate import AGAIN_S, let_through
 from wedgehog.harness.network.port import refused
 from wedgehog.harness.network.tcp_diag import TcpDiag
@@ -252,7 +261,7 @@ class ToxicLink:
 class ToxiproxyNetwork:
     """Opens links as proxies of the Toxiproxy server at `api`."""
 
-    name: Literal["toxiproxy", "embedded"] = "toxiproxy"
+    name: NetworkName = "toxiproxy"
 
     def __init__(self, api: Address) -> None:
         """Make no call yet."""
