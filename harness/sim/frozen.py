@@ -22,7 +22,22 @@ from wedgehog.harness.sim.loop import START_S
 
 IGNORED = ["hypothesis"]
 """Modules that see the real time: Hypothesis measures how long its examples take."""
-_current: list[Callable[[float], None]] = []
+_NAIVE = EPOCH.replace(tzinfo=None)
+"""freezegun's own time is naive, and UTC."""
+_current: "list[_Moment]" = []
+
+
+class _Moment:
+    """The virtual time; freezegun calls it for the date and time, which few jumps need."""
+
+    def __init__(self) -> None:
+        self.now = START_S
+
+    def move(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return _NAIVE + timedelta(seconds=self.now - START_S)
 
 
 @contextlib.contextmanager
@@ -32,41 +47,31 @@ def frozen_time() -> Iterator[Callable[[float], None]]:
     Inside of another `frozen_time` it begins at the start again and costs nothing.
     """
     if _current:
-        _current[-1](START_S)
-        yield _current[-1]
+        _current[-1].move(START_S)
+        yield _current[-1].move
         return
     _teach_pydantic()
-    freezer = freeze_time(_at(START_S), ignore=IGNORED)
-    factory = freezer.start()
-
-    monotonic = START_S
-
-    def move(now: float) -> None:
-        nonlocal monotonic
-        monotonic, factory.time_to_freeze = now, _at(now)
-
-    # freezegun derives it from the calendar; on a real event loop it is the loop's own time.
+    moment = _Moment()
+    freezer = freeze_time(moment(), ignore=IGNORED)
+    freezer.start()
+    api.freeze_factories[-1] = moment  # type: ignore[call-overload]
+    # freezegun derives these from the calendar; on a real event loop they are the loop's own time.
     exact = mock.patch.multiple(
-        api, _get_fake_monotonic=lambda: monotonic, _get_fake_monotonic_ns=lambda: round(monotonic * 1e9)
+        api, _get_fake_monotonic=lambda: moment.now, _get_fake_monotonic_ns=lambda: round(moment.now * 1e9)
     )
-    _current.append(move)
+    _current.append(moment)
     try:
         with exact:
-            yield move
+            yield moment.move
     finally:
-        _current.remove(move)
+        _current.remove(moment)
         freezer.stop()
-
-
-def _at(now: float) -> datetime:
-    """freezegun's own time is naive, and UTC."""
-    return EPOCH.replace(tzinfo=None) + timedelta(seconds=now - START_S)
 
 
 def _teach_pydantic() -> None:
     """Pydantic models that are built while time is frozen treat freezegun's classes as the real ones."""
 
-    def schema_of(real: type) -> classmethod[Any, Any, Any]:
+    def schema_of(real: type) -> "classmethod[Any, Any, Any]":
         return classmethod(lambda cls, source, handler: handler.generate_schema(real))
 
     for fake, real in ((api.FakeDatetime, api.real_datetime), (api.FakeDate, api.real_date)):
