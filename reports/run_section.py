@@ -123,7 +123,8 @@ def _happened(run: StoredRun) -> Markup | None:
     said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in history.of(HostRefused)]
     known = [f"Known: {judged.known}"] if judged.known else []
     remarks = [one for one in judged.remarks if one not in {verdict.says for verdict in judged.verdicts}]
-    sentences = [*known, *facts(history), *remarks, *said]
+    clocks = [judged.clocks] if judged.clocks else []
+    sentences = [*known, *clocks, *facts(history), *remarks, *said]
     if not sentences:
         return None
     return tag("div", tag("h4", "What happened"), tag("ul", [tag("li", one) for one in sentences], class_="facts"))

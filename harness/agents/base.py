@@ -67,6 +67,8 @@ class AgentContext:
     chat: ChatService | None = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
+    simulated: bool = False
+    """The agent runs on the harness's own event loop, in virtual time."""
     pipe: str = ""
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
 
@@ -166,6 +168,12 @@ class OpenableSession(Session, Protocol):
 @asynccontextmanager
 async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
+    if place.simulated:
+        from wedgehog.harness.agents.simulated import open_simulated
+
+        async with open_simulated(spec, place) as session:
+            yield session
+        return
     from wedgehog.harness.agents.callable import CallableSession
     from wedgehog.harness.agents.chat import ChatSession
     from wedgehog.harness.agents.http import HttpSession
@@ -188,12 +196,12 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
         if place.hosts is not None:
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
-        session = kinds[spec.kind](spec, place, surroundings, tree)
+        opened = kinds[spec.kind](spec, place, surroundings, tree)
         try:
-            await session.open()
-            yield session
+            await opened.open()
+            yield opened
         finally:
-            await session.close()
+            await opened.close()
     finally:
         await tree.end()
         if place.hosts is not None:

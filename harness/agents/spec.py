@@ -69,6 +69,8 @@ class Http(_Part):
 
     start: Argv | None = None
     base: str | None = None
+    simulate: Annotated[str, AfterValidator(_function)] | None = None
+    """An async function that runs the started service on a running event loop, given the arguments of `start`."""
     ready: str = "/"
     url: str
     headers: dict[str, str] = {}

@@ -18,6 +18,7 @@ from wedgehog.harness.commands.console import (
     JobsOption,
     NetworkOption,
     Stdout,
+    WorldOption,
     answered,
     err,
     one_of,
@@ -64,6 +65,7 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     network: NetworkOption = "auto",
+    world: WorldOption = "live",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
     jobs: JobsOption = None,
     words: Annotated[
@@ -75,6 +77,7 @@ def run(
     ] = False,
     seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
     plugin: Plugins = None,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
@@ -90,9 +93,8 @@ def run(
     with user_mistakes():
         load_plugins(plugin or ())
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
-        options = Options(
-            out, network, jobs or usual_jobs(), seed, shlex.join(["wedgehog", *sys.argv[1:]]), tuple(plugin or ())
-        )
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world)
         with open_progress(len(entries), err) as progress:
             campaign = Campaign(entries, options, progress, progress.say)
             interrupted = _play(campaign.play())
@@ -173,6 +175,7 @@ def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     network: NetworkOption = "auto",
+    world: WorldOption = "live",
     plugin: Plugins = None,
 ) -> None:
     """Play one stored run again with the same scenario, agent and seed."""
@@ -190,7 +193,7 @@ def replay(
         file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
         entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()))
+        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()), world)
         with open_progress(1, err) as progress:
             campaign = Campaign([entry], options, progress, progress.say)
             interrupted = _play(campaign.play())

@@ -28,13 +28,14 @@ _AUDITED = {
     "_thread.start_new_thread": "a thread",
 }
 """Audit events of Python, and what they begin."""
-_guarded: set[int] = set()
-"""The threads in which a guard is on."""
+MakesError = Callable[[str], SimUnsupportedError]
+_guarded: dict[int, MakesError] = {}
+"""The threads in which a guard is on, and what makes the error."""
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _guarded and (what := _AUDITED.get(event)) and threading.get_ident() in _guarded:
-        raise SimUnsupportedError(what)
+    if _guarded and (what := _AUDITED.get(event)) and (refusal := _guarded.get(threading.get_ident())):
+        raise refusal(what)
 
 
 _install: list[Callable[[], None]] = [lambda: sys.addaudithook(_audit)]
@@ -42,31 +43,31 @@ _install: list[Callable[[], None]] = [lambda: sys.addaudithook(_audit)]
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
-    """Refuse in this thread whatever virtual time cannot wait for."""
+def guarded(refusal: MakesError = SimUnsupportedError) -> Iterator[None]:
+    """Refuse in this thread whatever virtual time cannot wait for, with the error that `refusal` makes."""
     while _install:
         _install.pop()()
     me = threading.get_ident()
-    with _no_blocking(me):
-        _guarded.add(me)
+    with _no_blocking(me, refusal):
+        _guarded[me] = refusal
         try:
             yield
         finally:
-            _guarded.discard(me)
+            del _guarded[me]
 
 
 @contextlib.contextmanager
-def _no_blocking(me: int) -> Iterator[None]:
+def _no_blocking(me: int, refusal: MakesError) -> Iterator[None]:
     sleep, start = time.sleep, threading.Thread.start
 
     def no_sleep(seconds: float) -> None:
         if threading.get_ident() == me:
-            raise SimUnsupportedError(f"time.sleep({seconds:g}), which blocks the event loop,")
+            raise refusal(f"time.sleep({seconds:g}), which blocks the event loop,")
         sleep(seconds)
 
     def no_start(thread: threading.Thread) -> None:
         if threading.get_ident() == me:
-            raise SimUnsupportedError(f"a thread ({thread.name})")
+            raise refusal(f"a thread ({thread.name})")
         start(thread)
 
     with mock.patch.object(time, "sleep", no_sleep), mock.patch.object(threading.Thread, "start", no_start):

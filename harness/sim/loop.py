@@ -15,7 +15,7 @@ import threading
 import weakref
 from asyncio import sslproto
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.sim.byte_stream import ByteStream
@@ -78,8 +78,10 @@ class SimLoop(asyncio.BaseEventLoop):
         self._end = None if horizon_s is None else START_S + horizon_s
         self._on_jump = on_jump
         self._selector = _NextTimer(self)
-        self._foreign: SimUnsupportedError | None = None
+        self.unsupported: list[SimUnsupportedError] = []
+        """What was refused, in order: code may catch the error and go on."""
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
+        self._foreign = False
         self.set_task_factory(numbered_tasks())
 
     # ---- time
@@ -90,8 +92,8 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def jump(self) -> None:
         """Move the clock to the next timer. Raises SimHorizonError behind the end of the simulated time."""
-        if self._foreign is not None:
-            raise self._foreign
+        if self._foreign:
+            raise self.unsupported[-1]
         self.advance(max(self._now, self._scheduled[0].when()))  # type: ignore[attr-defined]
 
     def advance(self, now: float) -> None:
@@ -107,6 +109,11 @@ class SimLoop(asyncio.BaseEventLoop):
         alive = [thread.name for thread in threading.enumerate() if thread.ident != self._thread_id]  # type: ignore[attr-defined]
         others = [f"threads, which virtual time cannot wait for: {', '.join(sorted(alive))}"] if alive else []
         return "\n  ".join([head, *map(waits_for, in_order(self)), *others])
+
+    def refusal(self, what: str) -> SimUnsupportedError:
+        """The error of code that does what is not simulated; it is noted."""
+        self.unsupported.append(SimUnsupportedError(what))
+        return self.unsupported[-1]
 
     def _process_events(self, event_list: Sequence[object]) -> None:
         """There are no files."""
@@ -210,7 +217,7 @@ class SimLoop(asyncio.BaseEventLoop):
         """Where `sock_connect` took a socket; the socket itself is not needed any more."""
         address = self._dialled.pop(sock, None)
         if address is None:
-            raise SimUnsupportedError("a connection over a real socket")
+            raise self.refusal("a connection over a real socket")
         sock.close()
         return address
 
@@ -242,7 +249,7 @@ class SimLoop(asyncio.BaseEventLoop):
     ) -> SimServer:
         """Listen in this world; with several hosts, at the first."""
         if sock is not None:
-            raise SimUnsupportedError("a server on a real socket")
+            raise self.refusal("a server on a real socket")
         first = host if isinstance(host, str | None) else next(iter(host), None)
         server = SimServer(self, self.net, SimSocket(self.net.bound(first, port)), protocol_factory, ssl)
         if start_serving:
@@ -260,8 +267,8 @@ class SimLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(self, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
         """Like `call_soon`. Another thread cannot be waited for: then the loop stops with SimUnsupportedError."""
         if self._thread_id not in (None, threading.get_ident()):  # type: ignore[attr-defined]
-            self._foreign = SimUnsupportedError(f"a thread ({threading.current_thread().name})")
-            raise self._foreign
+            self._foreign = True
+            raise self.refusal(f"a thread ({threading.current_thread().name})")
         return self.call_soon(callback, *args, context=context)
 
     def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:  # type: ignore[override]
@@ -281,6 +288,11 @@ class SimLoop(asyncio.BaseEventLoop):
         return False
 
 
+def free_sim_port() -> int:
+    """A free port of the running simulation."""
+    return cast(SimLoop, asyncio.get_running_loop()).net.free_port()
+
+
 def _run(future: "asyncio.Future[Any]", func: Callable[..., Any], args: tuple[Any, ...]) -> None:
     if future.cancelled():
         return
@@ -294,7 +306,7 @@ def _run(future: "asyncio.Future[Any]", func: Callable[..., Any], args: tuple[An
 
 def _refuses(what: str) -> Callable[..., Any]:
     def refuse(self: SimLoop, *args: Any, **options: Any) -> Any:
-        raise SimUnsupportedError(what)
+        raise self.refusal(what)
 
     return refuse
 

@@ -62,7 +62,11 @@ class Net:
 
     def bound(self, host: str | None, port: int | None) -> Address:
         """The address of a new listener; without a port it gets a free one."""
-        return (ANY if host in (None, "", ANY) else self.resolve(host), port or next(self._listening))
+        return (ANY if host in (None, "", ANY) else self.resolve(host), port or self.free_port())
+
+    def free_port(self) -> int:
+        """A port at which nothing listens yet."""
+        return next(self._listening)
 
     def listen(self, server: "SimServer") -> None:
         """Add a listener."""

@@ -7,6 +7,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+MOST_CALLERS = 2
+"""How many callers are named, the outermost last."""
+
 
 class SimTask(asyncio.Task[Any]):
     """A task whose hash is its serial number, so that sets of tasks have one order in every process."""
@@ -56,9 +59,8 @@ def cancel_all(loop: asyncio.AbstractEventLoop) -> None:
 
 def waits_for(task: asyncio.Task[Any]) -> str:
     """`task 3 (agent): read at streams.py:687, called from ask at agent.py:12`."""
-    places = list(_places(task.get_coro()))
-    inner, outer = places[-1:], places[:-1][::-1]
-    told = ", called from ".join(inner + outer) or "it has not started"
+    places = list(_places(task.get_coro()))[::-1]
+    told = ", called from ".join([*places[:1], *places[1:][-MOST_CALLERS:]]) or "it has not started"
     return f"{task.get_name()}: {told}"
 
 

@@ -39,7 +39,7 @@ def simulate(main: Callable[[], Coroutine[None, None, Value]], *, seed: int = 0,
     """
     loop = loop or SimLoop()
     try:
-        with seeded(seed), inline_threads(), guarded():
+        with seeded(seed), inline_threads(), guarded(loop.refusal):
             try:
                 return loop.run_until_complete(main())
             finally:

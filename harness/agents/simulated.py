@@ -1,0 +1,40 @@
+"""Which agents can be run in virtual time, and how they are opened."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from wedgehog.harness.agents.base import AgentContext, OpenableSession, Session
+from wedgehog.harness.agents.sim_callable import SimCallableSession
+from wedgehog.harness.agents.sim_host import SimHost
+from wedgehog.harness.agents.sim_service import SimHttpSession
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.surroundings import prepare
+from wedgehog.harness.sim.errors import LIVE
+
+
+def why_not_simulated(spec: AgentSpec) -> str:
+    """Why this agent cannot be run in virtual time; empty if it can."""
+    reasons = {
+        "a command runs as a process": spec.kind == "command",
+        "a chat agent runs as a process": spec.kind == "chat",
+        "the service runs as a process, and the spec has no `http.simulate`": spec.http is not None
+        and spec.http.simulate is None,
+        "its tools run as processes (tools)": spec.tools is not None,
+        "its private network has processes (hosts)": bool(spec.hosts),
+    }
+    return next((f"{reason}: {LIVE}" for reason, applies in reasons.items() if applies), "")
+
+
+@asynccontextmanager
+async def open_simulated(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+    """Open `spec`'s agent on the running loop. Errors: AgentError."""
+    around = prepare(spec, place)
+    host = SimHost(spec, place, around)
+    kind = SimCallableSession if spec.kind == "callable" else SimHttpSession
+    with host.entered():
+        session: OpenableSession = kind(spec, place, around, host)
+        try:
+            await session.open()
+            yield session
+        finally:
+            await session.close()
