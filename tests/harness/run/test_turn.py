@@ -26,8 +26,8 @@ from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.turn import (
     LONGEST_STRETCH_S,
-    AfterStop,
     TEXT_KEPT,
+    AfterStop,
     Bounds,
     NetworkBrokeError,
     TurnPlayer,
