@@ -21,7 +21,7 @@ from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.loop import SimLoop
 from wedgehog.harness.sim.tasks import in_order, waits_for
 
-CALL, SERVICE = "the agent's call", "the agent's service"
+CALL, PROGRAM = "the agent's call", "the agent's program"
 """The names of the tasks with which an agent begins."""
 OURS = (Path(__file__).parents[1], Path(__file__).parents[2] / "fake_llm")
 
@@ -77,7 +77,7 @@ class SimHost:
 
     def _folders(self) -> list[str]:
         """Where it imports from: beside its spec, and beside its program, as `python program.py` does."""
-        target = self._spec.http.simulate if self._spec.http else None
+        target = self._spec.simulate
         script = Path(self._around.fill(target.rpartition(":")[0])).resolve() if target else None
         return [*([str(script.parent)] if script and script.suffix == ".py" else []), str(self._spec.here)]
 
@@ -108,7 +108,7 @@ def agent_waits() -> list[str]:
 def _is_the_agents(task: asyncio.Task[object]) -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
     ours = code is not None and any(code.co_filename.startswith(str(folder)) for folder in OURS)
-    return task.get_name() in (CALL, SERVICE) or not ours
+    return task.get_name() in (CALL, PROGRAM) or not ours
 
 
 def _loop() -> SimLoop:

@@ -1,24 +1,29 @@
 """Which agents can be run in virtual time, and how they are opened."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from wedgehog.harness.agents.base import AgentContext, OpenableSession, Session
 from wedgehog.harness.agents.sim_callable import SimCallableSession
 from wedgehog.harness.agents.sim_host import SimHost
-from wedgehog.harness.agents.sim_service import SimHttpSession
+from wedgehog.harness.agents.sim_process import SimCommandSession, SimHttpSession
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import prepare
+from wedgehog.harness.agents.surroundings import Surroundings, prepare
 from wedgehog.harness.sim.errors import LIVE
+
+KINDS: dict[str, Callable[[AgentSpec, AgentContext, Surroundings, SimHost], OpenableSession]] = {
+    "callable": SimCallableSession,
+    "command": SimCommandSession,
+    "http": SimHttpSession,
+}
 
 
 def why_not_simulated(spec: AgentSpec) -> str:
     """Why this agent cannot be run in virtual time; empty if it can."""
     reasons = {
-        "a command runs as a process": spec.kind == "command",
+        "a command runs as a process, and the spec has no `simulate`": spec.kind == "command" and not spec.simulate,
+        "a service runs as a process, and the spec has no `simulate`": spec.kind == "http" and not spec.simulate,
         "a chat agent runs as a process": spec.kind == "chat",
-        "the service runs as a process, and the spec has no `http.simulate`": spec.http is not None
-        and spec.http.simulate is None,
         "its tools run as processes (tools)": spec.tools is not None,
         "its private network has processes (hosts)": bool(spec.hosts),
     }
@@ -30,9 +35,8 @@ async def open_simulated(spec: AgentSpec, place: AgentContext) -> AsyncIterator[
     """Open `spec`'s agent on the running loop. Errors: AgentError."""
     around = prepare(spec, place)
     host = SimHost(spec, place, around)
-    kind = SimCallableSession if spec.kind == "callable" else SimHttpSession
     with host.entered():
-        session: OpenableSession = kind(spec, place, around, host)
+        session = KINDS[spec.kind](spec, place, around, host)
         try:
             await session.open()
             yield session

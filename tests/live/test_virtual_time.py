@@ -96,7 +96,10 @@ def test_what_runs_as_a_process_is_skipped_with_the_reason(tmp_path: Path):
     agent.write_text("name: command\nwire: anthropic\ncommand: [echo, '{message}']\n")
     done = wedgehog(tmp_path, "run", "stall-once", "--agent", str(agent), "--world", "sim")
     told = judgement(tmp_path / "runs" / "latest" / "stall-once" / "command")
-    assert told["skipped"] == "a command runs as a process: it needs the live world (`--world live`)"
+    assert (
+        told["skipped"]
+        == "a command runs as a process, and the spec has no `simulate`: it needs the live world (`--world live`)"
+    )
     assert done.returncode == 0
 
 
@@ -111,3 +114,14 @@ def test_an_incident_runs_at_full_scale_with_its_own_expectations(tmp_path: Path
     assert 60 < float(str(told["buggy"]["virtual_s"])) < 90 < float(str(told["fixed-report"]["virtual_s"]))
     started = json.loads((runs[0] / "history.jsonl").read_text().splitlines()[0])
     assert started["time_scale"] == 1.0
+
+
+def test_a_storm_of_a_command_is_simulated(tmp_path: Path):
+    """160 attempts, each a connection of its own in memory."""
+    incident = Path(__file__).parents[2] / "scenarios" / "incidents" / "retry-storm"
+    scenario, agent = incident / "scenarios" / "storm-after-headers.yaml", incident / "agents" / "anthropic.yaml"
+    done = wedgehog(tmp_path, "run", str(scenario), "--agent", str(agent), "--world", "sim")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = judgement(tmp_path / "runs" / "latest" / "storm-after-headers" / "buggy")
+    assert told["violated"] == ["paid_call_bound", "retry_discipline"]
+    assert "step 1.1 was paid 160 times" in str(told["says"])
