@@ -43,7 +43,7 @@ FAULTS: Final[dict[int, WireFault]] = {
 }
 """By the number of the request."""
 TOO_MANY: Final = {5, 10}
-REPLY: Final = Reply((Text("The lighthouse keeper counted his otters.", pace_ms=175),))
+REPLY: Final = Reply((Text("It is noon in Oslo.", pace_ms=250),))
 MESSAGES: Final[Any] = [{"role": "user", "content": "Hi"}]
 BODY: Final = {"model": "m", "stream": True, "messages": MESSAGES}
 

@@ -80,7 +80,7 @@ class FakeLLM:
         self._calls = 0
         self._connected = 0
         self._listens = listens
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}  # oldest first: a set has another order in each process
         self._listener: asyncio.Server | None = None
 
     @property
@@ -121,12 +121,12 @@ class FakeLLM:
         self._connected += 1
         peer = connection.transport.get_extra_info("peername") or ("", 0)
         conn = Conn(self._connected, (peer[0], peer[1]))
-        self.connections.add(connection)
+        self.connections[connection] = None
         self.observer.saw(ConnectionOpened(conn))
         return conn
 
     def _closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         self.observer.saw(ConnectionClosed(connection.conn, connection.by_us))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:

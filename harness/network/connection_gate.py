@@ -26,7 +26,8 @@ class ConnectionGate:
 
     def __init__(self, owner: ConnectionOwner, *, everybody: bool) -> None:
         """Start open; with `everybody`, connections that have sent bytes wait too behind a chosen request."""
-        self.connections: set[ProxiedConnection] = set()
+        self.connections: dict[ProxiedConnection, None] = {}
+        """Oldest first: a set has another order in each process."""
         self._owner = owner
         self._everybody = everybody
         self._expected: list[ExpectedRequest] = []
@@ -68,7 +69,7 @@ class ConnectionGate:
         """Add a new connection."""
         connection = ProxiedConnection(self._owner)
         connection.up.held = bool(self._expected or self._struck)
-        self.connections.add(connection)
+        self.connections[connection] = None
         return connection
 
     def shut(self) -> None:

@@ -7,7 +7,7 @@ either side closes both.
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -70,8 +70,8 @@ class RelayLink:
         self._strikes: list[RelayStrike] = []
 
     @property
-    def connections(self) -> set[ProxiedConnection]:
-        """Its open connections."""
+    def connections(self) -> Collection[ProxiedConnection]:
+        """Its open connections, oldest first."""
         return self._gate.connections
 
     async def listen(self) -> Self:
@@ -106,7 +106,7 @@ class RelayLink:
 
     def ended(self, connection: ProxiedConnection) -> None:
         """Forget a closed connection and the faults armed on it."""
-        self._gate.connections.discard(connection)
+        self._gate.connections.pop(connection, None)
         self._strikes = [strike for strike in self._strikes if strike.connection is not connection]
 
     async def heal(self, strike: RelayStrike) -> None:

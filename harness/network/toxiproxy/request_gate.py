@@ -68,7 +68,7 @@ class RequestGate:
 
     def ended(self, connection: ProxiedConnection) -> None:
         """Forget a connection that has ended."""
-        self._gate.connections.discard(connection)
+        self._gate.connections.pop(connection, None)
 
     def _accept(self) -> Endpoint:
         return self._gate.enter().accept()

@@ -1,11 +1,20 @@
 """The same seed gives the same bytes at the same times, in one process and in several."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from wedgehog.harness.faults.wire.ports import Refuse
+from wedgehog.harness.network.base import WholeLink
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.sim.loop import SimLoop
+from wedgehog.harness.sim.net import Net
+from wedgehog.harness.sim.network import SimNetwork
+from wedgehog.harness.sim.world import simulate
 
 ROOT = Path(__file__).parents[3]
 DIGESTS = """
@@ -37,3 +46,29 @@ def test_runs_of_five_processes_are_the_same(agent: str):
 
 def test_another_agent_gives_another_digest():
     assert digests("aiohttp", 1, 0) != digests("httpx", 1, 0)
+
+
+def test_connections_are_ended_in_the_order_in_which_they_began():
+    """A set of objects would have them in the order of their addresses, which differs from run to run."""
+
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, HOST, 0)
+        async with SimNetwork() as network:
+            link = await network.open_link("llm", server.sockets[0].getsockname(), resets=False)
+            clients = [await asyncio.open_connection(*link.address) for _ in range(20)]
+            await link.strike(Refuse(), WholeLink())
+            await asyncio.sleep(1)
+            for _, writer in clients:
+                writer.close()
+
+    def ended() -> list[str]:
+        net, labels = Net(), list[str]()
+        net.observe = lambda now, label, part: labels.append(label) if part == "fin" else None
+        simulate(main, loop=SimLoop(net))
+        return labels
+
+    wanted, kept = ended(), []
+    for _ in range(10):
+        kept.append([bytearray(7) for _ in range(1013)])  # so that addresses differ
+        assert ended() == wanted
+    assert wanted == sorted(wanted, key=lambda label: int(label[:-1]))
