@@ -124,7 +124,8 @@ class Listener(ABC):
     def __init__(self, host: str, port: int, listens: bool = True) -> None:
         """Without `listens` the caller accepts connections, each with `connection()`."""
         self.host, self.port = host, port
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        """Oldest first: a set has another order in each process."""
         self._listens = listens
         self._listener: asyncio.Server | None = None
 

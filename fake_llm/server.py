@@ -90,12 +90,12 @@ class FakeLLM(Listener):
         self._connected += 1
         peer = connection.transport.get_extra_info("peername") or ("", 0)
         conn = Conn(self._connected, (peer[0], peer[1]))
-        self.connections.add(connection)
+        self.connections[connection] = None
         self.observer.saw(ConnectionOpened(conn))
         return conn
 
     def _closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         self.observer.saw(ConnectionClosed(connection.conn, connection.by_us))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:

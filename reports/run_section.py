@@ -135,7 +135,8 @@ class _PlayedRun:
         said = [event.what for event in history.events if isinstance(event, Trouble | Note)]
         refused = history.of(HostRefused)
         said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in refused]
-        sentences = [*known, *facts(history), *remarks, *said]
+        clocks = [judged.clocks] if judged.clocks else []
+        sentences = [*known, *clocks, *facts(history), *remarks, *said]
         return _titled("What happened", _facts(sentences)) if sentences else None
 
     # ---- tables

@@ -18,7 +18,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import Judgement, StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
@@ -213,7 +213,7 @@ class _Report:
             if verdict.status != "nothing":
                 said = f": {verdict.says}" if verdict.says else ""
                 self._say(f"{verdict.name} {verdict.status}{said}", "dim", indent=4)
-        for remark in run.judgement.remarks:
+        for remark in (*filter(None, [run.judgement.clocks]), *run.judgement.remarks):
             self._say(remark, "dim", indent=4)
 
     def _closing(self) -> None:
@@ -224,6 +224,8 @@ class _Report:
         bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
         spent = f", {total_words(self.rows)} in total" if len(self.rows) else ""
         self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
+        if clocks := both_clocks(run.judgement for run in self.campaign.runs):
+            self._say(clocks)
         page = self.campaign.folder / "report.html"
         self._whole(f"report: {page if page.is_file() else self.campaign.folder}")
 
@@ -272,3 +274,10 @@ def _agent(row: dict[Any, Any]) -> str:
 def _rate(row: dict[Any, Any]) -> str:
     spent = f"{count(row['paid_calls'])} calls in {seconds(row['calls_s'])}"
     return f"{_agent(row)} {money(row['peak_usd_per_min'])} ({spent})"
+
+
+def both_clocks(judgements: Iterable[Judgement]) -> str:
+    """The virtual and the real time of all simulated runs together; empty if there are none."""
+    played = [(it.virtual_s, it.real_s) for it in judgements if it.virtual_s is not None and it.real_s is not None]
+    virtual_s, real_s = (sum(column) for column in zip(*played, strict=True)) if played else (0.0, 0.0)
+    return f"virtual time: {virtual_s:.0f} s, played in {real_s:.1f} s" if played else ""

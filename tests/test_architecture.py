@@ -19,6 +19,7 @@ ROOMS = (
     "faults",
     "scenario",
     "network",
+    "sim",
     "stdio_proxy",
     "sandbox",
     "services",

@@ -93,10 +93,13 @@ class Admin(Listener):
 
     def connection(self) -> Connection:
         """Return the protocol of one connection."""
-        return Connection(self._opened, self._answer, self.connections.discard)
+        return Connection(self._opened, self._answer, self._forgotten)
+
+    def _forgotten(self, connection: Connection) -> None:
+        self.connections.pop(connection, None)
 
     def _opened(self, connection: Connection) -> Conn:
-        self.connections.add(connection)
+        self.connections[connection] = None
         return Conn(len(self.connections), ("", 0))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:

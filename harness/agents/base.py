@@ -53,6 +53,8 @@ class AgentContext:
     chat: "ChatService | None" = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
+    simulated: bool = False
+    """The agent runs on the harness's own event loop, in virtual time."""
     pipe: str = ""
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
 
@@ -234,6 +236,12 @@ def _session_class(kind: str) -> type[Session]:
 @asynccontextmanager
 async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
+    if place.simulated:
+        from wedgehog.harness.agents.simulated import open_simulated
+
+        async with open_simulated(spec, place) as simulated:
+            yield simulated
+        return
     from wedgehog.harness.agents.surroundings import prepare
 
     surroundings = prepare(spec, place)

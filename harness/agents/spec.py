@@ -155,6 +155,8 @@ class AgentSpec(_Part):
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
     """Hard-coded https hosts and the link behind each; the agent then runs in a private network with only these."""
     tools: Literal["http", "stdio"] | None = None
+    simulate: Annotated[str, AfterValidator(_function)] | None = None
+    """An async function that does what the program does, on a running event loop; it gets the program's arguments."""
     runtime: Runtime | None = None
     fixes: dict[str, str] = {}
     fixed: tuple[str, ...] = ()
@@ -302,6 +304,11 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
         (spec.http, ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
         (spec.chat, ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
         (not spec.command, ("resume", "wake_up"), "'{}' goes with 'command'"),
+        (
+            not spec.command and not (spec.http and spec.http.start),
+            ("simulate",),
+            "'{}' goes with 'command' and with http: 'start'",
+        ),
         (spec.callable, ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
     ):
         for key in keys if applies else ():

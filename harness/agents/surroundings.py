@@ -11,6 +11,7 @@ from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.network.ports import free_port
+from wedgehog.harness.sim.loop import free_sim_port
 from wedgehog.harness.stdio_proxy import ADDRESS_FILE, ADDRESS_VARIABLE
 from wedgehog.harness.stdio_proxy.launch import write_launcher
 
@@ -84,7 +85,7 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
     }
     values |= {name: value for timer in spec.timeouts for name, value in timer.templates.items()}
     if spec.http and spec.http.start:
-        values["port"] = str(free_port())
+        values["port"] = str(free_sim_port() if place.simulated else free_port())
     if spec.runtime and spec.install:
         values |= {"bin": str(bin_of(spec.install, spec.runtime)), "install": str(spec.install)}
         values["version"] = spec.version

@@ -18,6 +18,7 @@ from wedgehog.harness.commands.console import (
     JobsOption,
     NetworkOption,
     Stdout,
+    WorldOption,
     answered,
     err,
     open_progress,
@@ -79,6 +80,7 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     network: NetworkOption = "auto",
+    world: WorldOption = "live",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
     jobs: JobsOption = None,
     words: Annotated[
@@ -90,6 +92,7 @@ def run(
     ] = False,
     seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
     plugin: Plugins = None,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
@@ -103,7 +106,7 @@ def run(
     with user_mistakes():
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()))
+        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world)
         _campaign(entries, options, as_json=as_json, verbose=verbose)
 
 
@@ -234,6 +237,7 @@ def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     network: NetworkOption = "auto",
+    world: WorldOption = "live",
     plugin: Plugins = None,
 ) -> None:
     """Play one stored run again with the same scenario, agent and seed."""
@@ -248,7 +252,7 @@ def replay(
         file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
         entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()))
+        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()), world)
         _campaign([entry], options, verbose=True)
 
 

@@ -18,6 +18,10 @@ NetworkOption = Annotated[
     Literal["auto", "toxiproxy", "embedded"],
     typer.Option(envvar="WEDGEHOG_NETWORK", help="The network between agent and provider; it makes the wire faults."),
 ]
+WorldOption = Annotated[
+    Literal["live", "sim"],
+    typer.Option(help="`sim`: virtual time, for agents that are async functions; ten minutes pass in milliseconds."),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Runs at the same time (default: one per processor, 6 at most)."),

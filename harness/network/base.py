@@ -18,6 +18,7 @@ from typing import Literal, Protocol, Self
 from wedgehog.harness.faults.base import WireFault
 
 Address = tuple[str, int]
+NetworkName = Literal["toxiproxy", "embedded", "sim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Link(Protocol):
 class Network(Protocol):
     """Opens links. An async context manager; leaving it closes them all."""
 
-    name: Literal["toxiproxy", "embedded"]
+    name: NetworkName
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> Link:
         """A new link to `upstream`; `resets` allows RST faults on it, `requests` allows faults on requests."""

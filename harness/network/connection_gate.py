@@ -38,8 +38,8 @@ class ConnectionGate(Port):
         """Start closed and without a fault; `listen` opens a free port."""
         super().__init__(name, (HOST, 0), self.accept)
         self.upstream = upstream
-        self.connections: set[ProxiedConnection] = set()
-        """The open connections."""
+        self.connections: dict[ProxiedConnection, None] = {}
+        """The open connections, oldest first: a set has another order in each process."""
         self._expected: list[ExpectedRequest] = []
         self._struck: ExpectedRequest | None = None
 
@@ -79,12 +79,12 @@ class ConnectionGate(Port):
         """Add a new connection, and return the protocol of the agent's side."""
         connection = ProxiedConnection(self)
         connection.up.held = bool(self._expected or self._struck)
-        self.connections.add(connection)
+        self.connections[connection] = None
         return connection.accept()
 
     def ended(self, connection: ProxiedConnection) -> None:
         """Forget a closed connection."""
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
 
     def release(self) -> None:
         """Close the port and every connection."""

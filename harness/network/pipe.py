@@ -82,8 +82,8 @@ class Pipe:
         self._stop = _Stop(at, how)
 
     def pace(self, at: int, every_s: float, size: int) -> None:
-        """From byte `at` on let at most `size` bytes pass every `every_s` seconds."""
-        self._pace = _Pace(at, every_s, size)
+        """From byte `at` on let at most `size` bytes pass every `every_s` seconds; a pause that has begun lasts."""
+        self._pace = _Pace(at, every_s, size, self._pace.next if self._pace else 0.0)
 
     def delay(self, s: float) -> None:
         """Let what comes from now on pass `s` seconds later."""
@@ -99,9 +99,14 @@ class Pipe:
         return [self._close("fin")]
 
     def feed(self, data: bytes, now: float) -> None:
-        """Bytes came from the source."""
-        if self.reading and data:
-            self._queue.append(_Chunk(now + self._delay_s, data))
+        """Bytes came from the source; those that come at one time are one piece, in however many parts they came."""
+        if not self.reading or not data:
+            return
+        due, last = now + self._delay_s, self._queue[-1] if self._queue else None
+        if last is not None and last.data is not None and last.due == due:
+            last.data += data
+        else:
+            self._queue.append(_Chunk(due, data))
 
     def end(self, now: float, how: Literal["fin", "rst"] = "fin") -> None:
         """The source has sent its last byte."""

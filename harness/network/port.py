@@ -33,6 +33,10 @@ class Port:
             self.release()
             self._reserved = _bound(self.address)
 
+    async def prove_refusal(self) -> Proof:
+        """Return the proof that a connect is refused; raise NetworkError if it is not."""
+        return await prove_refusal(self.name, self.address)
+
     def release(self) -> None:
         """Close it."""
         for listening in (self._server, self._reserved):

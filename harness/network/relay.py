@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import functools
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import (
     Address,
     Downstream,
     LinkBusyError,
+    NetworkName,
     Proof,
     Provable,
     Target,
@@ -19,7 +20,6 @@ from wedgehog.harness.network.base import (
 )
 from wedgehog.harness.network.connection_gate import AGAIN_S, ConnectionGate, ExpectedRequest, let_through
 from wedgehog.harness.network.pipe import Pipe
-from wedgehog.harness.network.port import prove_refusal
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
@@ -65,7 +65,7 @@ class RelayLink(ConnectionGate):
         self._strikes.append(strike)
         if fault.closes_port:
             self.refuse()
-            strike.settle(await prove_refusal(self.name, self.address))
+            strike.settle(await self.prove_refusal())
         else:
             await self._arm(strike)
         return strike
@@ -160,7 +160,8 @@ def _from(strike: RelayStrike) -> int:
 class EmbeddedNetwork:
     """Links made of our own relay."""
 
-    name: Literal["toxiproxy", "embedded"] = "embedded"
+    name: NetworkName = "embedded"
+    link_class: type[RelayLink] = RelayLink
 
     def __init__(self) -> None:
         """Start without links."""
@@ -168,7 +169,7 @@ class EmbeddedNetwork:
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
         """Open a link; the relay does not need `resets` and `requests`."""
-        link = await RelayLink(name, upstream).listen()
+        link = await self.link_class(name, upstream).listen()
         self._links.append(link)
         return link
 

@@ -52,12 +52,24 @@ class Judgement:
     """A cell of the fix matrix without an expectation: shown, never counted."""
     repeat: int = 1
     world: str = "live"
+    """`sim`: played in virtual time."""
+    virtual_s: float | None = None
+    """How long it took by the virtual clock; None for a live run."""
+    real_s: float | None = None
+    """How long the simulation took."""
     faults_planned: int = 0
     verdicts: tuple[Verdict, ...] = ()
     replay: str = ""
     remarks: tuple[str, ...] = field(default=())
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
+
+    @property
+    def clocks(self) -> str:
+        """Both clocks of a simulated run in one sentence; empty for a live one."""
+        if self.virtual_s is None or self.real_s is None:
+            return ""
+        return f"Virtual time: {self.virtual_s:g} s, played in {self.real_s:g} s."
 
     @property
     def overloaded(self) -> bool:

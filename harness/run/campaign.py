@@ -8,12 +8,13 @@ import shlex
 import shutil
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
@@ -30,9 +31,11 @@ from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.plugins import plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.stored import keep_inputs
 from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all, processors
-from wedgehog.harness.scenario.model import expected_words
+from wedgehog.harness.scenario.model import Scenario, expected_words
+from wedgehog.harness.sim.network import SimNetwork
 
 UNCLEAR = 3
 """The exit code if no run failed, and at least one is an error or inconclusive."""
@@ -48,6 +51,7 @@ class Progress(Protocol):
         """It is over (None: a control, or stopped before its end)."""
 
 
+World = Literal["live", "sim"]
 MOST_JOBS = 6
 """More runs at once keep the harness itself busy, on any number of processors."""
 
@@ -68,6 +72,7 @@ class Options:
     command_line: str = ""
     plugins: tuple[str, ...] = ()
     """The names after `--plugin`: a replay needs them too."""
+    world: World = "live"
 
 
 class OpenCampaign(NamedTuple):
@@ -92,6 +97,8 @@ class Campaign:
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)
         self._told_busy = False
+        self._simulates = options.world == "sim"
+        self._sim: SimPlayer | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs))
 
@@ -145,12 +152,22 @@ class Campaign:
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
-                async with self._cpu, choose_network(mode, self.say, env=env, log=log) as network:
+                async with self._cpu, self._network(mode, env, log) as network:
                     self._describe(network)
                     yield network
             finally:
                 # None of our processes may outlive the watchdog process, however the campaign was stopped.
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
+
+    @contextlib.asynccontextmanager
+    async def _network(self, mode: Mode, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
+        """The campaign's network; in the simulated world each run opens its own, and this one only names it."""
+        if self._simulates:
+            async with open_sim_player(self.mark, self.store.folder / "worker.log", self.options.plugins) as self._sim:
+                yield SimNetwork()
+        else:
+            async with choose_network(mode, self.say, env=env, log=log) as network:
+                yield network
 
     def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
         """Say what agents lack before anything is fetched; if none can be started, nothing is fetched."""
@@ -178,21 +195,38 @@ class Campaign:
         scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
         keep_inputs(store, entry, control, seed)
-        skipped = why_not_here(agent) or (why_skipped(scenario, agent, control) if control.passed else "")
+        skipped = self._why_not(agent, scenario) or (why_skipped(scenario, agent, control) if control.passed else "")
         if not control.passed or skipped:
             judgement = _unplayed(entry, control, skipped, network.name)
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, Path(self._folder))
-            history, _ = await run(job, network, store, WallClock(), self._cpu)
+            began = time.perf_counter()
+            history, _ = await self._run(job, network, store)
+            took_s = time.perf_counter() - began
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
             judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
+            judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement
         return replace(
             judgement,
             repeat=entry.repeat,
             matrix_only=entry.matrix_only,
-            replay=shlex.join(["wedgehog", "replay", str(store.folder), *plugin_words(self.options.plugins)]),
+            replay=shlex.join(["wedgehog", "replay", str(store.folder), *self._again_with()]),
         )
+
+    def _why_not(self, agent: AgentSpec, scenario: Scenario | None = None) -> str:
+        """Why the agent, or this scenario with it, cannot be played here, or in this world."""
+        return why_not_in_virtual_time(scenario, agent) if self._simulates else why_not_here(agent)
+
+    def _again_with(self) -> list[str]:
+        """The options of a replay."""
+        return [*(["--world", "sim"] if self._simulates else []), *plugin_words(self.options.plugins)]
+
+    async def _run(self, job: Job, network: Network, store: RunStore) -> tuple[History, ControlFacts | None]:
+        """Play a run in the world of this campaign."""
+        if self._sim is None:
+            return await run(job, network, store, WallClock(), self._cpu)
+        return await self._sim.play(job, store.folder, self.store.folder / "bodies")
 
     def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
         key = (agent.path, agent.name)
@@ -201,7 +235,7 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
-        if why := why_not_here(agent) or what_is_missing(agent):
+        if why := self._why_not(agent) or what_is_missing(agent):
             return ControlFacts(False, why)
         async with self._free:
             what = f"control x {agent.name}"
@@ -211,7 +245,7 @@ class Campaign:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
                 folder, seed = Path(self._folder), self.options.seed
                 job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder)
-                history, facts = await run(job, network, store, WallClock(), self._cpu)
+                history, facts = await self._run(job, network, store)
             finally:
                 store.close()
                 self.progress.ended(what, None)

@@ -33,7 +33,9 @@ class Job:
 
     @property
     def time_scale(self) -> float:
-        """The scenario's, if the agent can be run faster; else 1."""
+        """The scenario's, if the agent can be run faster; else 1. Virtual time is not scaled."""
+        if self.network_name == "sim":
+            return 1.0
         return self.scenario.time_scale if self.agent.scales_time else 1.0
 
     @property

@@ -12,6 +12,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import TurnScript
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
+from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.inject import Injector, PartialDelivery, Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
@@ -27,7 +28,8 @@ from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
-from wedgehog.harness.run.turn import NetworkBrokeError, TurnPlayer
+from wedgehog.harness.run.sim_diagnostics import SimDiagnostics
+from wedgehog.harness.run.turn import IN_VIRTUAL_TIME, AfterStop, NetworkBrokeError, TurnPlayer
 from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
@@ -94,6 +96,7 @@ class _Run:
         spec, scenario, scale, control = job.agent, job.scenario, job.time_scale, job.control
         links = Links(network, scenario.plan(scale))
         self.job, self.network, self.links, self.store = job, network, links, store
+        self.simulated = network.name == "sim"
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
         self.messages = RunMessages(scenario, RunTokens(f"{job.seed} {scenario.name} {spec.name}"), scale)
         self.turns = self.messages.replies()
@@ -177,6 +180,7 @@ class _Run:
             chat=self.services.chat,
             chat_url=links.url(CHAT),
             pipe=self.pipes.address,
+            simulated=self.simulated,
         )
 
     @contextlib.asynccontextmanager
@@ -204,9 +208,12 @@ class _Run:
             self.job.bounds,
             stays=self.job.agent.kind != "command",
             look=self.beacons.look,
-            hung=Diagnostics(processes, links, self.history, store.folder, self.clock, inside).at,
+            hung=SimDiagnostics(self.history, store.folder, self.clock, agent_waits).at
+            if self.simulated
+            else Diagnostics(processes, links, self.history, store.folder, self.clock, inside).at,
             sessions=processes.sessions,
             cpu=self.cpu,
+            watch=IN_VIRTUAL_TIME if self.simulated else AfterStop(),
         )
         turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))
@@ -214,7 +221,8 @@ class _Run:
     @contextlib.asynccontextmanager
     async def _background(self) -> AsyncIterator[None]:
         """Watch the beacons and the network meanwhile."""
-        tasks = [asyncio.create_task(work) for work in (self.beacons.watch(self.clock), self._watch_network())]
+        works = [] if self.simulated else [self.beacons.watch(self.clock), self._watch_network()]
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:

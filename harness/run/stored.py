@@ -65,6 +65,7 @@ def judge_again(folder: Path) -> Judgement:
     fresh = judge(stored.history, scenario, agent, control)
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
+    fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s)
     write_judgement(folder, fresh)
     return fresh
 

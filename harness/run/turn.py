@@ -18,7 +18,6 @@ from wedgehog.harness.run.messages import UserMessage
 TICK_S = 0.05
 AFTER_STOP_S = 2.0
 """A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
-LONGEST_WATCH_S = 10.0
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
@@ -43,6 +42,18 @@ class Bounds:
     start_up_s: float
     exit_s: float = 0.0
     """How long the agent takes to end after its answer, by the control run."""
+
+
+@dataclass(frozen=True)
+class AfterStop:
+    """How long an agent is watched after a stop: `quiet_s` beyond the bound if no call is open, `longest_s` at most."""
+
+    quiet_s: float = 1.0
+    longest_s: float = 10.0
+
+
+IN_VIRTUAL_TIME = AfterStop(quiet_s=30.0, longest_s=60.0)
+"""Where time costs nothing, and no time scale makes the agent's next call come earlier."""
 
 
 @dataclass
@@ -70,6 +81,7 @@ class TurnPlayer:
     """The waits for processors; None where the system does not tell them."""
     at_work: bool = False
     frozen_before_s: float = 0.0
+    watch: AfterStop = AfterStop()
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
@@ -222,7 +234,7 @@ class TurnPlayer:
             waited = self.clock.now() - stopped_s
             late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s)
             spent = any(event.at_s > stopped_s + late for event in self._requests(turn))
-            if spent or waited > LONGEST_WATCH_S or (waited > late + 1.0 and not self._busy(turn)):
+            if spent or waited > self.watch.longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
             await self.clock.sleep(TICK_S)
 

@@ -27,17 +27,19 @@ from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.faults.base import WireFault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, choices
 from wedgehog.harness.inject import Injector, PartialDelivery
-from wedgehog.harness.network.base import Address, Downstream, Link, Network, Target, WholeLink
+from wedgehog.harness.network.base import Address, Downstream, Link, Network, NetworkName, Target, WholeLink
 from wedgehog.harness.network.choose import choose_network
-from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
 from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
+from wedgehog.harness.sim.clock import SimClock
+from wedgehog.harness.sim.network import SimNetwork
+from wedgehog.harness.sim.world import simulate
 
-NetworkName = Literal["embedded", "toxiproxy"]
-NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
+NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy", "sim")
 REPLY = Reply((Text("The lighthouse keeper counted his otters."),))
 AT = 150
 """The byte of the reply's body at which faults fire."""
@@ -84,10 +86,22 @@ class Case:
 
     def run(self) -> None:
         """Run every check that fits the fault; AssertionError has a note with the check that failed."""
-        asyncio.run(self._run())
+        if self.network == "sim":
+            simulate(self._run)
+        else:
+            asyncio.run(self._run())
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Network]:
+        if self.network == "sim":
+            async with SimNetwork() as simulated:
+                yield simulated
+        else:
+            async with choose_network(self.network, lambda said: None) as network:
+                yield network
 
     async def _run(self) -> None:
-        async with choose_network(self.network, lambda said: None) as network:
+        async with self._opened() as network:
             for check in _CLOSED if self.fault.closes_port else _OPEN:
                 try:
                     await check(Bench(network, self.fault))
@@ -166,9 +180,9 @@ class Client:
 class Trial:
     """A small run: a fake provider, its link, and one planned fault."""
 
-    def __init__(self, plan: FaultPlan) -> None:
+    def __init__(self, plan: FaultPlan, clock: Clock) -> None:
         """Nothing is open yet."""
-        self.history, clock = History(WallClock()), WallClock()
+        self.history = History(clock)
         self.links: dict[str, Link] = {}
         self.injector = Injector(plan, self.links, self.history, clock, delivered=self._delivered)
         self.recorder = Recorder(self.history, clock, self, self.injector, lambda body: "")
@@ -235,7 +249,8 @@ class Bench:
     async def trial(self, trigger: Trigger | None, times: int = 1, *, brisk: bool = False) -> AsyncIterator[Trial]:
         """A turn with the fault in its plan if there is a trigger; `brisk` shortens it for agents that wait."""
         fault = self.fault.scaled(BRISK) if brisk else self.fault
-        trial = Trial(FaultPlan(() if trigger is None else (PlannedFault("llm", trigger, fault, times),)))
+        clock = SimClock() if self.network.name == "sim" else WallClock()
+        trial = Trial(FaultPlan(() if trigger is None else (PlannedFault("llm", trigger, fault, times),)), clock)
         async with AsyncExitStack() as stack:
             llm = await stack.enter_async_context(FakeLLM(trial, trial))
             trial.links["llm"] = await self.network.open_link("llm", (llm.host, llm.port), fault.ends == "rst")

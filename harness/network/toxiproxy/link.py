@@ -16,10 +16,18 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Coroutine
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from wedgehog.harness.faults.base import Toxic, WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Target, Upstream
+from wedgehog.harness.network.base import (
+    Address,
+    Downstream,
+    LinkBusyError,
+    NetworkError,
+    NetworkName,
+    Target,
+    Upstream,
+)
 from wedgehog.harness.network.connection_gate import AGAIN_S, RequestGate, let_through
 from wedgehog.harness.network.port import prove_refusal
 from wedgehog.harness.network.tcp_diag import TcpDiag
@@ -244,7 +252,7 @@ class ToxicLink:
 class ToxiproxyNetwork:
     """Opens links as proxies of the Toxiproxy server at `api`."""
 
-    name: Literal["toxiproxy", "embedded"] = "toxiproxy"
+    name: NetworkName = "toxiproxy"
 
     def __init__(self, api: Address) -> None:
         """Make no call yet."""

@@ -8,11 +8,12 @@ start again with each call, while the front end's 90 s only shrink. Every except
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import re
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def application(options: argparse.Namespace) -> web.Application:
     return app
 
 
-def arguments() -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixes", default="none", help="names, separated by commas, or none")
     parser.add_argument("--time-scale", type=float, default=1.0, help="every duration is divided by it")
@@ -160,23 +161,34 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--sdk-retries", type=int, default=0, help="how often an SDK repeats a timed-out call")
     parser.add_argument("--store", default="", help="tcp://host:port of the database; empty: a file")
-    return parser.parse_args()
+    options = parser.parse_args(argv)
+    options.fixes = frozenset(options.fixes.split(",")) - {"none", ""}
+    if options.fixes - FIXES:
+        sys.exit(f"no such fix: {', '.join(sorted(options.fixes - FIXES))}")
+    return options
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    cancels = "cancel-with-front-end" in options.fixes
+    return {"handler_cancellation": cancels, "shutdown_timeout": 0.2, "access_log": None}
+
+
+async def simulate(argv: Sequence[str]) -> None:
+    """The same service on a running event loop, for virtual time."""
+    options = arguments(argv)
+    runner = web.AppRunner(application(options), **settings(options))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", options.port).start()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
 
 
 def main() -> None:
     options = arguments()
-    options.fixes = fixes = frozenset(options.fixes.split(",")) - {"none", ""}
-    if fixes - FIXES:
-        sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
-    web.run_app(
-        application(options),
-        host="127.0.0.1",
-        port=options.port,
-        handler_cancellation="cancel-with-front-end" in fixes,
-        shutdown_timeout=0.2,
-        access_log=None,
-        print=lambda *_: None,
-    )
+    run = {"host": "127.0.0.1", "port": options.port, "print": lambda *_: None}
+    web.run_app(application(options), **run, **settings(options))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -60,6 +61,11 @@ class Options:
     loop_per_candidate: bool
     idle_s: float
     fixes: frozenset[str]
+    shell: bool = True
+
+    def body(self, model: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        body = self.wire.body(model, messages)
+        return body if self.shell else {key: value for key, value in body.items() if key != "tools"}
 
 
 class Route:
@@ -92,7 +98,7 @@ class Attempt:
                 reply = await self._http.post(
                     self._options.url + wire.path,
                     headers=wire.headers(self._options.key),
-                    json=wire.body(model, messages),
+                    json=self._options.body(model, messages),
                 )
         except TimeoutError:
             raise IdleTimeoutError(draft) from None
@@ -220,7 +226,7 @@ async def respond(options: Options, session: Session, prompt: str) -> str:
         return await Run(options, http, session).answer()
 
 
-def arguments() -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixes", default="none", help="names, separated by commas, or none")
     parser.add_argument("--session", type=Path, required=True)
@@ -232,27 +238,43 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--idle-ms", type=float, default=50.0, help="never scaled")
     parser.add_argument("--heartbeat", action="store_true", help="the message comes from the agent's own timer")
     parser.add_argument("message")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
-def main() -> int:
-    args = arguments()
+async def run(argv: Sequence[str] | None, shell: bool) -> int:
+    args = arguments(argv)
     fixes = frozenset(args.fixes.split(",")) - {"none", ""}
     if fixes - FIXES:
         sys.exit(f"no such fix: {', '.join(sorted(fixes - FIXES))}")
     options = Options(
-        WIRES[args.wire], args.url, args.key, args.candidates, args.loop_per_candidate, args.idle_ms / 1000, fixes
+        WIRES[args.wire],
+        args.url,
+        args.key,
+        args.candidates,
+        args.loop_per_candidate,
+        args.idle_ms / 1000,
+        fixes,
+        shell,
     )
     prompt = f"{args.message} (heartbeat: do what is due)" if args.heartbeat else args.message
     try:
-        print(asyncio.run(respond(options, Session(args.session), prompt)))
+        print(await respond(options, Session(args.session), prompt))
     except (BreakerOpenError, ProviderError, aiohttp.ClientError) as wrong:
         print(f"error: {wrong}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except asyncio.CancelledError:
         print("interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+async def simulate(argv: Sequence[str]) -> int:
+    """The same on a running event loop, for virtual time; without its shell, which is a process."""
+    return await run(argv, shell=False)
+
+
+def main() -> int:
+    return asyncio.run(run(None, shell=True))
 
 
 if __name__ == "__main__":

@@ -87,6 +87,25 @@ def test_a_pace_says_when_to_ask_again():
     assert passed(pipe, 6) == b"b"
 
 
+def test_a_pace_that_is_set_again_does_not_let_more_pass():
+    """A second fault on a slow link begins behind the pause of the first."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=1, size=2)
+    pipe.feed(b"abcdef", 0)
+    assert passed(pipe) == b"ab"
+    pipe.pace(2, every_s=1, size=2)
+    assert (passed(pipe), passed(pipe, 1)) == (b"", b"cd")
+
+
+def test_bytes_that_come_at_one_time_are_one_piece():
+    """A kernel joins them too: a pace does not make a short slice of the end of each write."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=1, size=3)
+    pipe.feed(b"ab", 0)
+    pipe.feed(b"cd", 0)
+    assert (passed(pipe), passed(pipe, 1)) == (b"abc", b"d")
+
+
 def test_latency_delays_every_byte_and_keeps_the_order():
     """Also of the end; what came before it was set is not held back."""
     pipe = Pipe()

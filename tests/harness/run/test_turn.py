@@ -26,8 +26,8 @@ from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.turn import (
     LONGEST_STRETCH_S,
-    LONGEST_WATCH_S,
     TEXT_KEPT,
+    AfterStop,
     Bounds,
     NetworkBrokeError,
     TurnPlayer,
@@ -377,7 +377,7 @@ async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
     await until(lambda: rig.session.told)
     await rig.injector.demands.put(("abort", None))
     await until(lambda: list(rig.history.of(TurnEnded)))
-    await manual_clock.advance(LONGEST_WATCH_S + 0.2)
+    await manual_clock.advance(AfterStop().longest_s + 0.2)
     assert playing.done()
 
 

@@ -1,0 +1,172 @@
+"""Agents that are programs, in virtual time: the spec's `simulate` function runs on the harness's own event loop.
+
+It gets the arguments that the program would get. A command's function returns the exit code; a service's runs on until
+it is cancelled.
+"""
+
+import asyncio
+import signal
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from wedgehog.harness.agents.base import AgentContext, Outcome, Stimulus, Surroundings
+from wedgehog.harness.agents.callable_host import load
+from wedgehog.harness.agents.http import HttpSession
+from wedgehog.harness.agents.process import CommandSession
+from wedgehog.harness.agents.sim_host import PROGRAM, SimHost
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox import Owned, Tree
+
+
+class SimProcess:
+    """A program's task, with what a session asks of a process; SIGINT cancels it, other signals end it at once."""
+
+    pid: int | None = None
+
+    def __init__(self, target: str, argv: Sequence[str], host: SimHost) -> None:
+        """Start `target`, an async function."""
+        self._host, self._signal = host, 0
+        self._task = asyncio.create_task(self._main(target, list(argv)), name=PROGRAM)
+
+    async def _main(self, target: str, argv: list[str]) -> int:
+        try:
+            return int(await load(target)(argv) or 0)
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else 1
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            traceback.print_exc()
+            return 1
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; the negative signal number if a signal ended it."""
+        if not self._task.done():
+            return None
+        return -(self._signal or signal.SIGINT) if self._task.cancelled() else self._task.result()
+
+    async def ended(self) -> int:
+        """Wait for its end."""
+        await asyncio.wait({self._task})
+        return cast(int, self.exit_code)
+
+    finished = ended
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """End it, or let it end itself."""
+        self._signal = number
+        self._task.cancel()
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    async def stop(self, number: signal.Signals, grace_s: float) -> None:
+        """Send `number`; if it still runs after `grace_s`, end it."""
+        self.send_signal(number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.ended(), grace_s)
+        while not self._task.done():
+            self.kill()
+            await asyncio.wait({self._task}, timeout=0.1)
+
+    def output(self) -> tuple[str, str]:
+        """What it printed."""
+        return self._host.output()
+
+    def forget_output(self) -> None:
+        """Begin again."""
+        self._host.forget_output()
+
+
+class SimTree:
+    """Starts programs; the counterpart of `sandbox.Tree`."""
+
+    def __init__(self, target: str, host: SimHost) -> None:
+        """Nothing runs yet."""
+        self._target, self._host = target, host
+        self._started: list[SimProcess] = []
+
+    async def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> SimProcess:
+        """Start the program: what follows the interpreter and its script in `argv` are its arguments."""
+        self._host.forget_output()
+        self._started.append(SimProcess(self._target, argv[2:], self._host))
+        return self._started[-1]
+
+    async def end(self) -> None:
+        """End every program."""
+        for process in self._started:
+            if process.exit_code is None:
+                await process.stop(signal.SIGINT, 1.0)
+
+
+def _tree(spec: AgentSpec, around: Surroundings, host: SimHost) -> SimTree:
+    return SimTree(around.fill(spec.simulate or ""), host)
+
+
+class SimHttpSession(HttpSession):
+    """The same requests over simulated TCP; nothing here has a process."""
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
+        """Nothing is started yet."""
+        self._programs, self._host = _tree(spec, around, host), host
+        super().__init__(spec, place, around, cast(Tree, self._programs))
+
+    @property
+    def leader(self) -> Owned | None:
+        """There is no process."""
+        return None
+
+    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
+        """Send the message. Raises AgentError for a service that needs what is not simulated."""
+        outcome = await super().say(text, kind=kind, first=first)
+        self._host.check()
+        return outcome
+
+    async def close(self) -> None:
+        """End the service."""
+        await super().close()
+        await self._programs.end()
+
+
+class SimCommandSession(CommandSession):
+    """One task for each message."""
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
+        """Nothing is started yet."""
+        self._programs, self._host = _tree(spec, around, host), host
+        super().__init__(spec, place, around, cast(Tree, self._programs))
+
+    @property
+    def leader(self) -> Owned | None:
+        """There is no process."""
+        return None
+
+    def _in_turn(self) -> bool:
+        return self._owned is not None and self._owned.exit_code is None
+
+    async def _abort(self) -> None:
+        if self._owned is not None:
+            self._owned.send_signal(signal.Signals[self._spec.abort])
+
+    async def _stop(self, grace_s: float) -> None:
+        if self._owned is not None:
+            await self._owned.stop(signal.SIGINT, grace_s)
+
+    def beside(self) -> "SimCommandSession":
+        """A second program for the same session; its output counts for both turns."""
+        return SimCommandSession(self._spec, self._place, self._around, self._host)
+
+    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
+        """Run the program. Raises AgentError if it needs what is not simulated."""
+        outcome = await super().say(text, kind=kind, first=first)
+        self._host.check()
+        return outcome
+
+    async def close(self) -> None:
+        """End a program that runs on."""
+        await self._programs.end()

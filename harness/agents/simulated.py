@@ -1,0 +1,44 @@
+"""Which agents can be run in virtual time, and how they are opened."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from wedgehog.harness.agents.base import AgentContext, Session, Surroundings
+from wedgehog.harness.agents.sim_callable import SimCallableSession
+from wedgehog.harness.agents.sim_host import SimHost
+from wedgehog.harness.agents.sim_process import SimCommandSession, SimHttpSession
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.surroundings import prepare
+from wedgehog.harness.sim.errors import LIVE
+
+KINDS: dict[str, Callable[[AgentSpec, AgentContext, Surroundings, SimHost], Session]] = {
+    "callable": SimCallableSession,
+    "command": SimCommandSession,
+    "http": SimHttpSession,
+}
+
+
+def why_not_simulated(spec: AgentSpec) -> str:
+    """Why this agent cannot be run in virtual time; empty if it can."""
+    reasons = {
+        "a command runs as a process, and the spec has no `simulate`": spec.kind == "command" and not spec.simulate,
+        "a service runs as a process, and the spec has no `simulate`": spec.kind == "http" and not spec.simulate,
+        "a chat agent runs as a process": spec.kind == "chat",
+        "its tools run as processes (tools)": spec.tools is not None,
+        "its private network has processes (hosts)": bool(spec.hosts),
+    }
+    return next((f"{reason}: {LIVE}" for reason, applies in reasons.items() if applies), "")
+
+
+@asynccontextmanager
+async def open_simulated(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+    """Open `spec`'s agent on the running loop. Errors: AgentError."""
+    around = prepare(spec, place)
+    host = SimHost(spec, place, around)
+    with host.entered():
+        session = KINDS[spec.kind](spec, place, around, host)
+        try:
+            await session.open()
+            yield session
+        finally:
+            await session.close()

@@ -1,0 +1,81 @@
+"""Plays runs in virtual time, each in a fork of one worker process, and reads back their histories."""
+
+import asyncio
+import contextlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.simulated import why_not_simulated
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.control import ControlFacts, read_control
+from wedgehog.harness.run.job import Job
+from wedgehog.harness.run.sim_worker import READY, SimJob
+from wedgehog.harness.sandbox import RUN_VARIABLE
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.sim.errors import LIVE
+
+
+def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
+    """Why this run cannot be simulated; empty if it can. Without a scenario, why the agent can't be."""
+    if why := why_not_simulated(spec):
+        return why
+    real = [what for what in ("processes", "disk") if scenario is not None and what in scenario.needs]
+    return f"the scenario's faults act on {' and '.join(real)}: {LIVE}" if real else ""
+
+
+def in_virtual_time(judgement: Judgement, history: History, real_s: float) -> Judgement:
+    """The judgement of a simulated run, with both of its clocks."""
+    return replace(judgement, world="sim", virtual_s=round(history.events[-1].at_s, 1), real_s=round(real_s, 2))
+
+
+class SimPlayer:
+    """The parent's end of the worker process."""
+
+    def __init__(self, address: Path) -> None:
+        """`address` is the worker's socket."""
+        self._address = address
+
+    async def play(self, job: Job, folder: Path, bodies: Path) -> tuple[History, ControlFacts | None]:
+        """Play one run; its history is that of the folder. Errors: AgentError if its process ended."""
+        reader, writer = await asyncio.open_unix_connection(str(self._address))
+        try:
+            writer.write(pickle.dumps(SimJob(job, folder, bodies)))
+            answer = await reader.read()
+        finally:
+            writer.close()
+        if not answer:
+            raise AgentError(f"{job.agent.path}: the process of the simulated run ended; see worker.log")
+        facts: ControlFacts | None = pickle.loads(answer)  # noqa: S301  our own child wrote it
+        history = read(folder / "history.jsonl")
+        if job.control is None and facts is None:
+            facts = read_control(history, {}, False, None)
+        return history, facts
+
+
+@contextlib.asynccontextmanager
+async def open_sim_player(mark: str, log: Path, plugins: Sequence[str] = ()) -> AsyncIterator[SimPlayer]:
+    """Start the worker process; it and its forks carry `mark`. Errors: AgentError."""
+    with tempfile.TemporaryDirectory(prefix="wedgehog-sim-") as folder, log.open("wb") as output:
+        address = Path(folder) / "worker"
+        argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_worker", str(address), *plugins]
+        env = {**os.environ, RUN_VARIABLE: f"{mark}/sim", "PYTHONHASHSEED": "0"}
+        worker = await asyncio.create_subprocess_exec(*argv, env=env, stdout=asyncio.subprocess.PIPE, stderr=output)
+        try:
+            assert worker.stdout is not None  # noqa: S101  it is a pipe
+            with contextlib.suppress(asyncio.IncompleteReadError):
+                await worker.stdout.readexactly(len(READY))
+                yield SimPlayer(address)
+                return
+            raise AgentError(f"the worker of the simulated world did not start: see {log}")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                worker.kill()
+            await worker.wait()

@@ -1,0 +1,103 @@
+"""The process that plays simulated runs: `python -m … SOCKET [PLUGIN…]`. Each run gets a fork of it.
+
+A fork has everything imported and its clock frozen, which takes two seconds; and it shares no module with another run.
+"""
+
+import asyncio
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wedgehog.harness.record.event import Trouble
+from wedgehog.harness.record.store import RunStore
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.job import Job
+from wedgehog.harness.run.plugins import load_plugins
+from wedgehog.harness.run.runner import run
+from wedgehog.harness.sim.clock import SimClock
+from wedgehog.harness.sim.errors import SimError
+from wedgehog.harness.sim.net import Net
+from wedgehog.harness.sim.network import SimNetwork
+from wedgehog.harness.sim.world import SimWorld
+
+READY = b"ready"
+REAL_LIMIT_S = 600
+"""A simulated run that takes longer is stopped: it loops without waiting."""
+
+
+@dataclass(frozen=True)
+class SimJob:
+    """A run to be simulated, and where its history goes."""
+
+    job: Job
+    folder: Path
+    bodies: Path
+
+
+def play(world: SimWorld, asked: SimJob) -> ControlFacts | None:
+    """Play one run in virtual time; its history is in the folder."""
+    store, net = RunStore(asked.folder.absolute(), asked.bodies.absolute()), Net()
+    beside = asked.job.beside.absolute() if asked.job.beside else None
+
+    async def main() -> ControlFacts | None:
+        async with SimNetwork() as network:
+            _, facts = await run(replace(asked.job, beside=beside), network, store, SimClock())
+            return facts
+
+    try:
+        return world.run(main, seed=asked.job.seed, net=net)
+    except SimError as stopped:
+        store.write(Trouble(what=f"the simulation stopped: {stopped}"))
+        return None
+    finally:
+        if net.refused:
+            store.keep_text("refused-hosts.txt", "\n".join(net.refused) + "\n")
+        store.close()
+
+
+def _serve(world: SimWorld, line: socket.socket) -> None:
+    with line, line.makefile("rb") as source:
+        asked = pickle.load(source)  # noqa: S301  our own parent wrote it
+        line.sendall(pickle.dumps(play(world, asked)))
+
+
+def _fork(world: SimWorld, line: socket.socket) -> None:
+    """Play in a child; the kernel reaps it."""
+    if os.fork():
+        line.close()
+        return
+    signal.alarm(REAL_LIMIT_S)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        _serve(world, line)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def main() -> None:
+    """Play a run for each connection, until this process is ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    load_plugins(sys.argv[2:])
+    with SimWorld() as world, socket.socket(socket.AF_UNIX) as server:
+        world.run(lambda: asyncio.sleep(0))
+        server.bind(sys.argv[1])
+        server.listen(64)
+        sys.stdout.buffer.write(READY)
+        sys.stdout.flush()
+        while True:
+            line, _ = server.accept()
+            _fork(world, line)
+
+
+if __name__ == "__main__":
+    main()

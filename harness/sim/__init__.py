@@ -1,0 +1,1 @@
+"""Virtual time: an event loop whose clock jumps, TCP in memory, and the network `sim` on both."""
