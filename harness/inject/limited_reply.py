@@ -38,15 +38,18 @@ class Written:
 
     def played(self, fault: WireFault, first: int, until_s: float = math.inf) -> tuple[int, float]:
         """Body bytes that can have arrived until then, and when the last one of them did."""
-        pipe, last_s = Pipe(), 0.0
+        pipe, last_s, held = Pipe(), 0.0, 0
         whole = max(self.head + self.body, self.parts[-1][1]) if self.parts else 0
         ends = (*(begin for _, begin in self.parts[1:]), whole)
         for number, ((at_s, begin), end) in enumerate(zip(self.parts, ends, strict=True)):
             _play(pipe, min(at_s, until_s))
             if number == first:
                 fault.on_pipe(pipe, pipe.carried)
-            pipe.feed(bytes(end - begin), at_s)
-            last_s = at_s
+            held += end - begin
+            if number + 1 != first and number + 1 < len(self.parts) and self.parts[number + 1][0] == at_s:
+                continue  # a kernel joins what is written at one time
+            pipe.feed(bytes(held), at_s)
+            held, last_s = 0, at_s
         last_s = max(last_s, _play(pipe, until_s))
         return max(0, pipe.carried - self.head), last_s
 

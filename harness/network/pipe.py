@@ -99,14 +99,9 @@ class Pipe:
         return [self._close("fin")]
 
     def feed(self, data: bytes, now: float) -> None:
-        """Bytes came from the source; those that come at one time are one piece, in however many parts they came."""
-        if not self.reading or not data:
-            return
-        due, last = now + self._delay_s, self._queue[-1] if self._queue else None
-        if last is not None and last.data is not None and last.due == due:
-            last.data += data
-        else:
-            self._queue.append(_Chunk(due, data))
+        """Bytes came from the source."""
+        if self.reading and data:
+            self._queue.append(_Chunk(now + self._delay_s, data))
 
     def end(self, now: float, how: Literal["fin", "rst"] = "fin") -> None:
         """The source has sent its last byte."""

@@ -97,15 +97,6 @@ def test_a_pace_that_is_set_again_does_not_let_more_pass():
     assert (passed(pipe), passed(pipe, 1)) == (b"", b"cd")
 
 
-def test_bytes_that_come_at_one_time_are_one_piece():
-    """A kernel joins them too: a pace does not make a short slice of the end of each write."""
-    pipe = Pipe()
-    pipe.pace(0, every_s=1, size=3)
-    pipe.feed(b"ab", 0)
-    pipe.feed(b"cd", 0)
-    assert (passed(pipe), passed(pipe, 1)) == (b"abc", b"d")
-
-
 def test_latency_delays_every_byte_and_keeps_the_order():
     """Also of the end; what came before it was set is not held back."""
     pipe = Pipe()

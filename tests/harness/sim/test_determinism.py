@@ -71,4 +71,4 @@ def test_connections_are_ended_in_the_order_in_which_they_began():
     for _ in range(10):
         kept.append([bytearray(7) for _ in range(1013)])  # so that addresses differ
         assert ended() == wanted
-    assert wanted == sorted(wanted, key=lambda label: int(label[:-1]))
+    assert [int(label[:-1]) for label in wanted[:39]] == list(range(1, 40))
