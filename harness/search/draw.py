@@ -4,13 +4,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-Value = TypeVar("Value")
+Choice = TypeVar("Choice")
 
 
 class Choices(Protocol):
     """A source of choices. Hypothesis shrinks each choice towards the first option and the least number."""
 
-    def choose(self, options: Sequence[Value]) -> Value:
+    def choose(self, options: Sequence[Choice]) -> Choice:
         """One of the options; simple ones stand first."""
         ...
 
@@ -26,7 +26,7 @@ class SeededChoices:
         """Equal seeds make equal choices."""
         self._random = random.Random(seed)  # noqa: S311  no secret depends on it
 
-    def choose(self, options: Sequence[Value]) -> Value:
+    def choose(self, options: Sequence[Choice]) -> Choice:
         """One of the options."""
         return options[self._random.randrange(len(options))]
 
@@ -42,11 +42,11 @@ class HypothesisChoices:
         """`draw` is what `st.composite` and `st.data()` give."""
         self._draw = draw
 
-    def choose(self, options: Sequence[Value]) -> Value:
+    def choose(self, options: Sequence[Choice]) -> Choice:
         """One of the options."""
         from hypothesis import strategies as st
 
-        chosen: Value = self._draw(st.sampled_from(list(options)))
+        chosen: Choice = self._draw(st.sampled_from(list(options)))
         return chosen
 
     def between(self, least: int, most: int) -> int:

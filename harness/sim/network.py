@@ -35,10 +35,11 @@ class SimLink(RelayLink):
         raise NetworkError(f"link {self.name}: something still answers at port {port}")
 
     def release(self) -> None:
-        """Stop listening."""
+        """Stop listening, and close every connection."""
         if self._listener:
             self._listener.close()
             self._listener = None
+        super().release()
 
 
 class SimNetwork(EmbeddedNetwork):
