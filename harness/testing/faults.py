@@ -33,8 +33,7 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
+from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, BeforeRequest, FaultPlan, PlannedFault, Trigger
 
 NetworkName = Literal["embedded", "toxiproxy"]
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy")
