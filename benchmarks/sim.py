@@ -21,8 +21,7 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtReply
+from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault
 from wedgehog.harness.sim.byte_stream import ByteStreamEnd
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.net import Net

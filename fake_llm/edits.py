@@ -75,7 +75,8 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
         case NoUsage():
             silent = [replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames]
             return Edited(tuple(silent)) if tuple(silent) != frames else None
-    at = (change.event or _first_delivery(frames)) - 1
+    # Without an event it is the first one that delivers tokens.
+    at = (change.event or next((n for n, frame in enumerate(frames, start=1) if frame.tokens), 1)) - 1
     if at + isinstance(change, Reordered) >= len(frames):
         return None
     before, frame, after = frames[:at], frames[at], frames[at + 1 :]
@@ -104,11 +105,6 @@ def _broken_off(
             refusal = Refusal(change.status, change.message or "")
             told = dialect.error_event(refusal, exchange, len(kept))
             return Edited((*kept, Frame(told, tokens=tokens, terminal=True)))
-
-
-def _first_delivery(frames: tuple[Frame, ...]) -> int:
-    """Return the number of the first event that delivers tokens, else 1."""
-    return next((number for number, frame in enumerate(frames, start=1) if frame.tokens), 1)
 
 
 def _swapped(first: Frame, second: Frame) -> tuple[Frame, Frame]:

@@ -40,7 +40,7 @@ def _continues(cluster: str, char: str) -> bool:
         return True
     if _is_flag_letter(char) and _is_flag_letter(cluster[0]):
         return sum(map(_is_flag_letter, cluster)) == 1
-    return _is_hangul_tail(char) or cluster + char == "\r\n"
+    return "\u1160" <= char <= "\u11ff" or cluster + char == "\r\n"
 
 
 def _extends(char: str) -> bool:
@@ -53,7 +53,3 @@ def _extends(char: str) -> bool:
 
 def _is_flag_letter(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _is_hangul_tail(char: str) -> bool:
-    return "\u1160" <= char <= "\u11ff"

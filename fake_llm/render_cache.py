@@ -66,14 +66,10 @@ def _key_of(exchange: Exchange) -> object:
 
 def _entry(reply: Reply, compiled: WireReply, made_ids: list[MadeUp], call: int) -> _CacheEntry | None:
     """Return an entry if every id is in the bytes and is long enough to be replaced safely; else None."""
-    own = tuple(made for made in dict.fromkeys(made_ids) if _is_of_call(made[0], call))
+    own = tuple(made for made in dict.fromkeys(made_ids) if made[0][1:2] == (call,))
     ids = [id_.encode() for *_, id_ in own]
     data = compiled.head + compiled.told.data
     if len(data) > _LARGEST_KEPT or any(len(id_) < _SHORTEST_ID or id_ not in data for id_ in ids):
         return None
     makers = tuple(map(for_other_calls, own))
     return _CacheEntry(reply, compiled, makers, Stencil.of(compiled.head, ids), Stencil.of(compiled.told.data, ids))
-
-
-def _is_of_call(parts: tuple[object, ...], call: int) -> bool:
-    return len(parts) > 1 and parts[1] == call

@@ -85,6 +85,8 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
 
 _MEASURED = COLUMNS[COLUMNS.index("paid_calls") : COLUMNS.index("run_dir")]
 _NOT_PLAYED: dict[str, Any] = dict.fromkeys(_MEASURED)
+_SHOWN = ("surfaced", "stopped at its limit")
+"""Ends of a turn in which its user saw an error."""
 
 
 def _spent(history: History) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def _waited(history: History) -> dict[str, Any]:
     played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
     return {
         "turn_s": _rounded(max((turn.duration_s or 0.0 for turn, _ in played if turn.end is not None), default=None)),
-        "first_error_s": _rounded(next((turn.duration_s for turn, came in played if _error_shown(came)), None)),
+        "first_error_s": _rounded(next((turn.duration_s for turn, came in played if came.kind in _SHOWN), None)),
         "recovery_s": _rounded(recovery_s(history)),
         "answered": _answered(played),
         "faults_fired": sum(1 for _ in history.of(FaultFired)),
@@ -124,10 +126,6 @@ def _waited(history: History) -> dict[str, Any]:
 def _rounded(number: float | None) -> float | None:
     """Rounded to the four decimals that are measured."""
     return None if number is None else round(number, 4)
-
-
-def _error_shown(came: TurnOutcome) -> bool:
-    return came.kind in ("surfaced", "stopped at its limit")
 
 
 def recovery_s(history: History) -> float | None:

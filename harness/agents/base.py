@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.sandbox import Owned, Started, Tree, what_runs
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
+from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sandbox.started import Started, what_runs
 
 if TYPE_CHECKING:
     from wedgehog.harness.services.chat import ChatService

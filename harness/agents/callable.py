@@ -12,7 +12,8 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox import Owned, Tree, what_imports
+from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sandbox.started import what_imports
 
 HOST = Path(__file__).with_name("callable_host.py")
 LONGEST_LINE_BYTES = 64_000_000

@@ -5,7 +5,7 @@ import aiohttp
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
-from wedgehog.harness.sandbox import Owned, Tree
+from wedgehog.harness.sandbox.owned import Owned, Tree
 
 
 class ChatSession(HttpSession):

@@ -22,7 +22,8 @@ from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.network.ports import free_port, is_listening
-from wedgehog.harness.sandbox import Owned, Started, Tree
+from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sandbox.started import Started
 
 POLL_S = 0.05
 INHERITED_S = 1.0

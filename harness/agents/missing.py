@@ -8,8 +8,7 @@ from pathlib import Path
 
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox import what_imports
-from wedgehog.harness.sandbox.started import INTERPRETERS
+from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
 
 
 def what_is_missing(spec: AgentSpec) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox import Tree, what_runs
+from wedgehog.harness.sandbox.owned import Tree
+from wedgehog.harness.sandbox.started import what_runs
 
 Signature = tuple[int, int, int] | None
 """Inode, time and size of a file; None if there is no file."""

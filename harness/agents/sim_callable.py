@@ -22,7 +22,8 @@ from wedgehog.harness.agents.sim_host import CALL, SimHost
 from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox import Tree, what_imports
+from wedgehog.harness.sandbox.owned import Tree
+from wedgehog.harness.sandbox.started import what_imports
 from wedgehog.harness.sim.errors import LIVE
 
 

@@ -18,7 +18,7 @@ from wedgehog.harness.agents.http import HttpSession
 from wedgehog.harness.agents.process import CommandSession
 from wedgehog.harness.agents.sim_host import PROGRAM, SimHost
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox import Owned, Tree
+from wedgehog.harness.sandbox.owned import Owned, Tree
 
 
 class SimProcess:

@@ -224,12 +224,9 @@ def check(
             raise ValueError("\n".join(unread))
         for line in unread:
             err.print(f"wedgehog: {line}", markup=False)
-        _report(_campaign_of(folder), as_json=False, verbose=verbose)
+        campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
+        _report(campaign, as_json=False, verbose=verbose)
     raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
-
-
-def _campaign_of(folder: Path) -> Path:
-    return next((place for place in (folder, *folder.parents) if (place / "campaign.json").is_file()), folder)
 
 
 @app.command()

@@ -18,7 +18,6 @@ from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject import Injector
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.network.base import Address, Downstream, Target, WholeLink
 from wedgehog.harness.network.direct_link import DirectLink, DirectStrike
 from wedgehog.harness.record.clock import Clock
@@ -26,8 +25,7 @@ from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtReply
+from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, FaultPlan, PlannedFault
 
 _POSITIONS = ("turn", "step", "attempt")
 _PLACES = {*_POSITIONS, "event", "byte", "phase"}
@@ -78,7 +76,7 @@ class FaultyReply:
         self.injector = Injector(plan, {self.name: self}, History(clock), clock)
         self.injector.arrived(at.call, CallPosition(1, 1, 1), "")
         self._held_at = 0
-        if (byte := resolve_offset(trigger, at)) is not None:
+        if (byte := trigger.byte_in(at)) is not None:
             self._held_at = max(0, byte)
             closes = isinstance(planned.fault, WireFault) and planned.fault.ends in ("fin", "rst")
             attempt.struck = LoggedFault(planned.fault.name, self._held_at, self._passed, self._proof, closes)

@@ -14,7 +14,6 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.limited_reply import LimitKind
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.processes import ProcessFaults
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.services import ServiceFaults
 from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, FaultState
 from wedgehog.harness.inject.stdio import StdioFaults
@@ -23,8 +22,16 @@ from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import FaultArmed
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AfterStart, AtChat, AtPipe, AtReply, AtTool, BeforeRequest
+from wedgehog.harness.scenario.trigger import (
+    AfterStart,
+    AtChat,
+    AtPipe,
+    AtReply,
+    AtTool,
+    BeforeRequest,
+    FaultPlan,
+    PlannedFault,
+)
 
 
 class Injector(LinkFaults):
@@ -212,7 +219,7 @@ class Injector(LinkFaults):
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
         for state in self.of_call(point.call, WireFault, conn=point.conn.id):
-            reply, byte = self.limited.get(point.call), resolve_offset(state.at, point)
+            reply, byte = self.limited.get(point.call), state.at.byte_in(point)
             if reply is not None and reply.meant:
                 break
             if byte is None:

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.limited_reply import PartialDelivery
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, ArmedFault, FaultState, InjectorState
 from wedgehog.harness.network.base import Address, Downstream, Link, Proof, Strike, Upstream, WholeLink
 from wedgehog.harness.record.event import FaultHealed, RunStarted
-from wedgehog.harness.scenario.plan import ALWAYS
-from wedgehog.harness.scenario.trigger import BeforeRequest, Phase, Trigger
+from wedgehog.harness.scenario.trigger import ALWAYS, BeforeRequest, Phase, Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class LinkFaults(InjectorState):
 
     async def before_request(self, state: FaultState) -> None:
         """Arm a fault on the next request, or on the link before its next connection; once for each of its times."""
-        link, at = self.links[state.planned.link], resolve_offset(state.at) if state.at.in_request else None
+        link, at = self.links[state.planned.link], state.at.first_byte if state.at.in_request else None
         where = WholeLink() if at is None else Upstream(at)
         left = 10**6 if state.planned.times == ALWAYS else state.planned.times
         if state.wire is None or (armed := await self._arm(state, state.wire, link, where, None, at)) is None:

@@ -12,7 +12,6 @@ import psutil
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.process_fault import ActorFault, Demand, SignalName, Whom
 from wedgehog.harness.inject.link_faults import LinkFaults
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import SETTLE_S, FaultState
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
@@ -68,7 +67,7 @@ class ProcessFaults:
                 self.run.spawn(self._once_written(state))
             elif isinstance(state.at, AtReply) and state.at.phase == "linger":
                 self._lingering.setdefault(point.call, []).append(state)
-            elif (byte := resolve_offset(state.at, point)) is not None:
+            elif (byte := state.at.byte_in(point)) is not None:
                 found.append((state, byte))
         return found
 
@@ -230,8 +229,7 @@ class AgentHands:
                     process.send_signal(signal.SIGCONT)
             now = self.run.clock.now()
             self.agent.thawed_s += now - self.agent.frozen_since_s.pop(self.state.index, now)
-            if not self.run.history.sealed:
-                self.run.history.add(Thawed(turn=self.state.at.turn, whom=whom, after_s=now - since_s))
+            self.run.history.add_unless_sealed(Thawed(turn=self.state.at.turn, whom=whom, after_s=now - since_s))
             self.state.busy.release()
 
     # ---- disks

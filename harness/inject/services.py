@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import Result, ResultFault
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool
@@ -86,7 +85,7 @@ class ServiceFaults:
     async def _inject(self, state: FaultState, point: ConnectionPoint | None) -> ArmedFault | None:
         link, (conn, written) = self._run.links.get(state.planned.link), point or (None, 0)
         held = Held(link, conn, written, "its answer was held back", counts=False)
-        return await self._run.inject(state, held, resolve_offset(state.at) or 0)
+        return await self._run.inject(state, held, state.at.first_byte)
 
     def _named(self, token: str) -> list[FaultState]:
         """Faults whose trigger names this call."""

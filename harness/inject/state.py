@@ -15,8 +15,7 @@ from wedgehog.harness.network.base import Link, NetworkError, Strike
 from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.record.event import FaultFired, FaultUnproven, Note, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtCall, Trigger
+from wedgehog.harness.scenario.trigger import ALWAYS, AtCall, FaultPlan, PlannedFault, Trigger
 
 T = TypeVar("T")
 SETTLE_S = 0.02
@@ -244,15 +243,13 @@ class InjectorState:
 
     def no_target(self, state: FaultState) -> None:
         """The fault found nothing to hit."""
-        if not self.history.sealed:
-            self.history.add(Note(what=f"{state.planned}: there was nothing to hit"))
+        self.history.add_unless_sealed(Note(what=f"{state.planned}: there was nothing to hit"))
 
     def fail(self, wrong: NetworkError) -> None:
         """The network failed: the run is an error."""
         if not self.broken.is_set():
             self.broken.set()
-            if not self.history.sealed:
-                self.history.add(Trouble(what=f"the network failed: {wrong}"))
+            self.history.add_unless_sealed(Trouble(what=f"the network failed: {wrong}"))
 
     # ---- tasks
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Literal
 
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.clock import first_of
@@ -64,8 +63,7 @@ class StdioFaults:
 
     async def opened(self, pipe: StdioSession) -> None:
         """It is held before its first byte: arm what it must meet."""
-        if not self._run.history.sealed:
-            self._run.history.add(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
+        self._run.history.add_unless_sealed(PipeOpened(name=pipe.name, pid=pipe.pid, child=pipe.child))
         self._open.append(pipe)
         for direction in pipe.ways.values():
             direction.ended.add_done_callback(lambda done, it=direction: self._link_ended(pipe, it, done.result()))  # type: ignore[misc]
@@ -81,11 +79,10 @@ class StdioFaults:
         for direction in pipe.ways.values():
             for state, armed in self._armed(direction):
                 await self._run.guarded(self._last_look(state, armed, direction))
-        if not self._run.history.sealed:
-            out, into = (pipe.ways[way].passed for way in ("out", "in"))
-            self._run.history.add(
-                PipeClosed(name=pipe.name, pid=pipe.pid, exit_code=pipe.status, stdout_bytes=out, stdin_bytes=into)
-            )
+        out, into = (pipe.ways[way].passed for way in ("out", "in"))
+        self._run.history.add_unless_sealed(
+            PipeClosed(name=pipe.name, pid=pipe.pid, exit_code=pipe.status, stdout_bytes=out, stdin_bytes=into)
+        )
 
     def trouble(self, what: str) -> None:
         """The pipe broke, and nothing of the plan did it."""
@@ -116,7 +113,7 @@ class StdioFaults:
             if direction.ended.done():
                 self._run.no_target(state)
                 return
-            byte = base + (resolve_offset(state.at) or 0)
+            byte = base + state.at.first_byte
             if state.at_byte:
                 self._run.spawn(self._at_its_byte(state, pipe, direction, direction.stop(byte)))
             else:

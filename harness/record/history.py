@@ -453,16 +453,13 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
     return tuple(used(offered, ended, arrived) for ended, arrived in replies for offered in ended.tool_calls)
 
 
-def _kept_away(fault: e.FaultFired) -> bool:
-    return fault.link == "llm" and fault.call is None and not fault.slows
-
-
 def _turns(history: History) -> tuple[Turn, ...]:
     stimuli: dict[int, e.StimulusGiven | None] = {0: None} | {it.turn: it for it in history.of(e.StimulusGiven)}
     firsts = _firsts(history, "turn")
     calls = _by(lambda call: call.arrived.turn, history.calls)
     uses = _by(lambda use: use.turn, history.tool_uses)
-    kept_away = _by(lambda fault: fault.turn, filter(_kept_away, history.of(e.FaultFired)))
+    without_call = (it for it in history.of(e.FaultFired) if it.link == "llm" and it.call is None and not it.slows)
+    kept_away = _by(lambda fault: fault.turn, without_call)
 
     def turn(number: int, stimulus: e.StimulusGiven | None) -> Turn:
         first = firsts[number].get

@@ -33,7 +33,9 @@ from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.stored import keep_inputs
-from wedgehog.harness.sandbox import RUN_VARIABLE, WatchdogProcess, carrying, end_all, processors
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
+from wedgehog.harness.sandbox.run_queue import processors
+from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.model import Scenario, expected_words
 from wedgehog.harness.sim.network import SimNetwork
 

@@ -228,15 +228,15 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
             scenario.breaks_arguments and bool(_as_objects(spec, control))
         ),
-        "the spec does not say how its own timer fires (wake_up)": scenario.uses_wake_up and not spec.wakes_up,
+        "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
-        "the agent takes one call at a time (callable, chat)": scenario.speaks_twice
+        "the agent takes one call at a time (callable, chat)": "second_message" in needs
         and spec.kind in ("callable", "chat"),
-        "the agent does not get its messages from a chat service (chat)": scenario.harms_chat and spec.kind != "chat",
+        "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
-        "the agent makes no background calls": scenario.needs_background and not control.background,
+        "the agent makes no background calls": "background" in needs and not control.background,
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
     if "disk" in needs and (why := disk_unavailable_reason()):

@@ -14,7 +14,8 @@ from typing import Self
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.history import History
-from wedgehog.harness.sandbox import RunQueue, held_up_s, lies_below
+from wedgehog.harness.sandbox.cleanup import lies_below
+from wedgehog.harness.sandbox.run_queue import RunQueue, held_up_s
 
 LOOK_EVERY_S = 0.05
 COST_SHARE = 0.01

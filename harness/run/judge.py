@@ -14,8 +14,7 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtCall, AtReply
+from wedgehog.harness.scenario.trigger import AtCall, AtReply, FaultPlan, PlannedFault
 
 LIMITS = {
     "turn_s": "turn_deadline",

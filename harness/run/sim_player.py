@@ -18,7 +18,7 @@ from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.sim_worker import READY, SimJob
-from wedgehog.harness.sandbox import RUN_VARIABLE
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.errors import LIVE
 

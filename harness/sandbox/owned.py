@@ -115,7 +115,8 @@ class Tree:
         self.enter: Callable[[Sequence[str], Path], Sequence[str]] = lambda argv, cwd: argv
         """Wraps a command line so that it runs in the agent's namespaces, if there are any."""
         _open_trees.add(self)
-        _adopt_orphans()
+        if sys.platform == "linux":  # orphans become our children instead of init's, so that daemons can be found
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _pass_on_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     async def start(
@@ -205,12 +206,6 @@ async def _in_own_thread(work: Callable[[], list[int]]) -> list[int]:
     """Run `work` outside the shared thread pool, which may be full of work that waits for these processes."""
     with ThreadPoolExecutor(1, "wedgehog-end") as pool:
         return await asyncio.get_running_loop().run_in_executor(pool, work)
-
-
-def _adopt_orphans() -> None:
-    """On Linux, make orphans our children instead of init's, so that daemons can be found."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _pass_on_signals(*numbers: signal.Signals) -> None:

@@ -181,7 +181,8 @@ async def node_stacks(
             with suppress(OSError, ValueError):
                 if before.get(path) != path.stat().st_mtime_ns:
                     report = json.loads(path.read_text(encoding="utf-8"))
-                    return Stacks(pid, "node report", (_javascript(report),)), _public(report)
+                    public = {key: value for key, value in report.items() if key not in PRIVATE}
+                    return Stacks(pid, "node report", (_javascript(report),)), public
         await sleep(LOOK_EVERY_S)
         waited_s += LOOK_EVERY_S
     return Stacks(pid, "node report", why_not=f"no report within {within_s:g} s"), {}
@@ -192,7 +193,3 @@ def _javascript(report: Mapping[str, Any]) -> Thread:
     found = (re.match(r"(?:at )?(.*?) ?\(?([^() ]+):(\d+):\d+\)?$", str(line).strip()) for line in lines)
     frames = (StackFrame(match[1] or "<anonymous>", match[2], int(match[3])) for match in found if match)
     return Thread("main", tuple(frames))
-
-
-def _public(report: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in report.items() if key not in PRIVATE}

@@ -27,8 +27,18 @@ from wedgehog.harness.record.verdict import Status
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
+from wedgehog.harness.scenario.trigger import (
+    ALWAYS,
+    CHAT,
+    HOST,
+    PIPE,
+    STORE,
+    FaultPlan,
+    Moment,
+    Phase,
+    PlannedFault,
+    Trigger,
+)
 
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
@@ -191,9 +201,14 @@ class FaultConfig(ConfigModel):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What its trigger needs of the agent: events, which only a streamed reply has."""
+        """What it needs of the agent: its fault's needs, and those of its place (only a streamed reply has events)."""
         counts = self.at.event is not None or (self.at.phase == "linger" and isinstance(self.fault, WireFault))
-        return ("stream",) if counts else ()
+        place: dict[Need, bool] = {
+            "stream": counts,
+            "chat": self.link == CHAT,
+            "background": self.at.on == "background",
+        }
+        return (*self.fault.needs, *(need for need, applies in place.items() if applies))
 
     def planned(self) -> PlannedFault:
         """The same as a value of the plan."""
@@ -370,34 +385,19 @@ class Scenario(ConfigModel):
         return {place: name for place, name in named.items() if name is not None}
 
     @property
-    def uses_wake_up(self) -> bool:
-        """Whether the agent's own timer must fire."""
-        return any(turn.wake_up is not None for turn in self.turns)
-
-    @property
     def needs(self) -> frozenset[Need]:
-        """What its faults need of the agent."""
-        return frozenset(need for words in self.faults for need in (*words.fault.needs, *words.needs))
+        """What its faults and turns need of the agent: its own timer, or a second message while one is under way."""
+        of_turns: dict[Need, bool] = {
+            "wake_up": any(turn.wake_up is not None for turn in self.turns),
+            "second_message": any(turn.during is not None for turn in self.turns),
+        }
+        needs = {need for words in self.faults for need in words.needs}
+        return frozenset(needs | {need for need, applies in of_turns.items() if applies})
 
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""
         found = ((Speak(number), turn.during) for number, turn in enumerate(self.turns, 1) if turn.during)
         return tuple(PlannedFault(AGENT, at.trigger(AGENT, it), it).scaled(time_scale) for it, at in found)
-
-    @property
-    def speaks_twice(self) -> bool:
-        """Whether a message is given while another one is under way."""
-        return any(turn.during is not None for turn in self.turns)
-
-    @property
-    def harms_chat(self) -> bool:
-        """Whether a fault is on the chat service's link."""
-        return any(words.link == CHAT for words in self.faults)
-
-    @property
-    def needs_background(self) -> bool:
-        """Whether a fault waits for calls beside the conversation."""
-        return any(words.at.on == "background" for words in self.faults)
 
     @property
     def breaks_arguments(self) -> bool:

@@ -1,8 +1,9 @@
-"""When a fault fires: one class for each kind of trigger. Each says with which faults and links it makes sense."""
+"""When a fault fires, by kind of trigger, and the plan of a run: plain data, which can be shrunk and replayed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -14,9 +15,12 @@ CHAT = "chat"
 
 Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 Moment = Literal["started", "done"]
+StickTo = Literal["call", "connection", "link"]
 Misfit = tuple[str, tuple[str, ...]]
 """What is wrong, and the key of the fault at which it is wrong."""
 
+ALWAYS = -1
+"""`times: always`"""
 _NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
 _IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
@@ -41,6 +45,15 @@ class Trigger:
     def before_request(self) -> bool:
         """Whether the fault must be armed before the request comes."""
         return self.in_request or isinstance(self, BeforeRequest)
+
+    @property
+    def first_byte(self) -> int:
+        """The byte that it means of what it is aimed at."""
+        return getattr(self, "byte", None) or 0
+
+    def byte_in(self, reply: Point) -> int | None:
+        """The byte that it means of the body of a model's reply, or BEFORE_HEAD; None: there is no such place."""
+        return BEFORE_HEAD
 
     def misfit(self, fault: Fault, link: str) -> Misfit | None:
         """Why this fault can never fire here; None where it can."""
@@ -84,6 +97,21 @@ class AtReply(AtCall):
     byte: int | None = None
     event: int | None = None
     phase: Phase | None = None
+
+    def byte_in(self, reply: Point) -> int | None:
+        """As above; without byte, event or phase it is before the head."""
+        ends, body = reply.frame_ends, reply.body
+        if self.byte is not None:
+            return self.byte if body < 0 or self.byte < body else None
+        if self.event is not None:
+            return (0, *ends)[self.event] if self.event <= len(ends) else None
+        places = {
+            "body": 0,
+            "middle": ends[(len(ends) - 1) // 2] if ends else max(0, body // 2),  # behind half of the events
+            "terminal": (ends[-2] + ends[-1]) // 2 if len(ends) > 1 else max(0, body - 1),  # in the last event
+            "linger": ends[-1] if ends else None,  # behind the last event, before the end of the body
+        }
+        return places.get(self.phase or "", BEFORE_HEAD)
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if link not in (HOST, STORE) or not isinstance(fault, WireFault):
@@ -209,3 +237,54 @@ class AtPipe(Trigger):
             return self.refuses.format(key="phase"), ("at", "phase")
         steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
         return steps if self.tool is None and self.step > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """One line of a plan."""
+
+    link: str
+    trigger: Trigger
+    fault: Fault
+    times: int = 1
+    sticks_to: StickTo = "call"
+    heal_after_s: float | None = None
+    """None: healed at the end of the turn."""
+
+    @property
+    def heals_in_s(self) -> float | None:
+        """When it is over: as the plan says, else by itself."""
+        own = self.fault.heals_after_s if isinstance(self.fault, WireFault) else None
+        return own if self.heal_after_s is None else self.heal_after_s
+
+    def scaled(self, factor: float) -> "PlannedFault":
+        """The same line with every duration divided by `factor`."""
+        trigger = self.trigger
+        if trigger.after_s is not None:
+            trigger = replace(trigger, after_s=trigger.after_s / factor)
+        heal = None if self.heal_after_s is None else self.heal_after_s / factor
+        return replace(self, trigger=trigger, fault=self.fault.scaled(factor), heal_after_s=heal)
+
+    def __str__(self) -> str:
+        """`stall on llm at 1.2`"""
+        return f"{self.fault.name} on {self.link} at {self.trigger.turn}.{self.trigger.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """All lines, in the order written; a fault's index here is its number in the history."""
+
+    faults: tuple[PlannedFault, ...] = ()
+
+    def scaled(self, factor: float) -> "FaultPlan":
+        """The same plan, faster."""
+        return FaultPlan(tuple(planned.scaled(factor) for planned in self.faults))
+
+    def hits_requests(self, link: str) -> bool:
+        """Whether a request on this link may be faulty."""
+        return any(it.link == link and it.trigger.in_request for it in self.faults)
+
+    def resets(self, link: str) -> bool:
+        """Whether a connection of this link may end with RST."""
+        faults = (it.fault for it in self.faults if it.link == link)
+        return any(isinstance(fault, WireFault) and fault.ends == "rst" for fault in faults)

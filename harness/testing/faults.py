@@ -33,8 +33,7 @@ from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
+from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, BeforeRequest, FaultPlan, PlannedFault, Trigger
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import simulate

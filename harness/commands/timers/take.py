@@ -29,7 +29,8 @@ from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.runner import CANARY
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.sandbox import WatchdogProcess, carrying, end_all
+from wedgehog.harness.sandbox.cleanup import carrying, end_all
+from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.model import load_scenario
 
 SMALL_S = 3.0

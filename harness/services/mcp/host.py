@@ -25,7 +25,8 @@ from wedgehog.harness.network.base import Address, Link, NetworkError, Strike, W
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.relay import RelayLink
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.sandbox import RUN_VARIABLE, Owned, Tree
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
+from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.services.beacon import BeaconPhase, dotted
 from wedgehog.harness.services.mcp.channel import ToolServer, ToolServerChannel

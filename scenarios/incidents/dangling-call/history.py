@@ -45,7 +45,8 @@ class History:
 
     def remove_dangling_tool_calls(self) -> bool:
         """Remove each reply that has an open call, with all its calls; returns whether there was one."""
-        kept = [message for message in self.messages if not self._is_dangling(message)]
+        open_ = self.open_calls
+        kept = [it for it in self.messages if not any(call["id"] in open_ for call in it.get("tool_calls", ()))]
         removed = len(kept) < len(self.messages)
         self.messages[:] = kept
         self.open_calls.clear()
@@ -54,6 +55,3 @@ class History:
     def count_tokens(self) -> None:
         """Estimate the size of the next request again."""
         self.token_count = len(json.dumps(self.messages)) // CHARS_PER_TOKEN
-
-    def _is_dangling(self, message: Json) -> bool:
-        return any(call["id"] in self.open_calls for call in message.get("tool_calls", ()))

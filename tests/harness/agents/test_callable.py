@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, open_agent
-from wedgehog.harness.sandbox import carrying
+from wedgehog.harness.sandbox.cleanup import carrying
 
 AGENT = """
     import asyncio, os, pathlib, subprocess, sys, time

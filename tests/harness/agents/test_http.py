@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from wedgehog.harness.agents.base import AgentError, open_agent
-from wedgehog.harness.sandbox import carrying
+from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.scenario.document import BadFileError
 
 SERVICE = """

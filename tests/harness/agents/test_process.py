@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, open_agent
-from wedgehog.harness.sandbox import carrying
+from wedgehog.harness.sandbox.cleanup import carrying
 
 ECHO = """
     import sys

@@ -28,8 +28,7 @@ from wedgehog.harness.record.event import (
 )
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtReply
+from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 

@@ -16,7 +16,7 @@ from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, Wh
 from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, RunStarted, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import FaultPlan
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 PEER = ("127.0.0.1", 4000)

@@ -12,7 +12,7 @@ from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, Note, PipeClosed, PipeOpened, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import FaultPlan
 from wedgehog.harness.stdio_proxy.session import Direction, StdioSession, StreamEnd
 
 

@@ -32,7 +32,7 @@ from wedgehog.harness.run.turn import (
     NetworkBrokeError,
     TurnPlayer,
 )
-from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import FaultPlan
 
 
 @dataclass

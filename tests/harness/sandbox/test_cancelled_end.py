@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from wedgehog.harness.sandbox import Tree
+from wedgehog.harness.sandbox.owned import Tree
 
 
 async def test_a_cancelled_end_ends_everything_first(tmp_path: Path):

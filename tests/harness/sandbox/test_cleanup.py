@@ -6,8 +6,7 @@ import subprocess
 import psutil
 import pytest
 
-from wedgehog.harness.sandbox import carrying, end_all
-from wedgehog.harness.sandbox.cleanup import lies_below, ours_to_end
+from wedgehog.harness.sandbox.cleanup import carrying, end_all, lies_below, ours_to_end
 
 OTHERS, LATE = (f"test-{name}-{os.getpid()}" for name in ("others", "late"))
 

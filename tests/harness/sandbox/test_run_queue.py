@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.sandbox import RunQueue, held_up_s, processors
+from wedgehog.harness.sandbox.run_queue import RunQueue, held_up_s, processors
 
 
 class FakeProc:

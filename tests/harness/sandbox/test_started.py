@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.sandbox import what_imports, what_runs
+from wedgehog.harness.sandbox.started import what_imports, what_runs
 
 
 def script(path: Path, text: str = "x") -> Path:

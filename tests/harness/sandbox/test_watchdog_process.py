@@ -11,7 +11,8 @@ from textwrap import dedent
 import psutil
 import pytest
 
-from wedgehog.harness.sandbox import WatchdogProcess, carrying
+from wedgehog.harness.sandbox.cleanup import carrying
+from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
 PARENT = """
     import os, signal, subprocess, sys, time

@@ -17,7 +17,7 @@ from wedgehog.harness.scenario.model import (
     load_scenario,
     meets,
 )
-from wedgehog.harness.scenario.plan import ALWAYS
+from wedgehog.harness.scenario.trigger import ALWAYS
 
 HEAD = "name: a-story\nwhy: Because.\n"
 TURNS = "turns:\n  - user: Go on.\n    model:\n      - {text: 'Done {nonce}'}\n"
@@ -236,10 +236,10 @@ def test_what_a_scenario_needs_of_an_agent_is_read_from_it():
         return Scenario.model_validate({"name": "a", "why": "w", "turns": [{"user": "x"}], **more})
 
     plain = told()
-    assert (plain.tools_called, plain.uses_wake_up, plain.needs) == (set(), False, set())
+    assert (plain.tools_called, plain.needs) == (set(), set())
     model = [[{"tool": "shell"}, {"tool": "fetch"}], {"text": "ok"}]
     assert told(turns=[{"user": "x", "model": model}]).tools_called == {"shell", "fetch"}
-    assert told(turns=[{"wake_up": {}}]).uses_wake_up
+    assert told(turns=[{"wake_up": {}}]).needs == {"wake_up"}
     assert told(faults=[{"link": "channel", "do": "give_up"}]).needs == {"front_end"}
     assert told(faults=[{"at": {"event": 1}, "do": "cut"}]).needs == {"stream"}
     assert told(faults=[{"at": {"phase": "linger"}, "do": "stall"}]).needs == {"stream"}
@@ -345,8 +345,8 @@ def test_a_trigger_that_the_chat_service_does_not_know_is_said(file: Any, words:
 def test_a_fault_on_the_chat_is_a_reason_to_have_one(file: Any):
     """Agents that get their messages elsewhere are skipped."""
     told = file("faults:\n  - {link: chat, at: {phase: connect}, do: {down: 3}}\n")
-    assert load_scenario(told).scenario.harms_chat
-    assert not load_scenario(file()).scenario.harms_chat
+    assert load_scenario(told).scenario.needs == {"chat"}
+    assert "chat" not in load_scenario(file()).scenario.needs
 
 
 def test_a_public_report_is_an_address(file: Any):

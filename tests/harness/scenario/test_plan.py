@@ -3,8 +3,16 @@
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.scenario.plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtChat, AtPipe, AtReply, BeforeRequest, Trigger
+from wedgehog.harness.scenario.trigger import (
+    ALWAYS,
+    AtChat,
+    AtPipe,
+    AtReply,
+    BeforeRequest,
+    FaultPlan,
+    PlannedFault,
+    Trigger,
+)
 
 
 def test_a_faster_plan_divides_every_duration_and_nothing_else():

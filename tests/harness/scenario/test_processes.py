@@ -112,7 +112,7 @@ def test_messages_are_no_faults_of_the_plan():
     it = scenario(calls, {**TURN, "during": {"turn": 2, "tool": 1, "after_s": 3}}, TURN)
     (message,) = it.messages(3)
     assert (message.fault, message.trigger.tool, message.trigger.after_s) == (Speak(3), 1, 1)
-    assert it.plan(1).faults == () and it.speaks_twice and not scenario().speaks_twice
+    assert (it.plan(1).faults, it.needs, scenario().needs) == ((), {"second_message"}, set())
 
 
 def spec(**words: Any) -> AgentSpec:

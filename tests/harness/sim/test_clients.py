@@ -14,8 +14,7 @@ from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.event import FaultFired, HungUp
-from wedgehog.harness.scenario.plan import FaultPlan
-from wedgehog.harness.scenario.trigger import AtReply
+from wedgehog.harness.scenario.trigger import AtReply, FaultPlan
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld

@@ -19,7 +19,7 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import FaultFired, PipeClosed, PipeOpened, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.scenario.plan import FaultPlan
+from wedgehog.harness.scenario.trigger import FaultPlan
 from wedgehog.harness.stdio_proxy.launch import ARGV
 from wedgehog.harness.stdio_proxy.session import StdioServer
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.observer import Point
-from wedgehog.harness.inject.resolve_offset import resolve_offset
 from wedgehog.harness.scenario.trigger import AtReply
 
 CONN: Any = None
@@ -30,10 +29,10 @@ WHOLE = replace(STREAMED, frame_ends=(), body=300, stream=False)
 )
 def test_each_place_of_a_reply_is_where_it_says(at: Any, streamed: int | None, whole: int | None):
     """In bytes of its body; a place that it has not is none."""
-    assert (resolve_offset(AtReply(**at), STREAMED), resolve_offset(AtReply(**at), WHOLE)) == (streamed, whole)
+    assert (AtReply(**at).byte_in(STREAMED), AtReply(**at).byte_in(WHOLE)) == (streamed, whole)
 
 
 @pytest.mark.parametrize("ends", [(10,), (10, 20), (10, 20, 30)])
 def test_the_middle_is_behind_something_and_before_something_where_it_can_be(ends: tuple[int, ...]):
     """Of two events, between them; of one there is no other place than its end."""
-    assert resolve_offset(AtReply(phase="middle"), replace(STREAMED, frame_ends=ends)) == ends[(len(ends) - 1) // 2]
+    assert AtReply(phase="middle").byte_in(replace(STREAMED, frame_ends=ends)) == ends[(len(ends) - 1) // 2]
