@@ -57,7 +57,9 @@ def tests(session: nox.Session) -> None:
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
     # Two workers for each core: most of a long test is waiting for a timer or for a process.
     workers = str(2 * (os.cpu_count() or 1))
-    session.run("pytest", "-n", workers, "--dist", "loadgroup", *session.posargs, env=environment)
+    # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
+    spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
+    session.run("pytest", *spread, *session.posargs, env=environment)
 
 
 @nox.session

@@ -12,16 +12,34 @@ from pathlib import Path
 import psutil
 import pytest
 
+LONGEST = (
+    *("/live/test_killed_harness", "/live/test_chat", "/live/test_timers", "/docs/test_tools_page", "/live/"),
+    *(
+        "/parity/test_tool_host",
+        "/parity/test_exact",
+        "/parity/",
+        "/docs/test_tutorial",
+        "/conformance/",
+        "/scenarios/",
+    ),
+)
+"""Parts of paths; the first part that fits is a test's place in the order."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that play whole campaigns take longest, so they begin first: no worker waits for one that began last."""
-    items.sort(key=lambda item: "/live/" not in item.path.as_posix())
+    """The files that take longest begin first, so that no worker waits for one that began last."""
+    items.sort(key=_rank)
 
 
 def pytest_collection_finish() -> None:
     """Five thousand collected tests are live for the whole session: the garbage collector need not walk them."""
     gc.collect()
     gc.freeze()
+
+
+def _rank(item: pytest.Item) -> int:
+    path = item.path.as_posix()
+    return next((number for number, part in enumerate(LONGEST) if part in path), len(LONGEST))
 
 
 class ForkServer:

@@ -8,11 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP package is not installed"),
-    pytest.mark.xdist_group("tools page"),
-]
-"""They share campaigns, which are played once by one worker."""
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP package is not installed")
 
 
 STORIES = {"http": ("lost-result", "server-dies"), "stdio": ("lost-result", "server-dies", "pipe-is-cut")}

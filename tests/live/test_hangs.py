@@ -12,9 +12,6 @@ from wedgehog.harness.record.event import HangSeen
 from wedgehog.harness.record.history import read
 from wedgehog.harness.sandbox.stacks import py_spy
 
-pytestmark = pytest.mark.xdist_group("hangs")
-"""They share campaigns, which are played once by one worker."""
-
 WAITS = """\
 import json, os, socket, subprocess, sys, threading, urllib.request
 url, session, message = sys.argv[1:4]

@@ -15,9 +15,6 @@ from wedgehog.harness.record.event import (
     Thawed,
 )
 
-pytestmark = pytest.mark.xdist_group("kills")
-"""They share campaigns, which are played once by one worker."""
-
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("pipes")
-"""They share campaigns, which are played once by one worker."""
-
 AGENT = '''\
 """Asks its tool once over stdio, waits two seconds for it at most, then asks the model with what it got."""
 import json, os, select, subprocess, sys, urllib.request
