@@ -1,21 +1,11 @@
 """Which agents can be run in virtual time, and how they are opened."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from wedgehog.harness.agents.base import AgentContext, Session, Surroundings
-from wedgehog.harness.agents.sim_callable import SimCallableSession
-from wedgehog.harness.agents.sim_host import SimHost
-from wedgehog.harness.agents.sim_process import SimCommandSession, SimHttpSession
+from wedgehog.harness.agents.base import AgentContext, Session
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.sim.errors import LIVE
-
-KINDS: dict[str, Callable[[AgentSpec, AgentContext, Surroundings, SimHost], Session]] = {
-    "callable": SimCallableSession,
-    "command": SimCommandSession,
-    "http": SimHttpSession,
-}
 
 
 def why_not_simulated(spec: AgentSpec) -> str:
@@ -33,10 +23,17 @@ def why_not_simulated(spec: AgentSpec) -> str:
 @asynccontextmanager
 async def open_simulated(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent on the running loop. Errors: AgentError."""
+    # (An HTTP client takes long to import.)
+    from wedgehog.harness.agents.sim_callable import SimCallableSession
+    from wedgehog.harness.agents.sim_host import SimHost
+    from wedgehog.harness.agents.sim_process import SimCommandSession, SimHttpSession
+    from wedgehog.harness.agents.surroundings import prepare
+
+    kinds = {"callable": SimCallableSession, "command": SimCommandSession, "http": SimHttpSession}
     around = prepare(spec, place)
     host = SimHost(spec, place, around)
     with host.entered():
-        session = KINDS[spec.kind](spec, place, around, host)
+        session: Session = kinds[spec.kind](spec, place, around, host)
         try:
             await session.open()
             yield session

@@ -34,7 +34,8 @@ def incident(tmp_path: Path) -> str:
             path.unlink()
     path = folder / "scenarios" / f"{STORY}.yaml"
     words = yaml.safe_load(path.read_text())
-    words["expect"] = {agent: words["expect"][agent] for agent in ("buggy", "fixed")}
+    expected = {agent: it for agents, it in words["expect"].items() for agent in agents.split(", ")}
+    words["expect"] = {agent: expected[agent] for agent in ("buggy", "fixed")}
     path.write_text(yaml.safe_dump(words))
     return "incident"
 

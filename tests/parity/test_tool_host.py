@@ -161,7 +161,8 @@ class Hosted:
             if do is not None
         ]
         tools = {"weather": {"input": {"city": "string"}, "answer": "21 °C"}}
-        told = {"name": "a", "why": "w", "turns": [{"user": "x"}], "tools": tools, "faults": words}
+        turn = {"user": "x", "model": [[{"tool": "weather", "args": {"city": "x"}}] * len(faults)]}
+        told = {"name": "a", "why": "w", "turns": [turn], "tools": tools, "faults": words}
         self.scenario = Scenario.model_validate(told)
         command = ("x", SPECS[way][1], "{message}")
         self.agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]

@@ -138,7 +138,7 @@ class Campaign:
         """Write one run; `judged=False` leaves it unfinished."""
         clock = HandClock()
         store = self.store.run(judgement.scenario, judgement.agent, judgement.repeat)
-        telling = Telling(History(clock, store), clock)
+        telling = Telling(History(clock, store.write), clock)
         tell(telling)
         if judged and telling.history.events and telling.history.first(e.LagSeen) is None:
             telling.history.add(e.LagSeen(worst_s=0.0))
