@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Stimulus, Surroundings
+from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.callable_host import load
 from wedgehog.harness.agents.http import HttpSession
 from wedgehog.harness.agents.process import CommandSession
@@ -104,16 +104,12 @@ class SimTree:
                 await process.stop(signal.SIGINT, 1.0)
 
 
-def _tree(spec: AgentSpec, around: Surroundings, host: SimHost) -> SimTree:
-    return SimTree(around.fill(spec.simulate or ""), host)
-
-
-class SimHttpSession(HttpSession):
-    """The same requests over simulated TCP; nothing here has a process."""
+class _Simulated(Session):
+    """What every simulated program shares: its tasks stand in for processes, and nothing here has a process."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
         """Nothing is started yet."""
-        self._programs, self._host = _tree(spec, around, host), host
+        self._programs, self._host = SimTree(around.fill(spec.simulate or ""), host), host
         super().__init__(spec, place, around, cast(Tree, self._programs))
 
     @property
@@ -122,29 +118,23 @@ class SimHttpSession(HttpSession):
         return None
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Send the message. Raises AgentError for a service that needs what is not simulated."""
+        """Give the message. Raises AgentError if the program needs what is not simulated."""
         outcome = await super().say(text, kind=kind, first=first)
         self._host.check()
         return outcome
 
     async def close(self) -> None:
-        """End the service."""
+        """End what still runs."""
         await super().close()
         await self._programs.end()
 
 
-class SimCommandSession(CommandSession):
+class SimHttpSession(_Simulated, HttpSession):
+    """The same requests over simulated TCP."""
+
+
+class SimCommandSession(_Simulated, CommandSession):
     """One task for each message."""
-
-    def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
-        """Nothing is started yet."""
-        self._programs, self._host = _tree(spec, around, host), host
-        super().__init__(spec, place, around, cast(Tree, self._programs))
-
-    @property
-    def leader(self) -> Owned | None:
-        """There is no process."""
-        return None
 
     def _in_turn(self) -> bool:
         return self._owned is not None and self._owned.exit_code is None
@@ -160,13 +150,3 @@ class SimCommandSession(CommandSession):
     def beside(self) -> "SimCommandSession":
         """A second program for the same session; its output counts for both turns."""
         return SimCommandSession(self._spec, self._place, self._around, self._host)
-
-    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Run the program. Raises AgentError if it needs what is not simulated."""
-        outcome = await super().say(text, kind=kind, first=first)
-        self._host.check()
-        return outcome
-
-    async def close(self) -> None:
-        """End a program that runs on."""
-        await self._programs.end()

@@ -11,8 +11,8 @@ from rich.status import Status
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
-from wedgehog.harness.record.store import Judgement, safe_name
-from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.record.store import safe_name
+from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.player import Player
@@ -32,16 +32,6 @@ class Wish:
     folder: Path
     aim: Goal | None = None
     again: bool = False
-
-
-class _Quiet:
-    """A search shows its own progress."""
-
-    def begins(self, what: str) -> None:
-        """Show nothing."""
-
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Show nothing."""
 
 
 class LiveLine:
@@ -95,7 +85,7 @@ class Fuzz:
             await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
 
     async def _run(self, watcher: LiveLine, ends_s: float) -> None:
-        campaign = Campaign([], self.options, _Quiet(), watcher.say)
+        campaign = Campaign([], self.options, NoProgress(), watcher.say)
         async with campaign.opened(self.wish.agents) as opened:
             palettes = []
             for agent in self.wish.agents:

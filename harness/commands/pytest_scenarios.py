@@ -15,7 +15,7 @@ from wedgehog.harness.agents.spec import AgentSpec, variants
 from wedgehog.harness.commands.pytest_plugin import agents_of
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.store import Judgement, read_run
-from wedgehog.harness.run.campaign import Campaign, OpenCampaign, Options
+from wedgehog.harness.run.campaign import Campaign, NoProgress, OpenCampaign, Options
 from wedgehog.harness.run.selection import Entry, UsageError, check_invariant, named_agent, place_of
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import find_scenarios, load_scenario
@@ -112,7 +112,7 @@ class _Player:
         self._thread = threading.Thread(target=self._loop.run_forever, name="wedgehog", daemon=True)
         self._thread.start()
         self._said: list[str] = []
-        self.campaign = Campaign([], options, _Silent(), self._said.append)
+        self.campaign = Campaign([], options, NoProgress(), self._said.append)
         self._open = self._opened(agents)
         self._plays: OpenCampaign = self._now(self._open.__aenter__())
         self._numbers: dict[tuple[str, str], int] = {}
@@ -155,16 +155,6 @@ class _Player:
 
         done: Future[T] = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
         return done.result()
-
-
-class _Silent:
-    """pytest shows the progress."""
-
-    def begins(self, what: str) -> None:
-        """Show nothing."""
-
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Show nothing."""
 
 
 def _shortened(lines: list[str]) -> list[str]:

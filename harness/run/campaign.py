@@ -53,6 +53,16 @@ class Progress(Protocol):
         """It is over (None: a control, or stopped before its end)."""
 
 
+class NoProgress:
+    """Shows nothing, for a caller that shows its own progress."""
+
+    def begins(self, what: str) -> None:
+        """Show nothing."""
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        """Show nothing."""
+
+
 World = Literal["live", "sim"]
 MOST_JOBS = 6
 """More runs at once keep the harness itself busy, on any number of processors."""

@@ -14,7 +14,7 @@ import yaml
 
 from wedgehog.harness.record.store import safe_name, write_whole
 from wedgehog.harness.search.cells import Cell
-from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.drawn_scenario import Drawn, fault_of
 from wedgehog.harness.search.player import Played, as_yaml
 
 
@@ -47,7 +47,7 @@ class Finding:
 
 def fault_names(document: Drawn) -> frozenset[str]:
     """Names of a scenario's faults."""
-    return frozenset(next(iter(do)) if isinstance(do := line["do"], dict) else do for line in document["faults"])
+    return frozenset(map(fault_of, document["faults"]))
 
 
 class Corpus:

@@ -125,6 +125,12 @@ def _uses_host(turns: Sequence[Drawn]) -> bool:
     return any(item.get("tool") == HOSTED for turn in turns for item in items(turn))
 
 
+def fault_of(line: Mapping[str, Any]) -> str:
+    """The name of the fault in a line of `faults`."""
+    do = line["do"]
+    return str(next(iter(do)) if isinstance(do, dict) else do)
+
+
 def items(turn: Drawn) -> Iterator[Drawn]:
     """Every item of a turn's replies."""
     for reply in turn["model"]:

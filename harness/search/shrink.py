@@ -4,7 +4,6 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from wedgehog.fake_llm.script.roles import fill
 from wedgehog.harness.search.drawn_scenario import Drawn
 
 SHORT_TEXT = "Yes. {nonce}"
@@ -90,17 +89,6 @@ def _short(item: Drawn) -> Drawn:
     if item.get("tool") == "shell":
         return {"tool": "shell", "args": {"command": "echo one"}}
     return item
-
-
-def simplest_args(document: Drawn, schemas: dict[str, Any]) -> Iterator[Drawn]:
-    """The same with the least arguments that the agent's tools accept."""
-    for turn, given in enumerate(document["turns"]):
-        for step, reply in enumerate(given["model"]):
-            for place, item in enumerate(reply) if isinstance(reply, list) else [(None, reply)]:
-                least = fill(schemas[item["tool"]]) if item.get("tool") in schemas else item.get("args")
-                if least != item.get("args"):
-                    where = ("turns", turn, "model", step, *(() if place is None else (place,)))
-                    yield _with(document, {**item, "args": least}, *where)
 
 
 def _calls(reply: list[Drawn]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.harness.faults.base import parameters, registered
-from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.drawn_scenario import Drawn, fault_of
 
 NEAR = 0.1
 """Halving ends when the two numbers differ by less than this share of the greater one."""
@@ -73,8 +73,7 @@ class Threshold:
 def thresholds(document: Drawn) -> Iterator[Threshold]:
     """The numbers of a scenario's faults: seconds, repetitions and bytes."""
     for index, line in enumerate(document["faults"]):
-        do = line["do"]
-        name = next(iter(do)) if isinstance(do, dict) else do
+        do, name = line["do"], fault_of(line)
         given = do[name] if isinstance(do, dict) and isinstance(do[name], dict) else {}
         for key, parameter in parameters(registered()[name]).items():
             value = given.get(key, None if parameter.is_needed else parameter.default)
