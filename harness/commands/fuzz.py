@@ -165,6 +165,8 @@ def _doubts(found: Found) -> Iterator[str]:
     if found.unsteady:
         first = found.unsteady[0]
         yield f"{len(found.unsteady)} failed once and not again, such as {', '.join(first.failure[1])}: {first.says}"
+    for finding in found.untried:
+        yield f"failed once, and the budget ended before a second try: {finding.path}"
     if found.unclear:
         yield f"{len(found.unclear)} were not decided, such as:"
         for played in found.unclear[:UNCLEAR_SHOWN]:

@@ -29,6 +29,8 @@ class Finding:
     path: Path
     replays: int = 0
     """How often a smaller scenario was tried."""
+    confirmed: bool = False
+    """Whether it failed a second time."""
     whole: bool = False
     """Whether no smaller scenario is left to try."""
     again: int = 0

@@ -51,6 +51,8 @@ class Found:
     unsteady: list[Played] = field(default_factory=list)
     """Failures that a second try did not show."""
     findings: list[Finding] = field(default_factory=list)
+    untried: list[Finding] = field(default_factory=list)
+    """Failures for whose second try the budget did not suffice."""
     gone: list[str] = field(default_factory=list)
     greatest: list[Played] = field(default_factory=list)
 
@@ -94,6 +96,8 @@ class Search:
             for task in (searching, end):
                 task.cancel()
             await asyncio.wait({searching, end})
+            self.result.untried = [finding for finding in self.result.findings if not finding.confirmed]
+            self.result.findings = [finding for finding in self.result.findings if finding.confirmed]
         if not searching.cancelled():
             searching.result()
         return self.result
@@ -116,7 +120,7 @@ class Search:
             if played is None:
                 continue
             if played.failed:
-                finding = Finding(*played.failure, document, played.says, path, whole=True)
+                finding = Finding(*played.failure, document, played.says, path, confirmed=True, whole=True)
                 self.result.findings.append(finding)
                 self._watcher.found(finding)
             elif not played.unclear:
@@ -206,6 +210,7 @@ class Search:
             self.result.unsteady.append(played)
             path.unlink(missing_ok=True)
             return
+        finding.confirmed = True
         self._watcher.found(finding)
         await self._shrink(finding)
         self._merge(finding)

@@ -226,3 +226,10 @@ def test_a_failure_of_one_of_two_agents_is_a_difference():
     assert played("fail").failed and played("pass", "fail").failed
     assert not played("fail", "fail").failed
     assert not played("fail", "inconclusive").failed
+
+
+async def test_a_failure_without_a_second_try_is_not_reported(tmp_path: Path):
+    """The budget ended before it; its file stays, and the next search plays it first."""
+    found = await search(Agent(lambda document: ("turn_deadline",)), tmp_path, 1).run(1)
+    assert not found.findings and len(found.untried) == 1
+    assert found.untried[0].path.is_file()
