@@ -20,6 +20,7 @@ from wedgehog.reports.plot import Bar, bars
 from wedgehog.reports.result_category import (
     ATTENTION,
     attention_heading,
+    reads,
     result_category,
     run_badge,
     small_badge,
@@ -231,10 +232,10 @@ def _single_fix(run: StoredRun) -> bool:
 
 
 def _grid(runs: Sequence[_NumberedRun], down: str, across: str, small: bool = False) -> Markup:
-    cells: dict[tuple[str, str], list[Markup]] = {}
+    found: dict[tuple[str, str], list[_NumberedRun]] = {}
     for number, run in runs:
-        key = (getattr(run.judgement, down), getattr(run.judgement, across))
-        cells.setdefault(key, []).append(small_badge(run, anchor(number)) if small else _cell(number, run))
+        found.setdefault((getattr(run.judgement, down), getattr(run.judgement, across)), []).append((number, run))
+    cells = {key: list(_small(repeats) if small else _cells(repeats)) for key, repeats in found.items()}
     rows, columns = (_names(cells, place, field) for place, field in enumerate((down, across)))
     body = [
         tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
@@ -249,10 +250,25 @@ def _names(cells: Iterable[tuple[str, str]], place: int, field: str) -> list[str
     return sorted(names, key=agent_order) if field == "agent" else list(names)
 
 
-def _cell(number: int, run: StoredRun) -> Markup:
+def _small(repeats: Sequence[_NumberedRun]) -> Iterator[Markup]:
+    return (small_badge(run, anchor(number)) for number, run in repeats)
+
+
+def _cells(repeats: Sequence[_NumberedRun]) -> Iterator[Markup]:
+    """One badge for all repeats with the same result: `pass 3 of 3`."""
+    alike: dict[tuple[str, str], list[_NumberedRun]] = {}
+    for number, run in repeats:
+        alike.setdefault((reads(run.judgement), _below(run)), []).append((number, run))
+    for (_, below), runs in alike.items():
+        number, run = runs[0]
+        share = f"{len(runs)} of {len(repeats)}" if len(repeats) > 1 else ""
+        badge = run_badge(run, anchor(number), share)
+        yield tag("div", badge, tag("span", below, class_="violated") if below else None)
+
+
+def _below(run: StoredRun) -> str:
     seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
-    below = "the user saw an error" if seen else ", ".join(run.judgement.violated)
-    return tag("div", run_badge(run, anchor(number)), tag("span", below, class_="violated") if below else None)
+    return "the user saw an error" if seen else ", ".join(run.judgement.violated)
 
 
 def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:

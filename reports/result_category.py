@@ -96,10 +96,10 @@ def tally(standings: Iterable[str], unfinished: int = 0) -> str:
 # ---- badges in the page: a letter and words; the colour never stands alone
 
 
-def run_badge(run: StoredRun, anchor: str = "") -> Markup:
-    """The verdict of a run, linked to its section if `anchor` is given."""
+def run_badge(run: StoredRun, anchor: str = "", share: str = "") -> Markup:
+    """The verdict of a run, linked to its section if `anchor` is given; `share` is `3 of 3` for its repeats."""
     word, _, remark = reads(run.judgement).partition(" (")
-    content = (tag("b", _letter(run)), word, tag("small", remark.rstrip(")")) if remark else None)
+    content = (tag("b", _letter(run)), f"{word} {share}".rstrip(), tag("small", remark.rstrip(")")) if remark else None)
     href = f"#{anchor}" if anchor else None
     return tag("a" if anchor else "span", content, class_=_classes(run), href=href)
 

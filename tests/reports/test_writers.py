@@ -73,6 +73,16 @@ def test_an_empty_campaign_can_be_reported(campaign):
 # ---- the page
 
 
+def test_repeats_with_the_same_result_are_one_cell(campaign):
+    """Three repeats, two of them passed: `2 of 3` and `1 of 3`, not three badges."""
+    for repeat, verdict in enumerate(("pass", "pass", "fail"), 1):
+        campaign.run(judgement("plain", "mine", verdict, repeat=repeat), plain_run)
+    matrix = (write_all(campaign.folder)[2]).read_text().split("<h2>Verdicts</h2>")[1].split("</table>")[0]
+    assert matrix.count('class="chip') == 2
+    assert "pass 2 of 3" in matrix
+    assert "fail 1 of 3" in matrix
+
+
 def test_words_of_an_agent_stay_text(campaign):
     """A script in an answer, an error, a name, a path, a verdict or campaign.json is shown as text."""
     campaign.describe(command=EVIL, machine={EVIL: EVIL}, families={EVIL: EVIL}, whys={EVIL: EVIL})
