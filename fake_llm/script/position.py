@@ -2,11 +2,12 @@
 
 *Turn*: the highest marker in the last user message that holds one, else the turn under way. A background call that
 quotes an ended turn belongs to the turn under way, if there is one.
-*Step*: 1 + the highest tool round of this turn whose results were ever seen. It never decreases, so that an agent that
-trims its history does not get a step again. *Main or background*: see `MainShape`.
+*Step*: 1 + the highest tool round of this turn whose results were seen. It does not decrease where an agent trims or
+summarises its history. Only a conversation that equals an earlier one of its turn gets that one's step again, and the
+turn goes on from there: the agent has dropped what came after it. *Main or background*: see `MainShape`.
 
 Tool calls carry a token `<salt><turn>x<step>x<call>` in their ids, and scripted commands print it, so that a result
-is found also if an agent rewrites ids.
+is found also if an agent rewrites ids, or sends it as text.
 """
 
 import hashlib
@@ -78,6 +79,8 @@ class Positions:
     _markers: dict[int, str] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
     _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
+    _asked: dict[tuple[int, int, str], int] = field(default_factory=dict)
+    """The round in which each conversation was first asked, by turn, the round that it shows, and digest."""
 
     @property
     def under_way(self) -> int:
@@ -108,10 +111,11 @@ class Positions:
         background = self._background(conversation, own)
         if background and self.under_way and not self.is_open(turn):
             turn, own = self.under_way, ()  # It quotes an ended turn, and belongs to this one.
-        round_ = max(self._rounds.get(turn, 0), self._round(turn, own))
+        shown = self._round(turn, own, conversation)
+        round_ = max(self._rounds.get(turn, 0), shown)
         if background:
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
-        self._rounds[turn] = round_
+        self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
         return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
@@ -120,6 +124,12 @@ class Positions:
         """`turn.step.call` of a result's call, by its id or by the command's output; else empty."""
         found = self._find(result.call_id) or self._find(result.text)
         return ".".join(found) if found else ""
+
+    def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
+        """`turn.step.call` of each result in the messages' texts: what a command printed, not the command itself."""
+        texts = "\n".join([message.text for message in conversation.messages])
+        found = re.finditer(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+){_PRINTED}", texts, re.IGNORECASE)
+        return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
 
     def _find(self, text: str) -> tuple[str, ...] | None:
         found = re.search(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)", text, re.IGNORECASE)
@@ -137,9 +147,9 @@ class Positions:
         text = "\n".join(message.text.lower() for message in conversation.messages)
         return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
 
-    def _round(self, turn: int, own: tuple[Message, ...]) -> int:
+    def _round(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> int:
         results = [result for message in own for result in message.tool_results]
-        tokens = [token for token in map(self.token_of, results) if token]
+        tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
         known = [int(step) for at, step, _ in (token.split(".") for token in tokens) if int(at) == turn]
         if known or not results:
             return max(known, default=0)
@@ -153,6 +163,10 @@ class Positions:
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
         return purpose_of(conversation)
+
+
+_PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
+"""Behind a token that a command printed: not the rest of a call's id, and not the rest of the command (the beacon)."""
 
 
 def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
@@ -170,9 +184,22 @@ def _fingerprint(conversation: Conversation) -> str:
 
 @lru_cache(maxsize=256)  # an agent has few system texts
 def _of_opening(system: str) -> str:
-    # Dates, times and ids differ in the next call.
-    lasting = re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system)
-    return hashlib.sha256(lasting[:100].encode()).hexdigest()[:12]
+    return hashlib.sha256(_lasting(system)[:100].encode()).hexdigest()[:12]
+
+
+@lru_cache(maxsize=256)
+def _lasting(system: str) -> str:
+    """A system text without dates, times and ids, which differ in the next call."""
+    return re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system)
+
+
+def _digest(conversation: Conversation) -> str:
+    """What two requests that ask the same share: the lasting system text, the other messages, the tools' names."""
+    said = [
+        (_lasting(message.text),) if message.role == "system" else repr(message) for message in conversation.messages
+    ]
+    asked = repr((said, sorted(tool.name for tool in conversation.tools)))
+    return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")

@@ -16,7 +16,7 @@ from wedgehog.harness.record.event import HostRefused
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.campaign import Campaign, Options
-from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.control import RESULT_MARKS, ControlFacts
 
 
 async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
@@ -86,9 +86,15 @@ def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:
     """Describe how far a shell command got: its beacon shows the execution, the requests show its result."""
     best = max(uses, key=lambda use: (bool(use.results) + bool(use.done), bool(use.started)), default=None)
     if best is None or not (best.results or best.started):
-        return f"a shell tool is advertised {tools}, but its command was not run, and no request carried a result"
+        return (
+            f"a shell tool is advertised {tools}, but its command was not run, and no request carried a result: "
+            "scenarios with tools are skipped"
+        )
     if not best.results:
-        return f"the shell command was run {tools}, but no request carried its result"
+        return (
+            f"the shell command was run {tools}, but no request carried its result ({RESULT_MARKS}): "
+            "scenarios with tools are skipped"
+        )
     if best.done:
         return f"a shell command was run and its result sent back {tools}"
     if best.started:

@@ -16,10 +16,14 @@ def tool_result_bound(history: History, *, tool_result_chars: int | None = None)
     100 more are allowed for a mark of the cut.
     """
     carried = [
-        (result, call.arrived) for turn in history.turns for call in calls_of(turn) for result in call.arrived.results
+        (result, call.arrived)
+        for turn in history.turns
+        for call in calls_of(turn)
+        for result in call.arrived.results
+        if not result.in_text
     ]
     if not carried:
-        return nothing("no tool result was carried")
+        return nothing("no tool result was carried, or only as part of a text")
     result, request = max(carried, key=lambda pair: pair[0].chars)
     if tool_result_chars is not None and result.chars > tool_result_chars + TRUNCATION_MARK_CHARS:
         says = f"request {request.call} carries a tool result of {result.chars} characters, {tool_result_chars} allowed"

@@ -307,6 +307,8 @@ class ToolResult:
     """`turn.step.call` of the tool call, or empty if it is unknown."""
     printed: bool = True
     """Whether its text contains the last output of the command."""
+    in_text: bool = False
+    """Whether it is part of a message's text ("Observation: …"): then `chars` and `is_error` are unknown."""
 
 
 class RequestArrived(Event):

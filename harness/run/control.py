@@ -24,6 +24,7 @@ TOOL = "Please run the command."
 CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario has none for it, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
+RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -48,6 +49,8 @@ class ControlFacts:
     """Messages of refusals (not for pairing) that the agent gets without any fault too."""
     usual: frozenset[str] = frozenset()
     """Lines that sound like an error, which it prints without any fault too."""
+    no_tool_turn: str = ""
+    """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
     exit_s: float = 0.0
     """From the last reply to the end of the turn, at most."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -103,8 +106,17 @@ def read_control(
         background=any(not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
+        no_tool_turn=_no_tool_turn(history),
         exit_s=max(turn.exit_s for turn in history.turns),
     )
+
+
+def _no_tool_turn(history: History) -> str:
+    uses = [use for use in history.tool_uses if use.turn > 1]
+    if not uses or any(use.results for use in uses):
+        return ""
+    ran = "the tool was run" if any(use.started for use in uses) else "the tool was not run"
+    return f"in its control run {ran}, and no request carried its result: {RESULT_MARKS}"
 
 
 def _why(history: History) -> str:
@@ -237,6 +249,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
         "the agent makes no background calls": "background" in needs and not control.background,
+        control.no_tool_turn: bool(control.no_tool_turn)
+        and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
     if "disk" in needs and (why := disk_unavailable_reason()):

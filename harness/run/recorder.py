@@ -51,6 +51,9 @@ class Placing(Protocol):
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
 
+    def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """turn.step.call of each tool call whose result is in a message's text."""
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""
 
@@ -147,7 +150,7 @@ class Recorder:
                 body_bytes=seen.size,
                 messages=len(talk.messages),
                 tools=tuple(tool.name for tool in talk.tools),
-                results=self._results(talk),
+                results=self._results(talk) + (() if place.background else self._results_in_text(talk)),
                 turns_seen=place.turns_seen,
             )
         )
@@ -160,6 +163,13 @@ class Recorder:
             return e.ToolResult(it.call_id, len(it.text), it.is_error, token, printed)
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
+
+    def _results_in_text(self, talk: Conversation) -> tuple[e.ToolResult, ...]:
+        sent = {
+            self._placing.token_of_result(it.call_id, it.text) for said in talk.messages for it in said.tool_results
+        }
+        tokens = (token for token in self._placing.tokens_in_text(talk) if token not in sent)
+        return tuple(e.ToolResult("", 0, token=token, in_text=True) for token in tokens)
 
     def _refused(self, seen: fact.RefusalSent) -> None:
         if not seen.enforced:

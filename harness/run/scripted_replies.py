@@ -43,6 +43,10 @@ class ScriptedReplies:
         """turn.step.call of the tool call that a result answers, or empty."""
         return self.script.positions.token_of(ToolResultSeen(call_id, text))
 
+    def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """turn.step.call of each tool call whose result is in a message's text."""
+        return self.script.positions.tokens_in_text(conversation)
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if it got another answer."""
         return self.replies.get(call)

@@ -232,6 +232,10 @@ class Trial:
         """There are no tools."""
         return ""
 
+    def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """There are no tools."""
+        return ()
+
     def sent(self, call: int) -> SentReply:
         """The same reply for each request."""
         return SentReply(REPLY)

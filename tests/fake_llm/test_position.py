@@ -167,11 +167,97 @@ def test_a_result_is_known_by_its_id_first_and_by_what_was_printed_next(
     assert positions.token_of(ToolResultSeen(id_, text)) == found
 
 
+# ---- results that travel as text
+
+
+def command(token: str) -> str:
+    """The end of a scripted command, as an agent may quote it."""
+    return f"ls; printf '%s\\n' {token}; (exit $wedgehog_status)"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
+def test_a_result_that_travels_as_text_is_a_step_in_any_role(positions: Positions, role: Any):
+    """An agent may write `Observation: …` where others send a tool result."""
+    first, second = positions.token(1, 1, 1), positions.token(1, 2, 1)
+    told = [user("mkqrst1q go"), Message(role, f"Observation: a.txt\n{first}\n")]
+    assert positions.place(talk(*told)).step == 2
+    told += [Message("assistant", "Action: bash"), Message(role, f"Observation: b.txt\n{second}")]
+    assert positions.place(talk(*told)).step == 3
+
+
+@pytest.mark.parametrize(
+    "quoted", ["{command}", "id=toolu_{token}a1", '{{"command": "printf \'%s\\\\n\' {token}; (exit 1)"}}']
+)
+def test_a_call_that_is_written_as_text_is_no_result(positions: Positions, quoted: str):
+    """The command holds the token that it is going to print, and the call's id holds it too."""
+    token = positions.token(1, 1, 1)
+    said = Message("assistant", f"Action: {quoted.format(command=command(token), token=token)}")
+    assert positions.place(talk(user("mkqrst1q go"), said)).step == 1
+
+
+def test_results_in_text_are_told_with_their_calls(positions: Positions):
+    """Each once, in order; those of tool messages are not among them."""
+    one, two = positions.token(1, 1, 1), positions.token(1, 1, 2)
+    said = talk(user(f"mkqrst1q\n{two}\n{one}\n{two}"), results((f"toolu_{one}a1", one)))
+    assert positions.tokens_in_text(said) == ("1.1.2", "1.1.1")
+
+
+# ---- a turn that is played again
+
+
+def test_a_conversation_that_came_before_gets_its_old_place(positions: Positions):
+    """An agent that drops a finished round and asks as at first is offered the call again, and goes on from there."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 2)]
+    for upto in (1, 3, 5):
+        positions.place(talk(*told[:upto]))
+    again = positions.place(talk(told[0]))
+    assert (again.step, again.attempt) == (1, 2)
+    renamed = f"toolu_{positions.token(1, 1, 1)}a2"
+    after = positions.place(talk(told[0], calls(renamed), results((renamed, "ok"))))
+    assert (after.step, after.attempt) == (2, 2)
+    assert positions.place(talk(user("A summary: mkqrst1q go"))).step == 2
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        talk(user("The user said mkqrst1q go. So far: listed the files.")),
+        talk(user("mkqrst1q go"), user("Summary: the files are listed.")),
+        talk(system("You conclude."), user("mkqrst1q go")),
+        talk(user("mkqrst1q go"), tools=()),
+    ],
+)
+def test_a_compaction_or_another_question_does_not_go_back(positions: Positions, later: Conversation):
+    """Words in the place of messages, another system text or other tools: it is not the request of before."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 2)]
+    for upto in (1, 3, 5):
+        positions.place(talk(*told[:upto]))
+    assert positions.place(later).step == 3
+
+
+def test_the_time_in_a_system_text_makes_no_other_conversation(positions: Positions):
+    """Agents write the time into it."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 1)]
+    positions.place(talk(system("You are. It is 12:00:01."), told[0]))
+    positions.place(talk(system("You are. It is 12:00:02."), *told))
+    assert positions.place(talk(system("You are. It is 12:00:03."), told[0])).step == 1
+
+
+def test_a_window_that_shows_only_the_last_round_goes_on(positions: Positions):
+    """Two requests of the same length are not the same."""
+    told = [user("mkqrst1q go"), *rounds(positions, 1, 3)]
+    windows = [told[:1], told[:3], [told[0], *told[3:5]], [told[0], *told[5:7]]]
+    assert [positions.place(talk(*window)).step for window in windows] == [1, 2, 3, 4]
+    told = [system(f"So far: {positions.token(2, step, 1)}") for step in (1, 2, 3)]
+    positions.begin(2, MARKERS[2])
+    assert [positions.place(talk(it, user("mkqrst2q go"))).step for it in told] == [2, 3, 4]
+
+
 def test_repeats_of_a_step_are_its_attempts(positions: Positions):
     """Counted per step; a further step begins at one again."""
     first, second = talk(user("mkqrst1q go")), talk(user("mkqrst1q go"), *rounds(positions, 1, 1))
     placed = [positions.place(it) for it in (first, first, second, first, second)]
-    assert [(place.step, place.attempt) for place in placed] == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+    assert [(place.step, place.attempt) for place in placed] == [(1, 1), (1, 2), (2, 1), (1, 3), (2, 2)]
 
 
 # ---- main and background

@@ -102,6 +102,31 @@ def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[in
     assert read_control(two_turns().seal(), shapes, False, 1).background is background
 
 
+@pytest.mark.parametrize(
+    ("shows", "why"),
+    [
+        ((), "the tool was not run, and no request"),
+        (("started",), "the tool was run, and no request"),
+        (("started", "result"), ""),
+    ],
+)
+def test_a_tool_whose_result_never_came_rules_tools_out(shows: tuple[str, ...], why: str):
+    """What the control's tool turn does not show cannot be judged."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    result = tell.runs(token) if shows else None
+    tell.reply(tell.ask(2, results=[result] if result and "result" in shows else []), f"Done {tell.nonce}")
+    facts = read(tell.end().seal())
+    assert why in facts.no_tool_turn and bool(facts.no_tool_turn) is bool(why)
+    calls = scenario(turns=[{"user": "x", "model": [{"tool": "shell", "args": {"command": "ls"}}, {"text": "y"}]}])
+    assert why_skipped(calls, agent(), facts) == facts.no_tool_turn
+    assert why_skipped(scenario(), agent(), facts) == ""
+
+
 def test_refusals_that_happen_without_a_fault_are_remembered():
     """They excuse the same refusal under a fault; scripted ones are ours."""
     tell = HistoryBuilder()

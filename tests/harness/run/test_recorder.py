@@ -84,6 +84,10 @@ class FakePlacing:
     def token_of_result(self, call_id: str, text: str) -> str:
         return "1.1.1" if call_id.startswith("t") else ""
 
+    def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
+        found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
+        return tuple(found)
+
     def sent(self, call: int) -> SentReply | None:
         return self.replies.get(call)
 
@@ -141,6 +145,14 @@ def rig(manual_clock: Any) -> Rig:
 
 
 # ---- requests
+
+
+def test_results_that_are_part_of_a_text_are_recorded_without_a_size(rig: Rig):
+    """Once each; a result that has a message of its own is not told twice."""
+    said = Message("user", "Observation: ok 1.2.1 1.1.1")
+    rig.asks(1, replace(TALK, messages=(*TALK.messages, said)))
+    (arrived,) = rig.of(RequestArrived)
+    assert [(r.token, r.in_text) for r in arrived.results] == [("1.1.1", False), ("", False), ("1.2.1", True)]
 
 
 def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carries(rig: Rig):
