@@ -162,7 +162,16 @@ class Positions:
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
-        return purpose_of(conversation)
+        return "" if self._last_words(conversation, own) else purpose_of(conversation)
+
+    def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
+        """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
+        system = _fingerprint(conversation)
+        if conversation.tools or conversation.schema is not None or self.shape is None or self.shape.system != system:
+            return False
+        texts = Conversation("", "", False, own)
+        carried = any(self.token_of(it) for message in own for it in message.tool_results)
+        return (carried or bool(self.tokens_in_text(texts))) and not _asks_aside(own[-1].text if own else "")
 
 
 _PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
@@ -200,6 +209,18 @@ def _digest(conversation: Conversation) -> str:
     ]
     asked = repr((said, sorted(tool.name for tool in conversation.tools)))
     return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
+
+
+_AT_LIMIT = re.compile(
+    r"(limit|maximum|max)\b.{0,60}\b(step|iteration|turn|round|call)s?\b"
+    r"|\b(step|iteration|turn|round|call)s?\b.{0,60}\b(limit|maximum|max)\b|final (answer|response|reply)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _asks_aside(last: str) -> bool:
+    """Whether the last message asks for a summary, a title or a check, and not for the last words at a limit."""
+    return any(map(last.lower().__contains__, PURPOSES)) and _AT_LIMIT.search(last) is None
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")

@@ -63,6 +63,7 @@ class TurnScript:
 
     def direct(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
         """A scripted reply with this request's tool names, ids and values."""
+        reply = within_tools(reply, conversation)
         place = self.place(call, conversation)
         values = {**self.values, "nonce": self.nonce_of(call)}
         count = 0
@@ -89,6 +90,18 @@ class TurnScript:
         elif named := find_named(conversation.tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
+
+
+CLOSING = Text("That is all. {nonce}")
+"""The last words where the script has none."""
+
+
+def within_tools(reply: Reply, conversation: Conversation) -> Reply:
+    """The reply with last words in the place of its tool calls if the request offers no tools."""
+    if conversation.tools or not any(isinstance(item, ToolCall) for item in reply.items):
+        return reply
+    said = tuple(item for item in reply.items if not isinstance(item, ToolCall))
+    return replace(reply, items=(*said, CLOSING), stop=None)
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:

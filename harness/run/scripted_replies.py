@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
-from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
-from wedgehog.fake_llm.script.turns import TurnScript, background_reply
+from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, within_tools
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
@@ -59,7 +59,7 @@ class ScriptedReplies:
         if place.background or structured or place.turn not in self.script.turns:
             altered = self.injector.alter(call, background_reply(conversation), context, on_script=True)
             return self.injector.alter(call, altered, context, on_script=False)
-        words = self._words(place)
+        words = self._words(place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
             where, written = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
@@ -75,14 +75,14 @@ class ScriptedReplies:
                     self.offered(item)
         return answer
 
-    def _words(self, place: CallPosition) -> Reply | None:
+    def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
-            return replies[place.step - 1]
+            return within_tools(replies[place.step - 1], conversation)
         open_end = bool(replies) and any(isinstance(item, ToolCall) for item in replies[-1].items)
         if open_end or not self.script.positions.is_open(place.turn):
-            return Reply((Text("That is all. {nonce}"),))
+            return Reply((CLOSING,))
         return None
 
     def _context(self, place: CallPosition, conversation: Conversation) -> Context:

@@ -338,6 +338,28 @@ def test_a_call_that_carries_our_results_is_main_whatever_it_looks_like():
     assert (place.background, place.step) == ("", 2)
 
 
+@pytest.mark.parametrize(
+    ("last", "background"),
+    [
+        ("You are at your limit. Answer now.", ""),
+        ("Maximum number of tool iterations reached. Provide a final response that summarizes your work.", ""),
+        ("Summarize the conversation for another model that goes on with it.", "summary"),
+        ("Is this a loop? Say yes or no.", "loop"),
+    ],
+)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_last_question_without_tools_is_a_main_call(last: str, background: str, as_text: bool):
+    """An agent at its limit keeps its system text and the turn's results; so does a compaction, whose words tell."""
+    positions = Positions(SALT, MAIN)
+    positions.begin(1, MARKERS[1])
+    round_ = [user(f"Observation: {positions.token(1, 1, 1)}")] if as_text else rounds(positions, 1, 1)
+    told = [system("You are an agent."), user("mkqrst1q go"), *round_, user(last)]
+    place = positions.place(talk(*told, tools=()))
+    assert (place.background, place.step) == (background, 2)
+    stranger = talk(system("You judge."), *told[1:], tools=())
+    assert positions.place(stranger).background
+
+
 def test_background_calls_are_no_attempts_and_move_no_step():
     """A title between two attempts leaves the second one the second."""
     positions = Positions(SALT, MAIN)

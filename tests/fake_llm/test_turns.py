@@ -96,7 +96,16 @@ def test_a_turn_that_the_script_does_not_know_is_unscripted(script: TurnScript):
 def test_a_shell_that_the_agent_does_not_have_is_unscripted(script: TurnScript):
     """A scenario with tools is skipped for such an agent; here it is an error."""
     with pytest.raises(UnscriptedError, match="advertises none"):
-        script.answer(1, talk(user("mk1q go"), tools=()))
+        script.answer(1, talk(user("mk1q go"), tools=(FETCH,)))
+
+
+def test_a_request_without_tools_gets_words_where_the_script_calls_one(script: TurnScript):
+    """An agent at its limit asks for its last words; a text of the script stays before ours."""
+    asked = talk(user("mk1q go"), tools=())
+    assert script.answer(1, asked) == Reply((Text("Let me look."), Text("That is all. NONCE")))
+    only_a_call = ScriptedTurn((Reply((ToolCall("shell", {"command": "ls"}),), stop="tool"),), "N")
+    script.turns = {1: only_a_call}
+    assert script.answer(2, asked) == Reply((Text("That is all. N"),))
 
 
 def test_a_call_outside_any_turn_gets_words_that_are_nobodys_business(script: TurnScript):

@@ -61,3 +61,19 @@ def test_an_agent_that_plays_its_turn_again_runs_its_tools_again(
     assert (played.row["violated"], played.kinds) == (violated, ["answered", "answered"]), played.says
     steps = [call.arrived.step for call in played.history.turns[0].calls]
     assert steps == ([1, 2, 1, 2, 3] if violated else [1, 2, 2, 3])
+
+
+def test_an_agent_at_its_limit_gets_last_words_without_tools(sound: Any, unsound: dict[str, str]):
+    """It asks once more and offers no tools: a main call, whose words its user reads, and no error of the script."""
+    unsound |= {
+        "def ask(url, messages):": "def ask(url, messages, tools=(SHELL,)):",
+        '"tools": [SHELL], ': '**({"tools": list(tools)} if tools else {}), ',
+        AGAIN: """last = isinstance(session.messages[-1]["content"], list)
+        if last:
+            session.add("user", "You are at your limit. Answer now.")
+        content = ask(url, session.messages, () if last else (SHELL,))""",
+    }
+    played = sound("command", "--network=embedded", two=STORY)["two"]
+    assert (played.verdict, played.kinds) == ("pass", ["answered", "answered"]), played.says
+    calls = played.history.turns[0].calls
+    assert [(call.arrived.step, call.main) for call in calls] == [(1, True), (2, True)]
