@@ -22,6 +22,15 @@ class ScriptedTurn:
     nonce: str
 
 
+@dataclass(frozen=True, slots=True)
+class FinishCall:
+    """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it."""
+
+    tool: str
+    arg: str
+    text: str = "{answer}"
+
+
 @dataclass
 class TurnScript:
     """Answers with `turns` by position; background calls get a short valid answer.
@@ -35,6 +44,8 @@ class TurnScript:
     beacon: Beacon = lambda command, token: command
     nonce_per_call: bool = False
     """Every reply gets its own nonce (see `nonce_of`), so that the answer identifies the call."""
+    finish: FinishCall | None = None
+    """None: last words are text."""
     _placed: dict[int, CallPosition] = field(default_factory=dict)
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
@@ -74,7 +85,23 @@ class TurnScript:
                 items.append(self._tool_call(item, place, count, conversation, values))
             else:
                 items.append(replace(item, text=expand(item.text, values)))
-        return replace(reply, items=tuple(items))
+        return self._finishing(replace(reply, items=tuple(items)), place, conversation)
+
+    def _finishing(self, reply: Reply, place: CallPosition, conversation: Conversation) -> Reply:
+        """Last words as the call that ends the agent's turn, if this request offers that tool."""
+        words, finish = spoken(reply), self.finish
+        if finish is None or not words or reply.stop_reason != "end":
+            return reply
+        shell = find_shell(conversation.tools) if finish.tool == SHELL else None
+        tool = find_named(conversation.tools, shell.name if shell else finish.tool)
+        if tool is None:
+            return reply
+        schema = tool.schema or {}
+        filled = fill({**schema, "type": "object", "required": schema.get("required", ())})
+        args = {**filled, finish.arg: finish.text.replace("{answer}", words)}
+        token = self.positions.token(place.turn, place.step, 1)
+        call = ToolCall(tool.name, args, f"{token}a{place.attempt}")
+        return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), call))
 
     def _tool_call(
         self, item: ToolCall, place: CallPosition, count: int, conversation: Conversation, values: Mapping[str, str]
@@ -102,6 +129,11 @@ def within_tools(reply: Reply, conversation: Conversation) -> Reply:
         return reply
     said = tuple(item for item in reply.items if not isinstance(item, ToolCall))
     return replace(reply, items=(*said, CLOSING), stop=None)
+
+
+def spoken(reply: Reply) -> str:
+    """The reply's text."""
+    return "".join(item.text for item in reply.items if isinstance(item, Text))
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:

@@ -37,6 +37,12 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _holds_answer(text: str) -> str:
+    if "{answer}" not in text:
+        raise BadValueError(f"expected {{answer}} where the last words go, found {text!r}")
+    return text
+
+
 def _source(text: str) -> str:
     OutputSource.parse(text)
     return text
@@ -113,6 +119,14 @@ class Timeout(_Part):
         return {f"{word}_s": f"{self.s:g}", f"{word}_ms": f"{self.s * 1000:g}"}
 
 
+class Finish(_Part):
+    """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go."""
+
+    tool: str
+    arg: str
+    text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
+
+
 class Limits(_Part):
     """What the agent promises; each value tightens the stock bound of that name."""
 
@@ -150,6 +164,7 @@ class AgentSpec(_Part):
     limits: Limits = Limits()
     start_s: PositiveSeconds = 60
     recover_s: SecondsOrNone = 30
+    finish: Finish | None = None
     price_as: str = "claude-sonnet-4-6"
     known: dict[str, str] = {}
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}

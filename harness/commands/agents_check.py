@@ -1,12 +1,14 @@
 """Check that a spec fits its agent: play a text turn, a tool turn and a resume without faults, and list findings."""
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
@@ -42,7 +44,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     stream = "streamed" if call.arrived.stream else "not streamed"
     yield CheckFinding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
     yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
-    yield from list(_lost_words(agent, history)) or _later(facts, history)
+    yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(facts, history)]
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
         yield CheckFinding(True, "it makes background calls; they are answered and counted separately")
@@ -65,6 +67,35 @@ def _answering(turn: Turn) -> Call:
     paid = [call for call in turn.calls if call.paid]
     answer = plain(turn.end.answer) if turn.end else ""
     return next((call for call in paid if (nonce := _last_word(call)) and nonce in answer), paid[0])
+
+
+ENDS_A_TURN = re.compile(r"final|finish|submit|answer|respon[ds]|complete|done|attempt_completion", re.IGNORECASE)
+"""Names of tools by which models end a turn."""
+
+
+def _finish(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
+    """Yield what is wrong with how the model's last words are sent: as text, or by the tool in `finish`."""
+    offered = ", ".join(sorted(facts.tools)) or "none"
+    if agent.finish is not None:
+        tool = agent.finish.tool
+        if not (facts.shell if tool == SHELL else any(name.endswith(tool) for name in facts.tools)):
+            yield CheckFinding(False, f"finish: the agent advertises no tool {tool} (tools: {offered})")
+        return
+    texts = [call for call in history.turns[0].calls if call.final and facts.tools & set(call.arrived.tools)]
+    if len(texts) > 1:
+        yield CheckFinding(False, _many_texts(len(texts), facts, offered), optional=_ends_a_turn(facts) is None)
+
+
+def _many_texts(count: int, facts: ControlFacts, offered: str) -> str:
+    tool = _ends_a_turn(facts)
+    arg = next(iter(facts.schemas.get(tool or "", {}).get("properties", {})), "answer")
+    finish = f"finish: {{tool: {tool or 'final_answer'}, arg: {arg}}}"
+    says = f"a text answer took {count} main calls, and each got the whole answer as text (tools: {offered})"
+    return f"{says}: if the agent's model answers by a tool call, write `{finish}`"
+
+
+def _ends_a_turn(facts: ControlFacts) -> str | None:
+    return next((name for name in sorted(facts.tools) if ENDS_A_TURN.search(name)), None)
 
 
 def _last_word(call: Call) -> str:

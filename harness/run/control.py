@@ -11,8 +11,8 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
-from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import TRACE, causes, exception_in, outcome_of
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.host_tools import HostTool
@@ -140,7 +140,15 @@ def _why(history: History) -> str:
     limited = next((call.limited for call in calls if call.limited), "")
     if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
         return f"{limited}: let the agent allow more"
-    return f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
+    return _no_answer(turn, outcome)
+
+
+def _no_answer(turn: Turn, outcome: TurnOutcome) -> str:
+    said = f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
+    tools = sorted({name for call in turn.main_calls for name in call.arrived.tools})
+    if sum(call.final for call in turn.main_calls) < 2 or not tools:
+        return said
+    return f"{said} If its model answers by a tool call (tools: {', '.join(tools)}), name that tool in `finish:`"
 
 
 def _silent(history: History) -> str:

@@ -16,6 +16,7 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.turns import spoken
 from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
@@ -35,6 +36,8 @@ class SentReply:
     """(turn.step.call, tool name, whole) of its tool calls."""
     tokens_needed: int = 0
     """The tokens of the whole reply, where the agent's own limit ended it."""
+    last_words: str = ""
+    """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
 
     @property
     def blocks(self) -> list[Text | ToolCall]:
@@ -228,13 +231,13 @@ class Recorder:
                 at_s=call.ended_s if cut is not None and cut.how == "cut" else -1.0,
                 call=ended.call,
                 how=_how(ended, cut, edited),
-                stop=ended.stop,
+                stop="end" if sent.last_words and ended.stop == "tool" else ended.stop,
                 output_tokens=ended.output_tokens,
                 tokens_delivered=min(tokens, ended.output_tokens),
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=_text(sent.reply, tokens, ended),
+                text_delivered=_text(sent, tokens, ended),
                 tool_calls=_offered(sent, blocks),
                 tokens_needed=sent.tokens_needed,
             )
@@ -266,10 +269,10 @@ def _how(
     return "ended early" if end_the_body(edited) else "complete"
 
 
-def _text(reply: Reply, tokens: int, ended: fact.WriteEnded) -> str:
+def _text(sent: SentReply, tokens: int, ended: fact.WriteEnded) -> str:
     """The delivered part of the reply's text by its tokens, those after a hang-up included (a fragment to look for)."""
-    text = "".join(item.text for item in reply.items if isinstance(item, Text))
-    in_all = max(ended.output_tokens, output_tokens(reply.items) if ended.how == "hung_up" else 0)
+    text = sent.last_words or spoken(sent.reply)
+    in_all = max(ended.output_tokens, output_tokens(sent.reply.items) if ended.how == "hung_up" else 0)
     return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
 

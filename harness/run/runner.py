@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.turns import TurnScript
+from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.sim_host import agent_waits
@@ -126,6 +126,7 @@ class _Run:
             self.urls,
             lambda command, token: beacon.wrapped(command, token, self.beacons.file),
             nonce_per_call=control is None,
+            finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text) if spec.finish else None,
         )
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered)
         self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, self.beacons.look)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
-from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, within_tools
+from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, spoken, within_tools
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
@@ -69,10 +69,14 @@ class ScriptedReplies:
         if isinstance(answer, Reply):
             said = within_limit(answer, conversation)  # as the fake provider sends it
             needed = 0 if said is answer or answer.stop == "max_tokens" else output_tokens(answer.items)
+            ends = isinstance(altered, Reply) and not _calls(altered) and bool(_calls(said))
+            if ends and isinstance(altered, Reply):  # the call is the answer, and no work of a tool
+                last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})
+                self.replies[call] = SentReply(said, (), needed, last)
+                return answer
             self.replies[call] = SentReply(said, _offers(said), needed)
-            for item in said.items:
-                if isinstance(item, ToolCall):
-                    self.offered(item)
+            for item in _calls(said):
+                self.offered(item)
         return answer
 
     def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
@@ -80,7 +84,7 @@ class ScriptedReplies:
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
             return within_tools(replies[place.step - 1], conversation)
-        open_end = bool(replies) and any(isinstance(item, ToolCall) for item in replies[-1].items)
+        open_end = self.script.finish is not None or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
             return Reply((CLOSING,))
         return None
@@ -114,7 +118,10 @@ def _size(conversation: Conversation) -> int:
     return sum(len(message.text) for message in conversation.messages) + sum(len(result.text) for result in results)
 
 
+def _calls(reply: Reply) -> list[ToolCall]:
+    return [item for item in reply.items if isinstance(item, ToolCall)]
+
+
 def _offers(reply: Reply) -> Sequence[tuple[str, str, bool]]:
     """(turn.step.call, name, whole) of a reply's tool calls; arguments cut by max_tokens are not whole."""
-    calls = [item for item in reply.items if isinstance(item, ToolCall)]
-    return [(dotted(call.id.rpartition("a")[0]), call.name, call.raw_args is None) for call in calls]
+    return [(dotted(it.id.rpartition("a")[0]), it.name, it.raw_args is None) for it in _calls(reply)]

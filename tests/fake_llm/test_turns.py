@@ -8,7 +8,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import MainShape, Positions
-from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript, background_reply, expand, expand_all
+from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript, background_reply, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
 FETCH = ToolSpec("fetch", "", {"properties": {"url": {"type": "string"}}})
@@ -106,6 +106,43 @@ def test_a_request_without_tools_gets_words_where_the_script_calls_one(script: T
     only_a_call = ScriptedTurn((Reply((ToolCall("shell", {"command": "ls"}),), stop="tool"),), "N")
     script.turns = {1: only_a_call}
     assert script.answer(2, asked) == Reply((Text("That is all. N"),))
+
+
+SUBMIT = ToolSpec(
+    "final_answer",
+    "",
+    {"properties": {"answer": {"type": "string"}, "sure": {"type": "boolean"}}, "required": ["answer", "sure"]},
+)
+
+
+def test_last_words_are_sent_by_the_tool_that_ends_the_agents_turn(script: TurnScript):
+    """A reply with tool calls stays; a request that does not offer the tool gets text."""
+    script.finish = FinishCall("final_answer", "answer")
+    script.turns = {
+        1: ScriptedTurn(
+            (
+                Reply(
+                    (Thinking("Hm."), Text("Done "), Text("{nonce}")),
+                ),
+            ),
+            "NONCE",
+        )
+    }
+    said = script.answer(1, talk(user("mk1q go"), tools=(BASH, SUBMIT)))
+    call = ToolCall("final_answer", {"answer": "Done NONCE", "sure": False}, "wbcdf1x1x1a1")
+    assert said == Reply((Thinking("Hm."), call)) and said.stop_reason == "tool"
+    assert script.answer(2, ASKED).items[1:] == (Text("Done "), Text("NONCE"))
+    script.turns = {1: TURN}
+    assert script.answer(3, talk(user("mk1q go"), tools=(BASH, FETCH, SUBMIT))).items[1].name == "Bash"
+
+
+def test_last_words_may_be_a_shell_command(script: TurnScript):
+    """Some agents end their turn by a command that they watch for; it carries no beacon."""
+    script.finish = FinishCall("shell", "command", "echo DONE; echo '{answer}'")
+    script.turns = {1: ScriptedTurn((Reply((Text("All {nonce}"),)),), "NONCE")}
+    assert script.answer(1, ASKED).items == (
+        ToolCall("Bash", {"command": "echo DONE; echo 'All NONCE'"}, "wbcdf1x1x1a1"),
+    )
 
 
 def test_a_call_outside_any_turn_gets_words_that_are_nobodys_business(script: TurnScript):

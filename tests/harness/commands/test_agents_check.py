@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -169,6 +170,37 @@ while True:
 """
     found = await looked(tmp_path, AGENT.replace("while True:\n", title))
     assert found[0].says == "a message was answered: openai-chat, not streamed, model 'm'"
+
+
+SUBMITS = """\
+    if not any(call["function"]["name"] == "final_answer" for call in said.get("tool_calls") or []):
+        talk.append({"role": "user", "content": "Please call final_answer."})
+        tries = tries + 1 if "tries" in globals() else 1
+        if tries < 3:
+            continue
+    else:
+        talk.append({"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "ok"})
+        said = {"content": json.loads(said["tool_calls"][0]["function"]["arguments"])["answer"]}
+    if True:
+"""
+
+
+@pytest.mark.parametrize(
+    ("finish", "said"),
+    [
+        (None, "a text answer took 3 main calls, and each got the whole answer as text (tools: final_answer): if the"),
+        ({"tool": "submit", "arg": "answer"}, "finish: the agent advertises no tool submit (tools: final_answer)"),
+        ({"tool": "final_answer", "arg": "answer"}, ""),
+    ],
+)
+async def test_an_agent_that_answers_by_a_tool_call_needs_finish(tmp_path: Path, finish: Any, said: str):
+    """Without it, the agent asks again and again for the call; the finding proposes the line of the spec."""
+    code = AGENT.replace('    if not said.get("tool_calls"):\n', SUBMITS)
+    env = {"CALLED": "final_answer", "TAKES": "answer"}
+    found = [it for it in await looked(tmp_path, code, env=env, finish=finish) if not it.ok and "shell" not in it.says]
+    assert [it.says[: len(said) or 99] for it in found if not it.optional] == ([said] if said else [])
+    if finish is None:
+        assert "`finish: {tool: final_answer, arg: answer}`" in found[0].says
 
 
 def told(spec: Path, facts: ControlFacts, *events: HostRefused) -> list[str]:

@@ -396,6 +396,14 @@ def test_a_reply_whose_fault_is_healed_while_the_fake_still_writes_was_not_hung_
     assert rig.of(HungUp) == []
 
 
+def test_a_call_that_carries_the_last_words_ends_the_turn_with_them(rig: Rig):
+    """It is recorded as an answer: its words, its stop, and no offer of a tool."""
+    rig.accepted()
+    rig.placing.replies[1] = SentReply(REPLY, (), 0, "Done at last")
+    rig.ends()
+    assert (rig.ended.stop, rig.ended.text_delivered, rig.ended.tool_calls) == ("end", "Done at last", ())
+
+
 @pytest.mark.parametrize(("usage", "scripted"), [(None, False), (Usage(input_tokens=8000), True)])
 def test_a_call_whose_tokens_the_script_sets_is_marked(rig: Rig, usage: Usage | None, scripted: bool):
     """What it costs is the script's number."""

@@ -9,7 +9,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
+from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
@@ -51,6 +51,17 @@ def test_the_recorder_hears_what_is_offered_under_which_token(play: Any):
     it = play()
     reply = it.answer(1, talk())
     assert it.sent(1) == SentReply(reply, [("1.1.1", "bash", True)])
+
+
+def test_a_call_that_ends_the_turn_is_the_answer_and_no_work_of_a_tool(play: Any):
+    """Its words are known to the recorder; an agent that asks on gets last words again."""
+    it = play(turns={1: ScriptedTurn((DONE,), "NONCE")})
+    it.script.finish = FinishCall("bash", "command")
+    reply = it.answer(1, talk())
+    assert reply.items == (ToolCall("bash", {"command": "Done NONCE"}, "wbcdf1x1x1a1"),)
+    assert it.sent(1) == SentReply(reply, (), 0, "Done NONCE")
+    again = it.answer(2, talk(done="wbcdf1x1x1a1"))
+    assert it.place(2, talk()).step == 2 and again.items[0].args == {"command": "That is all. NONCE"}
 
 
 def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
