@@ -1,5 +1,6 @@
 """One row per run: the rows of summary.csv, and the table from which all other tables are computed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +116,19 @@ def _usage(spent: Ledger) -> str:
 def _waited(history: History) -> dict[str, Any]:
     played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
     return {
-        "turn_s": _rounded(max((turn.duration_s or 0.0 for turn, _ in played if turn.end is not None), default=None)),
+        "turn_s": _rounded(worst_turn_s(history)),
         "first_error_s": _rounded(next((turn.duration_s for turn, came in played if came.kind in _SHOWN), None)),
         "recovery_s": _rounded(recovery_s(history)),
         "answered": _answered(played),
         "faults_fired": sum(1 for _ in history.of(FaultFired)),
     }
+
+
+def worst_turn_s(history: History, without_s: Callable[[Turn, float], float] = lambda *_: 0.0) -> float | None:
+    """The longest turn of the scenario; `without_s` is the part of a turn, which ends at that time, to leave out."""
+    ended = [(turn, turn.end.at_s) for turn in history.turns if not turn.recovery and turn.end is not None]
+    times = (max(0.0, (turn.duration_s or 0.0) - without_s(turn, end_s)) for turn, end_s in ended)
+    return max(times, default=None)
 
 
 def _rounded(number: float | None) -> float | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
+from wedgehog.harness.commands.cli_gate import BaselineOption, baseline, gate_code, print_plan, read_for_gate
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
@@ -30,6 +31,7 @@ from wedgehog.harness.network.ports import HOST
 if TYPE_CHECKING:
     from wedgehog.harness.run.campaign import Options
     from wedgehog.harness.run.selection import Entry
+    from wedgehog.reports.baseline import Baseline
 
 app = typer.Typer(
     name="wedgehog",
@@ -39,6 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(agents, name="agents")
+app.command()(baseline)
 
 
 def _loaded(plugins: list[str] | None) -> list[str] | None:
@@ -93,12 +96,17 @@ def run(
     seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
     plugin: Plugins = None,
     *,
+    against: BaselineOption = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="With --baseline: say how many repeats can decide, and play nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
     """Play scenarios against agents, judge the runs and print a report.
 
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
+    With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
     """
     from wedgehog.harness.run.campaign import Options, usual_jobs
     from wedgehog.harness.run.selection import Wanted, select
@@ -107,18 +115,32 @@ def run(
         entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
         options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world)
-        _campaign(entries, options, as_json=as_json, verbose=verbose)
+        known = read_for_gate(against)
+        if plan:
+            print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
+            raise typer.Exit
+        _campaign(entries, options, known, as_json=as_json, verbose=verbose)
 
 
-def _campaign(entries: "Sequence[Entry]", options: "Options", *, as_json: bool = False, verbose: bool) -> NoReturn:
-    """Play a campaign, print its report and exit with its code."""
+def _campaign(
+    entries: "Sequence[Entry]",
+    options: "Options",
+    known: "Baseline | None" = None,
+    *,
+    as_json: bool = False,
+    verbose: bool,
+) -> NoReturn:
+    """Play a campaign, print its report and exit with its code, or with that of the gate."""
     from wedgehog.harness.run.campaign import Campaign, exit_code
 
     with open_progress(len(entries), err) as progress:
         campaign = Campaign(entries, options, progress, progress.say)
         interrupted = _play(campaign.play())
     _report(campaign.store.folder, as_json=as_json, verbose=verbose)
-    raise typer.Exit(INTERRUPTED if interrupted else exit_code(campaign.judgements))
+    code = exit_code(campaign.judgements)
+    if known is not None:
+        code = gate_code(campaign.store.folder, known, quiet=as_json)
+    raise typer.Exit(INTERRUPTED if interrupted else code)
 
 
 def _play(
@@ -207,15 +229,16 @@ def fuzz(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
     plugin: Plugins = None,
+    against: BaselineOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
-    """Judge stored histories again, and write the reports again."""
+    """Judge stored histories again, and write the reports again. The exit codes are those of `run`."""
     from wedgehog.harness.record.store import run_folders
     from wedgehog.harness.run.campaign import UNCLEAR, exit_code
     from wedgehog.harness.run.stored import judge_all
 
     with user_mistakes():
-        folder = folder.resolve()
+        folder, known = folder.resolve(), read_for_gate(against)
         found = list(run_folders(folder))
         if not found:
             raise ValueError(f"{folder}: no finished run in this folder")
@@ -226,6 +249,8 @@ def check(
             err.print(f"wedgehog: {line}", markup=False)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
         _report(campaign, as_json=False, verbose=verbose)
+    if known is not None:
+        raise typer.Exit(gate_code(campaign, known))
     raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
 
 

@@ -13,6 +13,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from wedgehog.harness.commands.cli import app
+from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.campaign import Campaign
 
 Wedgehog = Callable[..., Result]
@@ -63,6 +65,9 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["scenarios", "nowhere"], "no scenario file, folder or stock name 'nowhere'"),
         (["agents", "list", "empty"], "empty: no agent spec (*.yaml) in this folder"),
         (["agents", "timers", "gone.yaml"], "gone.yaml: no such file"),
+        (["run", "well.yaml", "-a", "mine.yaml", "--baseline", "gone.yaml"], "gone.yaml: No such file"),
+        (["run", "well.yaml", "-a", "mine.yaml", "--plan"], "--plan: expected --baseline FILE too"),
+        (["baseline", "nowhere", "--into", "b.yaml"], "nowhere: no such folder"),
         (["serve", "--script", "gone.yaml"], "gone.yaml: no such file"),
         (["serve", "--script", "x.yaml", "--balance-usd", "1", "--balance-tokens", "1"], "in dollars or in tokens"),
     ],
@@ -165,6 +170,45 @@ def test_a_run_is_reported_and_its_exit_code_is_the_campaigns(wedgehog: Wedgehog
     folder = (tmp_path / "runs" / "latest").resolve()
     assert {"campaign.json", "summary.csv", "junit.xml", "report.html"} <= {path.name for path in folder.iterdir()}
     assert "[1/1] well x mine: error" in ran.stderr
+
+
+@pytest.mark.parametrize(("kept", "code"), [("failed", 0), ("passed", 1), (None, 1)])
+def test_with_a_baseline_only_what_got_worse_fails(
+    wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str | None, code: int
+):
+    """A fail that the baseline has is accepted; the files of the gate lie beside the reports."""
+
+    async def play(self: Campaign) -> list[Any]:
+        run = self.store.run("well", "mine")
+        run.write(RunStarted(scenario="well", agent="mine", network="embedded", time_scale=1.0, started="2025-05-01"))
+        self.judgements.append(Judgement("well", "mine", "embedded", "fail", violated=("turn_deadline",)))
+        run.close(self.judgements[-1])
+        return self.judgements
+
+    monkeypatch.setattr(Campaign, "play", play)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    cells = {"well": {"mine": {"result": kept}}} if kept else {}
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"cells": cells}))
+    ran = wedgehog("run", "well.yaml", "-a", "mine.yaml", "--baseline", "baseline.yaml")
+    assert ran.exit_code == code, ran.output
+    assert ("✗ worse: well, mine: " in ran.stdout) == ("::error title=worse%3A well" in ran.stderr) == bool(code)
+    assert {"gate.md", "gate.xml"} <= {path.name for path in (tmp_path / "runs" / "latest").iterdir()}
+
+
+def test_a_plan_says_how_many_repeats_can_decide_and_plays_nothing(wedgehog: Wedgehog, tmp_path: Path):
+    """By the size of the campaign, and by how much turns vary in the baseline."""
+    cell = {"result": "passed", "repeats": 10, "paid_calls": 1, "turn_s": [2.0, 2.1, 1.9, 2, 2.1, 2, 1.9, 2, 2.1, 2]}
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"cells": {"well": {"mine": cell}}}))
+    ran = wedgehog("run", "well.yaml", "-a", "mine.yaml", "--baseline", "baseline.yaml", "--plan")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.splitlines() == [
+        "1 result with a baseline, 0 without: 3 numbers to compare, with a false alarm in at most 0.5% of campaigns",
+        "the baseline has 10 repeats of each (at least): --repeat 1 finds only what is beyond the margin; "
+        "--repeat 4 is enough to decide",
+        "turns vary by 3.7% between repeats: a turn that takes 30% longer is found in 19 of 20 campaigns "
+        "with 6 repeats of both sides",
+    ]
+    assert not (tmp_path / "runs").exists()
 
 
 def test_words_to_choose_by_add_up(wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,88 @@
+"""`wedgehog baseline`, and the gate of `wedgehog run` and `wedgehog check`: a run is compared with stored results."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wedgehog.harness.commands.console import Stdout, err, user_mistakes
+
+if TYPE_CHECKING:
+    from wedgehog.reports.baseline import Baseline
+
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Compare with this baseline; then only a result that is worse than there fails (docs/gate.md).",
+    ),
+]
+
+
+def baseline(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a campaign, such as runs/latest.")],
+    into: Annotated[Path, typer.Option(metavar="FILE", help="The baseline to write or to update.")],
+    prune: Annotated[bool, typer.Option("--prune", help="Drop results that this run does not have.")] = False,
+) -> None:
+    """Keep the results of a run as a baseline: a small file to review and to commit.
+
+    Inconclusive runs and errors are left out, and results that the run does not have stay as they are.
+    """
+    from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
+    from wedgehog.reports.campaign_folder import load
+    from wedgehog.reports.differences import differences
+    from wedgehog.reports.played_cells import cells_of
+
+    with user_mistakes():
+        old = read_baseline(into) if into.exists() else Baseline()
+        campaign = load(folder.resolve())
+        cells = cells_of(campaign)
+        fresh = updated(old, campaign, cells, prune=prune)
+        if not fresh.cells:
+            raise ValueError(f"{folder}: no finished run with a verdict in this folder")
+        write_baseline(fresh, into)
+    for it in differences(old.played, fresh.played) if old.cells else ():
+        if it.kind != "gone" or prune:
+            err.print(f"{it.kind}: {it.where}: {it.says}", markup=False)
+    for cell in cells.values():
+        if cell.undecided:
+            err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)
+    err.print(f"wrote {into}: {sum(map(len, fresh.cells.values()))} results", markup=False)
+
+
+def read_for_gate(path: Path | None) -> "Baseline | None":
+    """The baseline after `--baseline`; ValueError before anything is played."""
+    from wedgehog.reports.baseline import read_baseline
+
+    return read_baseline(path) if path is not None else None
+
+
+def gate_code(folder: Path, known: "Baseline", *, quiet: bool = False) -> int:
+    """Compare a campaign with its baseline, print and write what the gate found, and return the exit code.
+
+    The lines go to stdout, or to stderr if stdout has the summary as JSON (`quiet`).
+    """
+    from wedgehog.reports.gate import annotations, gate, gate_lines, write_gate
+
+    result = gate(folder, known)
+    write_gate(result, folder)
+    console = err if quiet else Stdout()
+    console.print()
+    for line in gate_lines(result):
+        console.print(line, markup=False, soft_wrap=True)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations(result):
+            err.out(line, highlight=False)
+    return result.exit_code
+
+
+def print_plan(known: "Baseline | None", cells: set[tuple[str, str]], repeat: int) -> None:
+    """Print how many repeats can decide. ValueError: there is no baseline."""
+    from wedgehog.reports.repeat_plan import plan_lines
+
+    if known is None:
+        raise ValueError("--plan: expected --baseline FILE too")
+    for line in plan_lines(known, cells, repeat):
+        Stdout().print(line, markup=False, soft_wrap=True)

@@ -1,0 +1,108 @@
+"""What was measured of each scenario and agent, over all repeats: the input of every comparison."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.result_category import ResultCategory, result_category
+from wedgehog.reports.rows import row, worst_turn_s
+from wedgehog.reports.words import missing
+
+Key = tuple[str, str]
+"""Scenario and agent."""
+
+DECIDED: tuple[ResultCategory, ...] = ("passed", "known", "failed")
+"""Results of a run that was judged, from best to worst. Only such runs are measured."""
+UNDECIDED: tuple[ResultCategory, ...] = ("inconclusive", "error")
+
+
+@dataclass(frozen=True)
+class PlayedCell:
+    """All repeats of one scenario and agent. The numbers are one per decided repeat, or none (a price is unknown)."""
+
+    scenario: str
+    agent: str
+    results: Mapping[str, int]
+    """How many repeats ended so: `{passed: 2, failed: 1}`."""
+    violated: tuple[str, ...] = ()
+    paid_calls: tuple[float, ...] = ()
+    usd: tuple[float, ...] = ()
+    turn_s: tuple[float, ...] = ()
+    turn_least_s: tuple[float, ...] = ()
+    """The same without the time for which the agent waited for a processor; empty: not known."""
+    says: Mapping[str, str] = field(default_factory=dict)
+    """By result: the sentence of its first repeat."""
+
+    @property
+    def repeats(self) -> int:
+        """The repeats that count."""
+        return sum(self.results.values())
+
+    @property
+    def decided(self) -> int:
+        """The repeats with a verdict."""
+        return sum(self.results.get(name, 0) for name in DECIDED)
+
+    @property
+    def undecided(self) -> int:
+        """The repeats that are inconclusive or an error."""
+        return sum(self.results.get(name, 0) for name in UNDECIDED)
+
+    @property
+    def failures(self) -> tuple[float, ...]:
+        """1 for each failed repeat, 0 for each other decided one."""
+        failed = self.results.get("failed", 0)
+        return (1.0,) * failed + (0.0,) * (self.decided - failed)
+
+    @property
+    def worst(self) -> str:
+        """The worst result of a decided repeat."""
+        return next((name for name in reversed(DECIDED) if self.results.get(name)), "")
+
+    def reads(self) -> str:
+        """`passed 3 of 3`, or `passed 2, failed 1 of 3`."""
+        parts = [f"{name} {number}" for name, number in self.results.items() if number]
+        return f"{', '.join(parts)} of {self.repeats}"
+
+
+def cells_of(campaign: StoredCampaign) -> dict[Key, PlayedCell]:
+    """The cells of a campaign, in its order; skipped runs and cells of the fix matrix are left out."""
+    found: dict[Key, list[StoredRun]] = {}
+    for run in campaign.runs:
+        if result_category(run.judgement) not in ("skipped", "shown"):
+            found.setdefault((run.judgement.scenario, run.judgement.agent), []).append(run)
+    return {key: _cell(key, runs) for key, runs in found.items()}
+
+
+def _cell(key: Key, runs: Iterable[StoredRun]) -> PlayedCell:
+    runs = sorted(runs, key=lambda run: run.judgement.repeat)
+    by_result: dict[str, StoredRun] = {}
+    for run in runs:
+        by_result.setdefault(result_category(run.judgement), run)
+    decided = [run for run in runs if result_category(run.judgement) in DECIDED and run.history.events]
+    rows = [row(run, "") for run in decided]
+    return PlayedCell(
+        *key,
+        results=Counter(result_category(run.judgement) for run in runs),
+        violated=tuple(sorted({name for run in runs for name in run.judgement.violated})),
+        paid_calls=_column(rows, "paid_calls"),
+        usd=_column(rows, "cost_usd"),
+        turn_s=_column(rows, "turn_s"),
+        turn_least_s=tuple(least for run in decided if (least := _least_s(run.history)) is not None),
+        says={result: run.judgement.says for result, run in by_result.items()},
+    )
+
+
+def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:
+    """The numbers of a column; none at all if one is missing, because a part would be another sample."""
+    values = [row[name] for row in rows]
+    return () if any(missing(value) for value in values) else tuple(float(value) for value in values)
+
+
+def _least_s(history: History) -> float | None:
+    """The longest turn, without the waits for a processor."""
+    return worst_turn_s(history, lambda turn, end_s: history.cpu_wait(turn.start_s, end_s).total_s)

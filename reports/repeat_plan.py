@@ -1,0 +1,76 @@
+"""How many repeats can decide: what a campaign of this size, beside this baseline, can find."""
+
+import random
+import statistics
+from collections.abc import Collection, Iterator, Sequence
+from math import exp, log
+
+from wedgehog.reports.baseline import Baseline
+from wedgehog.reports.differences import QUANTITIES
+from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.rank_test import rank_test, repeats_needed
+from wedgehog.reports.words import many
+
+SLOWER = 1.3
+POWER = 0.95
+TRIALS = 300
+MOST = 30
+"""Plans go up to so many repeats of both sides."""
+LEAST_TO_MEASURE = 3
+
+
+def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Iterator[str]:
+    """What `--repeat` repeats of these cells can decide, in a few lines."""
+    known = [cell for key, cell in baseline.played.items() if key in cells]
+    if not known:
+        yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
+        return
+    tests, rate = len(known) * len(QUANTITIES), baseline.false_alarms
+    yield (
+        f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
+        f"with a false alarm in at most {rate:.1%} of campaigns"
+    )
+    kept = min(cell.decided for cell in known)
+    yield _for_test(kept, repeat, tests, rate)
+    both = repeats_needed(tests, rate)
+    if kept < (both or 0):
+        yield f"with {both} repeats in the baseline and {both} now, the test decides all of them"
+    yield _for_latency(known, tests, rate)
+
+
+def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:
+    least = repeats_needed(tests, rate, kept)
+    has = f"the baseline has {many(kept, 'repeat')} of each (at least)"
+    if least is None:
+        return f"{has}: no --repeat decides by the test; only a difference beyond the margin counts"
+    able = "decides by the test" if repeat >= least else "finds only what is beyond the margin"
+    return f"{has}: --repeat {repeat} {able}; --repeat {least} is enough to decide"
+
+
+def _for_latency(known: Sequence[PlayedCell], tests: int, rate: float) -> str:
+    spreads = [spread for cell in known if (spread := _spread(cell.turn_s)) is not None]
+    if not spreads:
+        return f"how long turns vary is not known: the baseline needs {LEAST_TO_MEASURE} repeats or more for that"
+    spread = statistics.median(spreads)
+    needed = next((n for n in range(2, MOST + 1) if power(n, spread, rate / tests) >= POWER), None)
+    of = f"turns vary by {spread:.1%} between repeats: a turn that takes {SLOWER - 1:.0%} longer is found in"
+    if needed is None:
+        return f"{of} fewer than 19 of 20 campaigns, even with {MOST} repeats of both sides"
+    return f"{of} 19 of 20 campaigns with {needed} repeats of both sides"
+
+
+def _spread(times: Sequence[float]) -> float | None:
+    """The standard deviation of the logarithms: 0.05 is 5 %."""
+    if len(times) < LEAST_TO_MEASURE or min(times) <= 0:
+        return None
+    return statistics.stdev([log(value) for value in times])
+
+
+def power(repeats: int, spread: float, limit: float, slower: float = SLOWER, trials: int = TRIALS) -> float:
+    """How often the test finds so much slower turns, with so many repeats of both sides and this spread."""
+    draw = random.Random(f"{repeats} {spread}")  # noqa: S311  a simulation
+
+    def side(shift: float) -> list[float]:
+        return [exp(shift + draw.gauss(0.0, spread)) for _ in range(repeats)]
+
+    return sum(rank_test(side(0.0), side(log(slower))).p <= limit for _ in range(trials)) / trials

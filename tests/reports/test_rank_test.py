@@ -1,0 +1,57 @@
+"""The rank test: exact, and rarely wrong where many are made together."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from wedgehog.reports.rank_test import can_decide, rank_test, real, repeats_needed
+
+
+def by_counting(before, after) -> float:
+    """The share of all divisions whose ranks are at least as high."""
+    values = [*before, *after]
+    ranks = [sum(o < v for o in values) + sum(o <= v for o in values) for v in values]
+    sums = [sum(ranks[i] for i in chosen) for chosen in combinations(range(len(values)), len(after))]
+    return sum(it >= sum(ranks[len(before) :]) for it in sums) / len(sums)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_probability_is_exact_with_ties_too(seed):
+    """It is what counting all divisions gives."""
+    draw = random.Random(seed)
+    before = [draw.randint(1, 4) for _ in range(draw.randint(1, 6))]
+    after = [draw.randint(1, 5) for _ in range(draw.randint(1, 6))]
+    assert rank_test(before, after).p == pytest.approx(by_counting(before, after))
+
+
+def test_equal_values_can_decide_nothing():
+    """A count that never varies does not make other tests stricter."""
+    assert rank_test([5, 5, 5], [5, 5, 5]).least_p == 1
+    tests = [rank_test([5, 5, 5], [5, 5, 5])] * 100 + [rank_test(range(8), range(10, 18))]
+    assert can_decide(tests, 0.005) == [False] * 100 + [True]
+    assert real(tests, 0.005)[-1]
+
+
+def test_few_repeats_decide_nothing_among_many():
+    """Three against three: one of twenty divisions is the most extreme one."""
+    assert rank_test([1, 2, 3], [4, 5, 6]).p == pytest.approx(1 / 20)
+    assert real([rank_test([1, 2, 3], [4, 5, 6])] * 40, 0.005) == [False] * 40
+
+
+def test_the_repeats_that_are_needed_are_the_fewest_that_can_decide():
+    """120 tests with a rate of 1 %: 8 of each, because there are 12,870 divisions."""
+    assert repeats_needed(120, 0.01) == 8
+    assert repeats_needed(120, 0.01, before=10) == 7
+    assert repeats_needed(120, 0.01, before=1) is None
+
+
+def test_noise_alone_is_rarely_called_real():
+    """1,000 times 10 tests of numbers that do not differ, at a rate of 5 %: at most 70 times any is called real."""
+    draw = random.Random(1)
+
+    def noise() -> list[float]:
+        return [draw.lognormvariate(0, 0.3) for _ in range(7)]
+
+    alarms = sum(any(real([rank_test(noise(), noise()) for _ in range(10)], 0.05)) for _ in range(1000))
+    assert 10 <= alarms <= 70
