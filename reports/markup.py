@@ -55,9 +55,11 @@ def document(title: str, style: str, policy: str, *body: object) -> str:
     return f"<!doctype html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def html_table(heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False) -> Markup:
-    """A table under heads (name, CSS class); `tall` limits its height."""
-    return scrolled([tag("th", name, class_=kind or None, scope="col") for name, kind in heads], body, tall=tall)
+def html_table(
+    heads: Sequence[tuple[str, str]], body: Iterable[Markup], tall: bool = False, class_: str | None = None
+) -> Markup:
+    """A table under heads (name, CSS class); `tall` limits its height; `stacked`: rows become blocks on a phone."""
+    return scrolled([tag("th", name, class_=kind or None, scope="col") for name, kind in heads], body, class_, tall)
 
 
 def scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None = None, tall: bool = False) -> Markup:

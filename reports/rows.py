@@ -63,7 +63,13 @@ def _whole_row(run: StoredRun, campaign: StoredCampaign) -> dict[str, Any]:
         ";".join(campaign.tags(judged.scenario)),
         harmed_answered(run.history),
     )
-    return row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
+    whole = row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
+    return {name: _encodable(value) if isinstance(value, str) else value for name, value in whole.items()}
+
+
+def _encodable(text: str) -> str:
+    """`text` with half characters as escapes: a table whose strings pyarrow holds cannot have them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def row(run: StoredRun, run_dir: str) -> dict[str, Any]:

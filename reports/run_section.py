@@ -21,20 +21,22 @@ from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
-from wedgehog.reports.calls import call_table, fault_words, stop_name
+from wedgehog.reports.calls import call_table, fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, database, notes
-from wedgehog.reports.markup import Markup, html_table, line, tag
+from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
+from wedgehog.reports.lanes import Lane, events_in, lanes
+from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
-from wedgehog.reports.plot import Mark, growth
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
+from wedgehog.reports.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
-WORTH_A_PLOT = 5
-"""With fewer paid calls there is no plot."""
-
 EVIDENCE_SHOWN = 4
+
+TEXT_SHOWN = 4_000
+"""So many characters of an answer or an error are in the page."""
 
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
@@ -55,7 +57,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     skipped = tag("p", "This run was not played and does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        skipped if judged.skipped else _PlayedRun(run, campaign.place(run.folder)).parts(),
+        skipped if judged.skipped else _PlayedRun(run, campaign.place(run.folder), anchor(number)).parts(),
     )
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
 
@@ -72,6 +74,7 @@ def _facts(items: Sequence[object]) -> Markup:
 class _PlayedRun:
     run: StoredRun
     run_dir: str
+    id: str
 
     @cached_property
     def history(self) -> History:
@@ -80,10 +83,11 @@ class _PlayedRun:
     def parts(self) -> Iterator[Markup | None]:
         yield self._stats()
         yield self._reported()
-        yield self._happened()
+        yield self._timeline()
         yield self._invariants()
+        yield event_list(self.id, self.shown, self.violating, events_in(self.drawn))
+        yield self._happened()
         yield self._turns()
-        yield self._plot()
         yield self._faults()
         yield call_table(self.history)
         yield self._what_ran()
@@ -146,21 +150,33 @@ class _PlayedRun:
             return None
         verdicts = sorted(self.run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
         lines = [
-            line(_INVARIANT, (one.name, status_badge(one.status), one.says, self._evidence(one.evidence)))
+            line(_INVARIANT, (one.name, status_badge(one.status), one.says, self._evidence(one)))
             for one in verdicts
-            if one.status != "nothing"
+            if one.status in VIOLATING
         ]
-        rest = ", ".join(_unjudged(one) for one in verdicts if one.status == "nothing")
-        table = html_table(_INVARIANT, lines) if lines else None
-        return _titled("Invariants", table, tag("p", f"Nothing to judge: {rest}.", class_="soft") if rest else None)
+        table = html_table(_INVARIANT, lines, class_="stacked") if lines else None
+        held = [f"{one.name} ({one.says})" if one.says else one.name for one in verdicts if one.status == "pass"]
+        rest = [_unjudged(one) for one in verdicts if one.status == "nothing"]
+        return _titled("Invariants", table, _named("Passed", held), _named("Nothing to judge", rest))
 
-    def _evidence(self, ids: Sequence[int]) -> str:
-        """The events that prove a verdict, by id, kind and time; the end of a long list is counted."""
+    def _found(self, verdict: Verdict) -> list[Event]:
         events = self.history.events
-        found = [events[i] for i in ids if 0 <= i < len(events)]
-        shown = [f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}" for event in found[:EVIDENCE_SHOWN]]
-        more = [f"and {len(found) - EVIDENCE_SHOWN:,} more"] if len(found) > EVIDENCE_SHOWN else []
-        return ", ".join(shown + more)
+        return [events[i] for i in verdict.evidence if 0 <= i < len(events)]
+
+    def _evidence(self, verdict: Verdict) -> Markup:
+        """The events that prove a verdict, each linked to the list; the end of a long list is counted."""
+        found = self._found(verdict)
+        shown: list[object] = []
+        for event in found[:EVIDENCE_SHOWN]:
+            words = f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}"
+            known = event.id in self.shown.ids
+            shown += [", ", tag("a", words, href=f"#{event_id(self.id, event.id)}") if known else words]
+        more = f", and {len(found) - EVIDENCE_SHOWN:,} more" if len(found) > EVIDENCE_SHOWN else ""
+        return text([*shown[1:], more])
+
+    @cached_property
+    def shown(self) -> ListedEvents:
+        return listed(self.history, self.violating, self.linked)
 
     def _turns(self) -> Markup | None:
         turns = self.history.turns
@@ -183,22 +199,25 @@ class _PlayedRun:
         items = [_fault(armed.get(n), fired.get(n, [])) for n in sorted({*armed, *fired})]
         return _titled("Faults", _facts(items)) if items else None
 
-    def _plot(self) -> Markup | None:
-        paid = [call.at_s for call in self.history.played_calls if call.paid]
-        if len(paid) < WORTH_A_PLOT:
-            return None
-        end = max(event.at_s for event in self.history.events)
-        return growth("Paid calls over time", paid, end, list(self._marks()), "paid calls")
+    # ---- the timeline
 
-    def _marks(self) -> Iterator[Mark]:
-        for turn in self.history.turns:
-            if turn.stimulus:
-                yield Mark(turn.stimulus.at_s, "a message", "turn")
-            stop = turn.stopped or turn.deadline or turn.killed
-            if stop:
-                yield Mark(stop.at_s, stop_name(turn), "stop")
-        for fired in self.history.of(FaultFired):
-            yield Mark(fired.at_s, "a fault fired", "fault", small=True)
+    @cached_property
+    def violating(self) -> dict[int, list[str]]:
+        return violations(self.run.judgement.verdicts)
+
+    @cached_property
+    def linked(self) -> frozenset[int]:
+        """The events to which the table of invariants links."""
+        return frozenset(event.id for one in self.run.judgement.verdicts for event in self._found(one)[:EVIDENCE_SHOWN])
+
+    def _timeline(self) -> Markup | None:
+        judged, bad = self.run.judgement, frozenset(self.violating)
+        scale, clock = self.history.run.time_scale, judged.clocks
+        return timeline_figure(self.id, self.drawn, bad, self.shown.ids, scale, clock)
+
+    @cached_property
+    def drawn(self) -> list[Lane]:
+        return lanes(self.history, self.run.judgement.remarks)
 
     # ---- what was executed
 
@@ -231,6 +250,10 @@ class _PlayedRun:
         return _titled("Files", _facts(items))
 
 
+def _named(title: str, names: Sequence[str]) -> Markup | None:
+    return tag("p", tag("strong", title), f": {'; '.join(names)}.", class_="soft") if names else None
+
+
 def _unjudged(verdict: Verdict) -> str:
     return verdict.name + (f" ({verdict.says})" if verdict.says not in ("", NOTHING_TO_JUDGE) else "")
 
@@ -249,10 +272,15 @@ def _what_was_seen(turn: Turn) -> Markup | None:
         f"raised {one_line(end.raised, 160)}" if end.raised else "",
     ]
     parts = (("answer", end.answer), ("error", end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
-    boxes = [(tag("p", name, class_="soft"), tag("pre", said)) for name, said in parts if said.strip()]
+    boxes = [(tag("p", name, class_="soft"), tag("pre", _excerpt(said))) for name, said in parts if said.strip()]
     signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
     head = tag("summary", f"What the user saw of {turn}: {signs}")
     return tag("details", head, boxes or tag("p", "Nothing.", class_="soft"), class_="more")
+
+
+def _excerpt(said: str) -> str:
+    more = len(said) - TEXT_SHOWN
+    return said if more <= 0 else f"{said[:TEXT_SHOWN]}\n… {count(more)} more characters in history.jsonl"
 
 
 def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:

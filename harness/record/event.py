@@ -393,6 +393,8 @@ class ReplyEnded(Event):
     tool_calls: tuple[ToolCallOffered, ...] = ()
     tokens_needed: int = 0
     """Tokens of the whole scripted reply if the agent's own limit cut it; else 0."""
+    first_byte_s: float | None = None
+    """Seconds from the request to the moment the provider sent the first byte; None if no byte of the body arrived."""
 
 
 class HungUp(Event):

@@ -65,12 +65,19 @@ class Placing(Protocol):
 class _RecordedCall(fact.RequestFacts):
     """A request for the model, and what was delivered of its reply."""
 
+    arrived_s: float = 0.0
+    sent_s: float | None = None
+    """When the first byte of the reply was sent."""
     ended_s: float = -1.0
     cut: PartialDelivery | None = None
     """Where the network ended the reply, decided while the fake provider still wrote it."""
     end_recorded: bool = False
     whole: bool = False
     hung_up: bool = False
+
+    def first_byte_s(self, delivered: int) -> float | None:
+        """Seconds from the request to the first byte, if any byte of the body was delivered."""
+        return None if self.sent_s is None or not delivered else max(0.0, self.sent_s - self.arrived_s)
 
 
 class Recorder:
@@ -92,8 +99,11 @@ class Recorder:
         self._last_on: dict[int, _RecordedCall] = {}
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
-        """Ask the injector."""
-        return await self._injector.gate(point)
+        """Ask the injector; what it lets pass is sent at once."""
+        stops = await self._injector.gate(point)
+        if point.at == fact.BEFORE_HEAD and (call := self._calls.get(point.call)) is not None:
+            call.sent_s = self._clock.now()
+        return stops
 
     def saw(self, seen: fact.Fact) -> None:
         """Write the event that a fact stands for, if any."""
@@ -131,6 +141,7 @@ class Recorder:
         if seen.conversation is None and seen.method != "POST":
             return
         self._calls[seen.call] = self._last_on[seen.conn.id] = _RecordedCall(seen.without_words())
+        self._calls[seen.call].arrived_s = self._clock.now()
         self._look()
         place, talk = CallPosition(0, 0, 1, "unreadable"), seen.conversation or UNREADABLE
         if seen.conversation is not None:
@@ -240,6 +251,7 @@ class Recorder:
                 text_delivered=_text(sent, tokens, ended),
                 tool_calls=_offered(sent, blocks),
                 tokens_needed=sent.tokens_needed,
+                first_byte_s=call.first_byte_s(at),
             )
         )
 

@@ -140,3 +140,11 @@ def test_a_turn_over_its_deadline_showed_no_error(campaign):
 
     campaign.run(replace(judgement("plain", "fixed"), verdict="fail"), tell)
     assert pd.isna(_row(campaign)["first_error_s"])
+
+
+def test_half_a_character_does_not_break_the_table(campaign, tmp_path):
+    """An agent may say half a surrogate pair, which no file can hold: it is written as an escape."""
+    campaign.run(judgement("plain", "fixed", "fail", says="a\udc80b"), plain_run)
+    rows = table(load(campaign.folder))
+    write_csv(rows, tmp_path / "s.csv")
+    assert rows["says"][0] == "a\\udc80b"

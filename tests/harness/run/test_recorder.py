@@ -274,6 +274,21 @@ def test_a_whole_reply_is_paid_and_delivered_whole(rig: Rig):
     assert rig.harm.told == [("edited", 1, ()), ("ended", 1, True)]
 
 
+@pytest.mark.parametrize(("body", "first_byte_s"), [(450, 2.0), (0, None)])
+async def test_the_first_byte_is_sent_when_the_gate_before_it_has_passed(
+    rig: Rig, manual_clock: Any, body: int, first_byte_s: float | None
+):
+    """The time from the request to the first byte; none if the agent hung up before a byte of the body."""
+    rig.accepted()
+    await rig.recorder.gate(fact.Point(1, CONN, 0, 0, (), 450, fact.ARRIVED, True))
+    await manual_clock.advance(2)
+    await rig.recorder.gate(fact.Point(1, CONN, 0, 0, (), 450, fact.BEFORE_HEAD, True))
+    await manual_clock.advance(3)
+    await rig.recorder.gate(fact.Point(1, CONN, 0, 0, (), 450, 200, True))
+    rig.ends(body=body)
+    assert rig.ended.first_byte_s == first_byte_s
+
+
 def test_the_end_of_a_refusal_is_not_the_end_of_a_reply(rig: Rig):
     """It is told to the injector as unpaid, and billed to nobody."""
     rig.asks(1, TALK)

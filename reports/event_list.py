@@ -1,0 +1,84 @@
+"""The events of a run as an ordered list in the page; each item can be linked to, and says what it violates."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.timeline import timeline
+from wedgehog.reports.timeline_svg import event_id, place_id
+from wedgehog.reports.words import many, seconds
+
+FIRST, LAST = 120, 60
+"""A longer list leaves out events in its middle, but none that is evidence shown in a verdict."""
+
+VIOLATING = ("fail", "error", "inconclusive")
+
+
+def violations(verdicts: Sequence[Verdict]) -> dict[int, list[str]]:
+    """The names of the invariants that each event violates, by its id."""
+    found: dict[int, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.status in VIOLATING:
+            for event in verdict.evidence:
+                found.setdefault(event, []).append(verdict.name)
+    return found
+
+
+@dataclass(frozen=True)
+class ListedEvents:
+    """What the list shows: events as (time, sentence, id), and numbers of events that are left out between them."""
+
+    lines: tuple[tuple[float, str, int] | int, ...]
+    total: int
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The events in the list."""
+        return frozenset(line[2] for line in self.lines if not isinstance(line, int))
+
+
+def listed(history: History, bad: Collection[int], linked: Collection[int]) -> ListedEvents:
+    """The events of a run in order, at their times of the run.
+
+    All of `linked` are in the list; those in `bad` also if they are of a kind that the list leaves out.
+    """
+    lines = [(history.events[event].at_s, says, event) for _, says, event in timeline(history, also=bad)]
+    kept: list[tuple[float, str, int] | int] = []
+    for number, line in enumerate(lines):
+        if not FIRST <= number < len(lines) - LAST or line[2] in linked:
+            kept.append(line)
+        elif kept and isinstance(kept[-1], int):
+            kept[-1] += 1
+        else:
+            kept.append(1)
+    return ListedEvents(tuple(kept), len(lines))
+
+
+def event_list(
+    run: str, shown: ListedEvents, bad: Mapping[int, Sequence[str]], placed: Collection[int]
+) -> Markup | None:
+    """The folded list. `bad` names what an event violates; `placed` are the events that the timeline shows."""
+    if not shown.lines:
+        return None
+    items = [
+        _gap(line) if isinstance(line, int) else _item(run, line, bad.get(line[2], ()), placed=line[2] in placed)
+        for line in shown.lines
+    ]
+    summary = tag("summary", f"The run as a list: {many(shown.total, 'event')} in order")
+    return tag("details", summary, tag("ol", items, class_="events"), class_="more")
+
+
+def _gap(left_out: int) -> Markup:
+    return tag("li", f"{many(left_out, 'event')} left out here; history.jsonl holds all", class_="gap")
+
+
+def _item(run: str, line: tuple[float, str, int], violated: Sequence[str], *, placed: bool) -> Markup:
+    at_s, says, event = line
+    time = tag("span", seconds(max(at_s, 0.0)), class_="at")
+    if not violated:
+        return tag("li", time, f"#{event} {says}", id=event_id(run, event))
+    words = tag("strong", " violates ", ", ".join(dict.fromkeys(violated)), " ")
+    back = tag("a", "in the timeline", href=f"#{place_id(run, event)}") if placed else None
+    return tag("li", time, f"#{event} {says}", words, back, id=event_id(run, event), class_="violating")

@@ -1,0 +1,275 @@
+"""A run as lanes over one clock: who did what, from when to when. Pure: events in, spans and moments out."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wedgehog.harness.record import event as e
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.reports.calls import ending, fault_words, place
+from wedgehog.reports.words import many, one_line, seconds
+
+MOST_ROWS = 5
+"""Spans of a lane that overlap lie in so many rows; what needs more shares the last one."""
+
+TONE_OF_OUTCOME = {"answered": "good", "silent": "bad", "hidden": "bad", "truncated": "bad", "surfaced": "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class LaneItem:
+    """A span, or a moment (`end_s` is None). `tone` is a CSS class; `events` are the ids that it stands for."""
+
+    start_s: float
+    end_s: float | None
+    tone: str
+    says: str
+    events: tuple[int, ...]
+    label: str = ""
+    """A few characters to write into the span, or the sign of the moment."""
+    row: int = 0
+    whole: bool = True
+    """False for a part of the span before it, which has the same row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One line of the timeline."""
+
+    name: str
+    items: tuple[LaneItem, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it needs."""
+        return 1 + max((item.row for item in self.items), default=0)
+
+
+def lanes(history: History, remarks: Sequence[str] = ()) -> list[Lane]:
+    """The lanes of a run that hold anything, from the user down to the database."""
+    found = (
+        ("user", _user(history)),
+        ("agent", _agent(history)),
+        ("model calls", _calls(history)),
+        ("timers", _timers(history, remarks)),
+        ("tools", _tools(history)),
+        ("tool host", (_moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(e.ToolAsked))),
+        ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(e.PageAsked))),
+        ("database", map(_query, history.of(e.StoreAsked))),
+        ("pipes", _pipes(history)),
+        ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(e.ChatAsked))),
+        ("faults", _faults(history)),
+    )
+    return [Lane(name, _packed(items)) for name, them in found if (items := list(them))]
+
+
+def events_in(shown: Iterable[Lane]) -> frozenset[int]:
+    """The ids of all events that have a place in some lanes."""
+    return frozenset(event for lane in shown for item in lane.items for event in item.events)
+
+
+def span_of(shown: Iterable[Lane]) -> float:
+    """The last moment of some lanes, in seconds of the run; above 0."""
+    items = [item for lane in shown for item in lane.items]
+    return max([item.start_s if item.end_s is None else item.end_s for item in items], default=0.0) or 1e-3
+
+
+def _moment(event: e.Event, tone: str, sign: str, says: str) -> LaneItem:
+    return LaneItem(event.at_s, None, tone, says, (event.id,), sign)
+
+
+def _packed(items: Sequence[LaneItem]) -> tuple[LaneItem, ...]:
+    """The items in order, each in the first row that is free at its start."""
+    free_s: list[float] = []
+    placed: list[LaneItem] = []
+    row = 0
+    for item in items:
+        if item.whole and item.end_s is not None:
+            row = next((n for n, until in enumerate(free_s) if until <= item.start_s), len(free_s))
+            row = min(row, MOST_ROWS - 1)
+            free_s += [0.0] * (row + 1 - len(free_s))
+            free_s[row] = max(free_s[row], item.end_s)
+        at = row if not item.whole or item.end_s is not None else 0
+        placed.append(_in_row(item, at))
+    return tuple(placed)
+
+
+def _in_row(item: LaneItem, row: int) -> LaneItem:
+    parts = (item.start_s, item.end_s, item.tone, item.says, item.events, item.label)
+    return LaneItem(*parts, row=row, whole=item.whole)
+
+
+# ---- the user and the agent
+
+
+def _last_s(history: History) -> float:
+    """The end of the last turn, or the last event."""
+    ends = [end.at_s for end in history.of(e.TurnEnded)]
+    return max(ends or [event.at_s for event in history.events], default=0.0)
+
+
+def _user(history: History) -> Iterator[LaneItem]:
+    for turn in history.turns:
+        given = turn.stimulus
+        if given is None:
+            continue
+        came = outcome_of(turn, history)
+        end_s = turn.end.at_s if turn.end else _last_s(history)
+        ids = (given.id, *((turn.end.id,) if turn.end else ()))
+        says = f"{turn}: “{one_line(given.text, 80)}”: {came.kind} after {seconds(end_s - given.at_s)}"
+        label = "R" if turn.recovery else str(turn.number)
+        yield LaneItem(given.at_s, end_s, TONE_OF_OUTCOME.get(came.kind, "plain"), says, ids, label)
+        yield from _stops(turn)
+
+
+def _stops(turn: Turn) -> Iterator[LaneItem]:
+    named = (
+        (turn.aborted, "the user aborts"),
+        (turn.gave_up, "the front end gives up"),
+        (turn.deadline, "the deadline passes"),
+        (turn.start_missed, "no request came in time"),
+    )
+    for event, says in named:
+        if event is not None:
+            yield LaneItem(event.at_s, None, "stop", f"{turn}: {says}", (event.id,), "✕", whole=False)
+
+
+def _agent(history: History) -> Iterator[LaneItem]:
+    """The agent at work on each message, until the end of the turn or its kill; and its stops."""
+    started = {it.pid: it for it in history.of(e.AgentStarted)}
+    starts = [it.id for it in started.values()][:1]
+    for turn in history.turns:
+        if turn.stimulus is None:
+            continue
+        over = turn.killed or turn.end
+        end_s, says = over.at_s if over else _last_s(history), f"at work on {turn}"
+        yield LaneItem(turn.stimulus.at_s, end_s, "plain", says, tuple(starts))
+        starts = []
+    for kill in history.of(e.AgentKilled):
+        says = f"{kill.signal} to {kill.whom}: {many(len(kill.pids), 'process', 'processes')}"
+        yield _moment(kill, "fault", "✕", says)
+    thaws = list(history.of(e.Thawed))
+    for ice in history.of(e.Frozen):
+        thaw = next((it for it in thaws if it.id > ice.id), None)
+        end_s = thaw.at_s if thaw else ice.at_s + ice.for_s
+        ids = (ice.id, thaw.id) if thaw else (ice.id,)
+        yield LaneItem(ice.at_s, end_s, "fault", f"{ice.whom} stands still (SIGSTOP)", ids, whole=False)
+    for hang in history.of(e.HangSeen):
+        yield _moment(hang, "stop", "?", f"looked at before it was stopped: {one_line(hang.says, 160)}")
+
+
+# ---- calls
+
+
+def _calls(history: History) -> Iterator[LaneItem]:
+    for call in history.calls:
+        yield from _call(call, history)
+
+
+def _call(call: Call, history: History) -> Iterator[LaneItem]:
+    """A call: the wait for its first byte, its stream, and how it ended."""
+    end_s = _over_s(call, history)
+    first_s = first_byte_at_s(call)
+    tone = "refused" if call.refused else "wait" if call.main else "wait background"
+    kind = f" ({call.arrived.background})" if call.arrived.background else ""
+    says = f"call {call.number}, {place(call)}{kind}: {ending(call)} after {seconds(end_s - call.at_s)}"
+    yield LaneItem(call.at_s, end_s, tone, says, tuple(event.id for event in call.evidence), place(call))
+    if first_s is not None and first_s < end_s:
+        down = f"first byte after {seconds(first_s - call.at_s)}, {many(call.tokens_delivered, 'token')} delivered"
+        yield LaneItem(first_s, end_s, "stream", f"{says}; {down}", (), whole=False)
+    if call.hung_up is not None:
+        by = call.stopped_by or "the agent"
+        yield LaneItem(call.hung_up.at_s, None, "hangup", f"{by} closes call {call.number}", (), "✕", whole=False)
+
+
+def _over_s(call: Call, history: History) -> float:
+    ends = [it.at_s for it in (call.refused, call.hung_up, call.unscripted, call.ended) if it is not None]
+    failed_s = call.failed_at_s
+    over_s = failed_s if failed_s is not None else max(ends, default=_last_s(history))
+    return max(over_s, call.at_s)
+
+
+def first_byte_at_s(call: Call) -> float | None:
+    """When the first byte of a reply was sent; histories without that moment give the acceptance of the request."""
+    if call.ended is None or call.started is None or not call.ended.bytes_delivered:
+        return None
+    sent_s = call.ended.first_byte_s
+    return call.started.at_s if sent_s is None else call.at_s + sent_s
+
+
+_FIRED = re.compile(
+    r"(?P<turn>turn \d+|the recovery message): its timer (?P<name>.+?) fired: it (?P<what>hung up on call (?P<call>\S+)"
+    r"|hung up on [\d,]+ calls|ended the turn) after (?P<s>[\d.]+) s"
+)
+"""What the judge remarks about a timer of the agent's spec."""
+
+
+def _timers(history: History, remarks: Sequence[str]) -> Iterator[LaneItem]:
+    """The agent's timers that are known to have fired, each from its possible beginning to its end."""
+    turns = {str(turn): turn for turn in history.turns}
+    for fired in filter(None, map(_FIRED.search, remarks)):
+        turn, says = turns.get(fired["turn"]), fired.string
+        if turn is None:
+            continue
+        if fired["what"] != "ended the turn":
+            yield from _hang_ups(turn, fired["call"], says)
+        elif turn.end is not None:
+            yield LaneItem(max(0.0, turn.end.at_s - float(fired["s"])), turn.end.at_s, "timer", says, ())
+
+
+def _hang_ups(turn: Turn, of: str | None, says: str) -> Iterator[LaneItem]:
+    """From the request to the hang-up: of one call, or of all on which the agent hung up."""
+    for call in turn.main_calls:
+        if call.hung_up and not call.stopped_by and of in (None, place(call)):
+            yield LaneItem(call.at_s, call.hung_up.at_s, "timer", says, ())
+
+
+# ---- tools, pipes, faults
+
+
+def _tools(history: History) -> Iterator[LaneItem]:
+    for use in history.tool_uses:
+        for number, began in enumerate(use.started):
+            done = use.done[number] if number < len(use.done) else None
+            end_s = done.at_s if done else _tool_end(began, history)
+            code = "" if done is None or done.exit_code is None else f", exit code {done.exit_code}"
+            how = f"done after {seconds(end_s - began.at_s)}{code}" if done else "it did not end"
+            ids = (began.id, done.id) if done else (began.id,)
+            tone = "tool" if done else "tool open"
+            yield LaneItem(began.at_s, end_s, tone, f"tool {use.token} {use.offered.name}: {how}", ids, use.token)
+
+
+def _tool_end(began: e.BeaconSeen, history: History) -> float:
+    """A tool without an end is drawn until the next kill, or the end of its turn."""
+    later = (it for it in history.events if it.id > began.id and isinstance(it, e.AgentKilled | e.TurnEnded))
+    return next((it.at_s for it in later), _last_s(history))
+
+
+def _query(asked: e.StoreAsked) -> LaneItem:
+    says = f"query {asked.number}: {asked.verb}, {many(asked.rows, 'row')}, {seconds(asked.latency_s)}"
+    return LaneItem(max(0.0, asked.at_s - asked.latency_s), asked.at_s, "tool", says, (asked.id,))
+
+
+def _pipes(history: History) -> Iterator[LaneItem]:
+    closed = {it.pid: it for it in history.of(e.PipeClosed)}
+    for pipe in history.of(e.PipeOpened):
+        end = closed.get(pipe.pid)
+        bytes_ = "" if end is None or end.stdout_bytes is None else f", {many(end.stdout_bytes, 'byte')} to the agent"
+        ids = (pipe.id, end.id) if end else (pipe.id,)
+        end_s = end.at_s if end else _last_s(history)
+        yield LaneItem(pipe.at_s, end_s, "tool", f"pipe {pipe.name}{bytes_}", ids)
+
+
+def _faults(history: History) -> Iterator[LaneItem]:
+    """Each fault from its arming until it is removed, and each time it fired."""
+    healed = {it.fault: it for it in history.of(e.FaultHealed)}
+    for armed in history.of(e.FaultArmed):
+        end = healed.get(armed.fault)
+        end_s = end.at_s if end and end.at_s >= armed.at_s else _last_s(history)
+        ids = (armed.id, end.id) if end else (armed.id,)
+        yield LaneItem(armed.at_s, end_s, "armed", f"{armed.name} on {armed.link} is armed", ids, armed.name)
+        for it in history.of(e.FaultFired):
+            if it.fault == armed.fault:
+                yield LaneItem(it.at_s, None, "fault", fault_words(it), (it.id,), "⚡", whole=False)
+    for missed in history.of(e.FaultUnproven):
+        yield _moment(missed, "stop", "?", f"{missed.name}: nothing proves that it struck")

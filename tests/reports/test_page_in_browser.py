@@ -1,0 +1,93 @@
+"""The page in a real browser: what is there at each width, what a click shows, and that nothing runs or is loaded."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.record import event as e
+from wedgehog.harness.record.verdict import fail
+from wedgehog.reports import write_all
+
+from .browser import CHROMIUM, Tab, browser
+from .conftest import Campaign, Telling, dangling, judgement
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+WIDTHS = (1300, 700, 390)
+HOSTILE = "<script>document.title = 'owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>\x1b[31m\udc80"
+
+
+async def _report(folder: Path, tab: Tab, width: int = 1300, **how: Any) -> Path:
+    write_all(folder)
+    path = folder / "report.html"
+    await tab.show(path, width, **how)
+    return path
+
+
+def _quiet(tab: Tab, path: Path) -> None:
+    """Nothing was requested but the page itself, and neither console nor log has an entry."""
+    asked = [it["params"]["request"]["url"] for it in tab.said if it["method"] == "Network.requestWillBeSent"]
+    assert set(asked) == {path.as_uri()}
+    loud = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+    assert not [it for it in tab.said if it["method"] in loud]
+
+
+async def _seen(tab: Tab, selector: str) -> bool:
+    """Whether the first such element has a size on the screen."""
+    return bool(await tab.value(f"document.querySelector({selector!r})?.checkVisibility() ?? false"))
+
+
+async def test_matrix_and_timeline_are_there_at_each_width_and_in_both_colours(sample, tmp_path):
+    """The page never scrolls sideways, and the timeline lies inside of it."""
+    async with browser(tmp_path / "profile") as tab:
+        for width in WIDTHS:
+            for dark in (False, True):
+                path = await _report(sample, tab, width, dark=dark)
+                assert await tab.value("document.documentElement.scrollWidth") == width
+                for part in ("table .chip", ".run[open] .timeline svg rect"):
+                    assert await _seen(tab, part)
+                box = "document.querySelector('.run[open] .timeline svg').getBoundingClientRect()"
+                assert 0 < await tab.value(f"{box}.right") <= width
+                paper = await tab.value("getComputedStyle(document.body).backgroundColor")
+                assert (paper == "rgb(20, 23, 26)") is dark
+        _quiet(tab, path)
+
+
+async def test_a_click_on_a_violation_shows_its_evidence(campaign: Campaign, tmp_path: Path):
+    """The folded list opens at the event, and from there one comes to its place in the timeline."""
+    verdict = fail("refused", [e.Event(id=12)]).named("tool_call_pairing")
+    campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
+    async with browser(tmp_path / "profile") as tab:
+        path = await _report(campaign.folder, tab)
+        assert not await _seen(tab, "#run-1-e12")
+        await tab.click(".stacked a[href='#run-1-e12']")
+        assert await tab.value("document.querySelector(':target').id") == "run-1-e12"
+        assert await _seen(tab, "#run-1-e12")
+        await tab.click("#run-1-e12 a")
+        assert await tab.value("document.querySelector(':target').id") == "run-1-p12"
+        assert await tab.value("getComputedStyle(document.querySelector(':target rect')).strokeWidth") == "4px"
+        await tab.click("#run-1-p12 a")
+        assert await tab.value("location.hash") == "#run-1-e12"
+        _quiet(tab, path)
+
+
+async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
+    """Markup, escape codes, half a character and a line of 10 MB: shown as text, cut, and nothing is run or loaded."""
+
+    def tell(telling: Telling) -> None:
+        telling.start(HOSTILE, HOSTILE)
+        telling.message(1, HOSTILE)
+        call = telling.request(1, path=HOSTILE)
+        telling.accept(call)
+        telling.whole(call, HOSTILE)
+        telling.end(1, HOSTILE + "A" * 10_000_000, HOSTILE)
+
+    campaign.run(judgement("x", "a", "fail", "pass", says=HOSTILE, violated=(HOSTILE,)), tell)
+    async with browser(tmp_path / "profile") as tab:
+        path = await _report(campaign.folder, tab)
+        assert (await tab.value("document.title")).startswith("Wedgehog: ")
+        assert await tab.value("document.querySelectorAll('img, script, iframe, object').length") == 0
+        assert "<script>document.title" in await tab.value("document.body.textContent")
+        assert path.stat().st_size < 1_000_000
+        _quiet(tab, path)

@@ -1,0 +1,205 @@
+"""The timeline of a run: which lanes it has, where its spans lie, and how evidence is linked."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from wedgehog.harness.agents.spec import Timeout
+from wedgehog.harness.record import event as e
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import fail, passed
+from wedgehog.harness.run.fired_timers import timers_fired
+from wedgehog.reports import write_all
+from wedgehog.reports.event_list import FIRST, LAST, listed, violations
+from wedgehog.reports.lanes import LaneItem, lanes, span_of
+from wedgehog.reports.timeline_svg import TICKS, timeline_figure
+
+from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
+
+
+def _told(tell) -> History:
+    clock = HandClock()
+    telling = Telling(History(clock), clock)
+    tell(telling)
+    return telling.history.seal()
+
+
+def _lane(history: History, name: str, remarks=()) -> list[LaneItem]:
+    return [item for lane in lanes(history, remarks) if lane.name == name for item in lane.items]
+
+
+def _everything(telling: Telling) -> None:
+    """A turn that uses all that an agent can talk to, and is killed."""
+    add = telling.history.add
+    telling.start("all", "agent", time_scale=10.0)
+    add(e.FaultArmed(fault=0, name="kill", link="agent"))
+    telling.message(1)
+    telling.answered(2)
+    telling.later(1).history.add(e.PageAsked(path="/a", status=200))
+    add(e.ToolAsked(tool="search", token="1.1.1", server=3))
+    add(e.PipeOpened(name="exec", pid=5, child=6))
+    telling.later(1).history.add(e.StoreAsked(number=1, verb="SELECT", rows=3, latency_s=0.5))
+    add(e.ChatAsked(what="poll", text=""))
+    add(e.Frozen(turn=1, whom="tree", pids=(7,), for_s=2.0))
+    telling.later(2).history.add(e.Thawed(turn=1, whom="tree", after_s=2.0))
+    add(e.PipeClosed(name="exec", pid=5, exit_code=0, stdout_bytes=9, stdin_bytes=0))
+    add(e.AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(7, 8)))
+    add(e.FaultFired(fault=0, name="kill", link="agent", turn=1, step=1, attempt=1, call=None, proof="gone"))
+    telling.end(1, ended="killed")
+
+
+# ---- lanes
+
+
+def test_a_lane_for_each_party_that_did_something():
+    """User, agent, calls, tool host, pages, database, pipes, chat and faults; lanes without an event are left out."""
+    names = ["user", "agent", "model calls", "tool host", "pages", "database", "pipes", "chat", "faults"]
+    assert [lane.name for lane in lanes(_told(_everything))] == names
+    assert [lane.name for lane in lanes(_told(lambda telling: telling.answered(1)))] == ["user", "agent", "model calls"]
+
+
+def test_a_call_is_a_wait_a_stream_and_a_hang_up():
+    """The reply's bytes begin at the first byte; the agent's hang-up is a moment on the same row."""
+
+    def tell(telling: Telling) -> None:
+        telling.message(1)
+        call = telling.request(1)
+        telling.later(1).accept(call)
+        telling.later(4).history.add(e.HungUp(call=call))
+        telling.whole(call, how="hung up", first_byte_s=3.0)
+
+    wait, stream, gone = _lane(_told(tell), "model calls")
+    assert (wait.start_s, wait.end_s, stream.start_s, stream.end_s) == (0.0, 5.0, 3.0, 5.0)
+    assert (gone.start_s, gone.end_s, gone.row) == (5.0, None, wait.row)
+    assert "the agent closes call 1" in gone.says
+
+
+def test_a_call_that_delivers_nothing_has_no_stream():
+    """A stalled call is a wait up to the hang-up."""
+    items = _lane(_told(storm(1, "a")), "model calls")
+    assert [item.tone for item in items[:2]] == ["wait", "hangup"]
+
+
+def test_calls_at_the_same_time_lie_in_rows_of_their_own():
+    """Two open calls do not cover each other, and a later one takes the first free row."""
+
+    def tell(telling: Telling) -> None:
+        telling.message(1)
+        first, second = telling.request(1), telling.request(1)
+        telling.later(1).whole(first)
+        telling.whole(second)
+        telling.later(1).whole(telling.request(1))
+
+    assert [item.row for item in _lane(_told(tell), "model calls") if item.whole] == [0, 1, 0]
+
+
+def test_the_agent_is_at_work_until_its_kill():
+    """A killed agent's span ends at the signal, not at the end of the turn."""
+    history = _told(_everything)
+    at_work = next(item for item in _lane(history, "agent") if item.says == "at work on turn 1")
+    kill = next(item for item in _lane(history, "agent") if "2 processes" in item.says)
+    assert at_work.end_s == kill.start_s == history.first(e.AgentKilled).at_s
+
+
+def test_a_tool_without_an_end_reaches_to_the_end_of_its_turn():
+    """The first command ran to its end; the second was running when the turn ended."""
+    done, open_ = _lane(_told(dangling), "tools")
+    assert (done.tone, open_.tone) == ("tool", "tool open")
+    assert "it did not end" in open_.says
+    assert open_.end_s == pytest.approx(9.5)
+
+
+def test_a_timer_that_the_judge_names_is_drawn_where_it_ran():
+    """The sentence of the judge is read back: each hung-up call has a span of the timer's time."""
+    history = _told(storm(3, "a"))
+    said = list(timers_fired(history.turns[0], [Timeout(name="idle", s=0.05)], history))
+    assert [item.end_s - item.start_s for item in _lane(history, "timers", said)] == pytest.approx([0.054] * 3)
+    assert _lane(history, "timers") == []
+
+
+def test_the_clock_covers_all_that_is_drawn():
+    """From the first item to the end of the last one, and never an empty span."""
+    shown = lanes(_told(dangling))
+    assert span_of(shown) == pytest.approx(9.9)
+    assert span_of([]) > 0
+
+
+# ---- the drawing
+
+
+def _drawn(history: History, bad=(), scale=1.0) -> ET.Element:
+    figure = timeline_figure("run-1", lanes(history), bad, listed(history, bad, bad).ids, scale)
+    return ET.fromstring(str(figure))
+
+
+def test_every_place_lies_within_the_picture():
+    """All x are percentages from 0 to 100, so the picture fits each width."""
+    for one in _drawn(_told(_everything)).find(".//svg").iter():
+        for name in ("x", "x1", "x2"):
+            if name in one.attrib and one.get(name) != "0":
+                assert 0 <= float(one.get(name).removesuffix("%")) <= 100
+        if one.tag == "rect":
+            assert float(one.get("x")[:-1]) + float(one.get("width")[:-1]) <= 100
+
+
+def test_a_scaled_run_has_both_clocks():
+    """The second clock shows the scenario's own seconds at the same places."""
+    history = _told(dangling)
+    ticks = [one.text for one in _drawn(history, scale=10.0).iter("text") if one.get("class") == "tick"]
+    assert ticks == ["0 s", "2 s", "4 s", "6 s", "8 s", "0 s", "20 s", "40 s", "60 s", "80 s"]
+    assert 2 <= len([one for one in _drawn(history).iter("text") if one.get("class") == "tick"]) <= TICKS
+
+
+def test_a_violating_event_is_marked_and_linked_to_the_list():
+    """A triangle, a class, an id for the place, and a link to the event."""
+    history = _told(dangling)
+    refusal = history.first(e.RequestRefused).id
+    drawn = _drawn(history, {refusal})
+    (place,) = [one for one in drawn.iter("g") if one.get("id") == f"run-1-p{refusal}"]
+    assert place.find("a").get("href") == f"#run-1-e{refusal}"
+    assert "▼" in "".join(place.itertext())
+    assert not list(_drawn(history).iter("a"))
+
+
+def test_a_storm_stays_small():
+    """160 calls and their faults are drawn in less than 100 kB."""
+    history = _told(storm(160, "a"))
+    assert len(ET.tostring(_drawn(history, {it.id for it in history.of(e.ReplyStarted)}))) < 100_000
+
+
+# ---- the list of events
+
+
+def test_the_list_keeps_its_ends_and_what_a_verdict_links_to():
+    """The middle of a long list is left out, and the number of events left out is right."""
+    history = _told(storm(160, "a"))
+    middle = history.of(e.ReplyStarted)
+    wanted = [it.id for it in middle][80]
+    shown = listed(history, (), {wanted})
+    gaps = [line for line in shown.lines if isinstance(line, int)]
+    assert wanted in shown.ids
+    assert len(shown.ids) == FIRST + LAST + 1
+    assert len(shown.ids) + sum(gaps) == shown.total
+
+
+def test_only_verdicts_that_do_not_pass_mark_events():
+    """Evidence of a pass is no violation."""
+    event = e.Event(id=3)
+    good = passed().named("a")
+    assert violations([fail("x", [event]).named("b"), good, fail("y", [event]).named("c")]) == {3: ["b", "c"]}
+
+
+def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaign, tmp_path: Path):
+    """The verdict links to the event in the list, and the event to its place in the timeline."""
+    history = _told(dangling)
+    refusal = history.first(e.RequestRefused)
+    verdict = fail("refused", [refusal]).named("tool_call_pairing")
+    campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    assert f'<a href="#run-1-e{refusal.id}">#{refusal.id} request refused' in page
+    item = re.search(rf'<li id="run-1-e{refusal.id}" class="violating">.*?</li>', page)
+    assert item and "violates tool_call_pairing" in re.sub("<[^>]+>", "", item[0])
+    assert f'href="#run-1-p{refusal.id}"' in item[0] and f'id="run-1-p{refusal.id}"' in page
