@@ -15,6 +15,15 @@ FALSE_ALARMS = 0.005
 DifferenceKind = Literal["worse", "undecided", "maybe", "new", "gone", "better"]
 """`maybe`: the numbers differ, and the repeats are too few to decide."""
 KINDS: tuple[DifferenceKind, ...] = ("worse", "undecided", "maybe", "new", "gone", "better")
+KIND_SIGNS: Mapping[DifferenceKind, str] = {
+    "worse": "✗",
+    "undecided": "?",
+    "maybe": "~",
+    "new": "+",
+    "gone": "-",
+    "better": "✓",
+}
+KIND_WORDS: Mapping[DifferenceKind, str] = {kind: kind for kind in KINDS} | {"maybe": "too few repeats"}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from xml.etree import ElementTree as ET
 
 from wedgehog.reports.baseline import Baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
-from wedgehog.reports.differences import KINDS, Difference, DifferenceKind, differences, exit_code
+from wedgehog.reports.differences import (
+    KIND_SIGNS,
+    KIND_WORDS,
+    KINDS,
+    Difference,
+    DifferenceKind,
+    differences,
+    exit_code,
+)
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 from wedgehog.reports.words import clean, many, one_line
@@ -17,22 +25,7 @@ MOST_LINES = 60
 """The most lines of the Markdown page."""
 MOST_CHARS = 300
 """The most characters of a sentence in it, and of an annotation."""
-SIGNS: dict[DifferenceKind, str] = {
-    "worse": "✗",
-    "undecided": "?",
-    "maybe": "~",
-    "new": "+",
-    "gone": "-",
-    "better": "✓",
-}
-WORDS: dict[DifferenceKind, str] = {
-    "worse": "worse",
-    "undecided": "undecided",
-    "maybe": "too few repeats",
-    "new": "without a baseline",
-    "gone": "not played",
-    "better": "better",
-}
+WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
 _ANNOTATIONS: dict[DifferenceKind, str] = {"worse": "error", "undecided": "error", "new": "warning", "gone": "warning"}
 _JUNIT: dict[DifferenceKind, str] = {"worse": "failure", "undecided": "error"}
 
@@ -85,7 +78,7 @@ def _notes(campaign: StoredCampaign, baseline: Baseline, cells: dict[Key, Played
 def gate_lines(result: GateResult) -> Iterator[str]:
     """One line per difference, then the sum."""
     for it in result.found:
-        yield f"{SIGNS[it.kind]} {WORDS[it.kind]}: {_where(it)}: {one_line(it.says)}"
+        yield f"{KIND_SIGNS[it.kind]} {WORDS[it.kind]}: {_where(it)}: {one_line(it.says)}"
     yield from (f"note: {note}" for note in result.notes)
     yield f"gate: {result.headline}"
 
@@ -117,7 +110,7 @@ def markdown_lines(result: GateResult) -> list[str]:
 
 
 def _markdown_row(it: Difference) -> str:
-    words = (f"{SIGNS[it.kind]} {WORDS[it.kind]}", *map(escaped, (it.scenario, it.agent)), escaped(_short(it)))
+    words = (f"{KIND_SIGNS[it.kind]} {WORDS[it.kind]}", *map(escaped, (it.scenario, it.agent)), escaped(_short(it)))
     return f"| {' | '.join(words)} |"
 
 

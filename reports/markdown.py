@@ -9,7 +9,9 @@ import pandas as pd
 
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, shares, total_words
+from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import SIGNS, result_category, tally
+from wedgehog.reports.totals import side_by_side
 from wedgehog.reports.words import one_line
 
 HEAD = (
@@ -44,13 +46,16 @@ def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
     if len(table):
         yield _line(HEAD)
         yield _line(["---"] * len(HEAD))
-        rows = table.to_dict("records")
+        rows = folded(table.to_dict("records"))
         yield from (_line(_cells(row)) for row in rows)
         yield ""
         for note in notes(rows):
             yield from (escaped(note), "")
     if lines := shares(table):
         yield from (f"- {escaped(line)}" for line in lines)
+        yield ""
+    if together := list(side_by_side(campaign)):
+        yield from (f"{'  ' * depth}- {escaped(line)}" for depth, line in together)
         yield ""
     yield from _unexpected(campaign)
     for run in campaign.unfinished:

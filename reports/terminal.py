@@ -21,8 +21,10 @@ from rich.text import Text
 from wedgehog.harness.record.store import Judgement, StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
+from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
+from wedgehog.reports.totals import side_by_side
 from wedgehog.reports.words import NONE, clean, count, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
@@ -64,6 +66,7 @@ class _Report:
         for family, rows in self.rows.groupby("family", sort=False):
             self._family(str(family), rows)
         self._shares()
+        self._side_by_side()
         self._skipped()
         self._expected_failures()
         self._attention()
@@ -75,7 +78,7 @@ class _Report:
         self.console.print()
         if family != NO_FAMILY or self.rows["family"].nunique() > 1:
             self.console.print(self._text(family, "bold underline"))
-        records = rows.to_dict("records")
+        records = folded(rows.to_dict("records"))
         grid = self._table(records)
         boundless = self.console.options.update(width=BOUNDLESS_COLUMNS)
         if Measurement.get(self.console, boundless, grid).minimum <= self.console.width:
@@ -144,6 +147,14 @@ class _Report:
             self.console.print()
         for line in lines:
             self._say(line)
+
+    def _side_by_side(self) -> None:
+        """The totals of each agent, and the scenarios in which they differ."""
+        lines = list(side_by_side(self.campaign))
+        if lines:
+            self._heading("Side by side")
+        for depth, line in lines:
+            self._say(line, indent=2 + 2 * depth)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
         """For each variant of a specimen its verdicts, if variants with single fixes were played."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
-from wedgehog.harness.commands.cli_gate import BaselineOption, baseline, gate_code, print_plan, read_for_gate
+from wedgehog.harness.commands.cli_gate import BaselineOption, baseline, compare, gate_code, print_plan, read_for_gate
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
@@ -42,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(agents, name="agents")
 app.command()(baseline)
+app.command()(compare)
 
 
 def _loaded(plugins: list[str] | None) -> list[str] | None:

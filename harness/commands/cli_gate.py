@@ -1,4 +1,4 @@
-"""`wedgehog baseline`, and the gate of `wedgehog run` and `wedgehog check`: a run is compared with stored results."""
+"""`wedgehog baseline` and `wedgehog compare`, and the gate of `wedgehog run` and `wedgehog check`."""
 
 import os
 from pathlib import Path
@@ -50,6 +50,31 @@ def baseline(
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)
     err.print(f"wrote {into}: {sum(map(len, fresh.cells.values()))} results", markup=False)
+
+
+def compare(
+    before: Annotated[str, typer.Argument(metavar="A", help="A run's folder, FOLDER:AGENT, a baseline, or an agent.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The same, to be compared with A.")],
+    within: Annotated[Path, typer.Option("--in", metavar="RUN", help="The run of an agent without folder.")] = Path(
+        "runs/latest"
+    ),
+    *,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Compare two runs, two versions or two agents of a run: what got worse, better, new and gone in B.
+
+    Exit code: 0 nothing is worse, 1 something is worse, 2 bad usage, 3 nothing is worse and B has undecided runs.
+    """
+    from wedgehog.reports.compare import compare_lines, compare_markdown, compared, read_side
+    from wedgehog.reports.differences import exit_code
+
+    with user_mistakes():
+        old, new = read_side(before, within), read_side(after, within)
+        found = compared(old, new)
+        console = Stdout()
+        for line in (compare_markdown if as_markdown else compare_lines)(old, new, found):
+            console.print(line, markup=False, soft_wrap=True)
+    raise typer.Exit(exit_code(found))
 
 
 def read_for_gate(path: Path | None) -> "Baseline | None":

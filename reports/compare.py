@@ -1,0 +1,121 @@
+"""`wedgehog compare A B`: two runs, two versions or two agents; what got worse, better, new or gone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wedgehog.reports.baseline import read_baseline
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences
+from wedgehog.reports.markdown import escaped
+from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
+from wedgehog.reports.totals import total_lines
+from wedgehog.reports.words import many, one_line
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """One side of a comparison: its name as the user wrote it, and its results."""
+
+    name: str
+    cells: Mapping[Key, PlayedCell]
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Its agents, in order."""
+        return tuple(dict.fromkeys(agent for _, agent in self.cells))
+
+
+def read_side(name: str, within: Path) -> ComparedSide:
+    """A run's folder, `FOLDER:AGENT`, a baseline, or an agent of the run `within`. ValueError: it is none of them."""
+    place = Path(name)
+    if place.is_dir():
+        return _played(name, cells_of(load(place.resolve())))
+    if place.is_file():
+        return _played(name, read_baseline(place).played)
+    folder, _, agent = name.rpartition(":")
+    if folder and Path(folder).is_dir():
+        return _of_agent(name, agent, Path(folder))
+    if within.is_dir():
+        return _of_agent(name, name, within)
+    raise ValueError(f"{name}: expected a run's folder, FOLDER:AGENT, a baseline, or an agent of {within}")
+
+
+def _played(name: str, cells: Mapping[Key, PlayedCell]) -> ComparedSide:
+    if not cells:
+        raise ValueError(f"{name}: no finished run in this folder")
+    return ComparedSide(name, cells)
+
+
+def _of_agent(name: str, agent: str, folder: Path) -> ComparedSide:
+    whole = cells_of(load(folder.resolve()))
+    cells = {key: cell for key, cell in whole.items() if key[1] == agent}
+    if not cells:
+        agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
+        raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
+    return ComparedSide(name, cells)
+
+
+def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
+    """What differs, the worst first. Agents of other names are matched: one with one, or versions of one runtime."""
+    names = _matched(before.agents, after.agents)
+    return differences(
+        _renamed(before.cells, {old: _pair(old, new) for old, new in names.items()}),
+        _renamed(after.cells, {new: _pair(old, new) for old, new in names.items()}),
+    )
+
+
+def _matched(before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, str]:
+    """Which agent of one side stands for which of the other, where no name is in both."""
+    if set(before) & set(after):
+        return {}
+    if len(before) == len(after) == 1:
+        return {before[0]: after[0]}
+    by_runtime = {agent.partition("@")[0]: agent for agent in after}
+    return {agent: by_runtime[name] for agent in before if (name := agent.partition("@")[0]) in by_runtime}
+
+
+def _pair(old: str, new: str) -> str:
+    return f"{old} → {new}"
+
+
+def _renamed(cells: Mapping[Key, PlayedCell], names: Mapping[str, str]) -> dict[Key, PlayedCell]:
+    return {(s, names.get(a, a)): replace(cell, agent=names.get(a, a)) for (s, a), cell in cells.items()}
+
+
+# ---- words
+
+
+def compare_lines(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> Iterator[str]:
+    """The totals of both sides, one line per difference, and the sum."""
+    for side in (before, after):
+        yield from (f"{side.name}: {line}" for line in total_lines(side.cells.values()))
+    yield ""
+    for it in found:
+        yield f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
+    yield _sum(after, found)
+
+
+def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> Iterator[str]:
+    """The same as a Markdown page."""
+    yield f"## {escaped(before.name)} → {escaped(after.name)}"
+    yield ""
+    for side in (before, after):
+        yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in total_lines(side.cells.values()))
+    yield ""
+    if found:
+        yield from ("| | scenario | agent | what |", "| --- | --- | --- | --- |")
+    for it in found:
+        kind = f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}"
+        yield f"| {kind} | {escaped(it.scenario)} | {escaped(it.agent)} | {escaped(it.says)} |"
+    yield from ("", escaped(_sum(after, found)))
+
+
+def _sum(after: ComparedSide, found: list[Difference]) -> str:
+    numbers = {kind: sum(it.kind == kind for it in found) for kind in KINDS}
+    parts = [f"{number} {KIND_WORDS[kind]}" for kind, number in numbers.items() if number]
+    new = {(it.scenario, it.agent) for it in found if it.kind == "new"}
+    touched = {(it.scenario, it.agent) for it in found if it.kind != "gone"} - new
+    common = len(after.cells) - len(new)
+    same = f"{common - len(touched)} of {many(common, 'common result')} alike"
+    return ", ".join([*parts, same])

@@ -1,0 +1,71 @@
+"""Agents side by side: the totals of each, and per scenario the sentences in which they differ."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import median
+
+from wedgehog.reports.campaign_folder import FIX_ROWS, StoredCampaign, agent_order
+from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
+from wedgehog.reports.words import count, many, money, seconds
+
+MUCH_DEARER = 2.0
+"""Agents with the same verdict differ, if one makes so many times the paid calls of the other, and two more."""
+
+
+def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:
+    """The totals of each agent (depth 0), then each scenario in which they differ (0) with a sentence for each (1).
+
+    Nothing for one agent. The variants of a specimen have a table of their own.
+    """
+    cells = {key: cell for key, cell in cells_of(campaign).items() if not key[1].startswith(FIX_ROWS)}
+    if len({agent for _, agent in cells}) > 1:
+        yield from ((0, line) for line in total_lines(cells.values()))
+        for scenario, alike in _apart(cells):
+            yield 0, f"{scenario}:"
+            yield from ((1, sentence(cell)) for cell in alike)
+
+
+def total_lines(cells: Iterable[PlayedCell]) -> Iterator[str]:
+    """`mine: passed 9 of 12, 31 paid calls, $0.12, turns of 43.0 s`. A cell counts once, with its medians."""
+    by_agent: dict[str, list[PlayedCell]] = {}
+    for cell in cells:
+        by_agent.setdefault(cell.agent, []).append(cell)
+    for agent in sorted(by_agent, key=agent_order):
+        yield f"{agent}: {_total(by_agent[agent])}"
+
+
+def _total(cells: list[PlayedCell]) -> str:
+    passed = sum(cell.worst == "passed" and not cell.undecided for cell in cells)
+    usd = [median(cell.usd) for cell in cells if cell.usd]
+    spent = money(sum(usd)) if len(usd) == sum(bool(cell.decided) for cell in cells) else "cost unknown"
+    calls = sum(median(cell.paid_calls) for cell in cells if cell.paid_calls)
+    turns = sum(median(cell.turn_s) for cell in cells if cell.turn_s)
+    called = "1 paid call" if calls == 1 else f"{count(calls)} paid calls"
+    return f"passed {passed} of {many(len(cells), 'scenario')}, {called}, {spent}, turns of {seconds(turns)}"
+
+
+def _apart(cells: Mapping[Key, PlayedCell]) -> Iterator[tuple[str, list[PlayedCell]]]:
+    by_scenario: dict[str, list[PlayedCell]] = {}
+    for cell in cells.values():
+        by_scenario.setdefault(cell.scenario, []).append(cell)
+    for scenario, alike in by_scenario.items():
+        if len(alike) > 1 and _differ(alike):
+            yield scenario, sorted(alike, key=lambda it: agent_order(it.agent))
+
+
+def sentence(cell: PlayedCell) -> str:
+    """`mine: failed 2, passed 1 of 3; 4 paid calls; turn 5.00 s: turn 1 gave no answer …`"""
+    parts = [cell.reads()]
+    if cell.paid_calls:
+        parts.append(f"{count(median(cell.paid_calls))} paid")
+    if cell.turn_s:
+        parts.append(f"turn {seconds(median(cell.turn_s))}")
+    worst = next((name for name in (*reversed(UNDECIDED), *reversed(DECIDED)) if cell.results.get(name)), "")
+    said = cell.says.get(worst, "")
+    return f"{cell.agent}: {', '.join(parts)}{f': {said}' if said else ''}"
+
+
+def _differ(cells: list[PlayedCell]) -> bool:
+    if len({(cell.worst, bool(cell.undecided)) for cell in cells}) > 1:
+        return True
+    calls = [median(cell.paid_calls) for cell in cells if cell.paid_calls]
+    return len(calls) > 1 and max(calls) >= max(MUCH_DEARER * min(calls), min(calls) + 2)

@@ -1,0 +1,130 @@
+"""`wedgehog compare`: two runs, two versions, two agents; and agents side by side in a run's report."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from wedgehog.harness.commands.cli import app
+from wedgehog.reports import write_all
+from wedgehog.reports.terminal import print_report
+
+from .conftest import Campaign, judgement
+from .test_gate import calls, today, yesterday
+
+LATE = {"violated": ("turn_deadline",), "says": "turn 1 took 9.0 s, 5.0 s allowed"}
+
+
+def compared(*words: object):
+    return CliRunner().invoke(app, ["compare", *map(str, words)])
+
+
+@pytest.fixture
+def two_agents(tmp_path) -> Campaign:
+    """One scenario in which both pass, one in which the second fails once of two."""
+    campaign = Campaign(tmp_path / "both")
+    for repeat in (1, 2):
+        for agent, paid in (("first@1", 2), ("first@2", 2)):
+            campaign.run(judgement("alike", agent, repeat=repeat), calls(paid))
+        campaign.run(judgement("apart", "first@1", repeat=repeat), calls(2))
+        late = LATE if repeat == 2 else {}
+        campaign.run(judgement("apart", "first@2", "fail" if late else "pass", repeat=repeat, **late), calls(2, 9))
+    return campaign
+
+
+def test_two_runs_are_compared_worst_first(tmp_path):
+    """Yesterday's and today's: from what to what, and exit code 1."""
+    ran = compared(yesterday(tmp_path).folder, today(tmp_path).folder)
+    assert ran.exit_code == 1
+    assert [line.partition(",")[0] for line in ran.stdout.splitlines()[3:]] == [
+        "✗ worse: flipped",
+        "✗ worse: doubled",
+        "? undecided: unclear",
+        "+ new: fresh",
+        "2 worse",
+    ]
+    assert ran.stdout.splitlines()[-1] == "2 worse, 1 undecided, 1 new, 1 of 4 common results alike"
+
+
+def test_the_other_way_round_it_is_better(tmp_path):
+    """And what is not played any more is gone; nothing is worse, so the exit code is 0."""
+    ran = compared(today(tmp_path).folder, yesterday(tmp_path).folder)
+    assert ran.exit_code == 0
+    assert "✓ better: flipped, mine: passed 2, failed 1 of 3 → passed 3 of 3" in ran.stdout
+    assert "✓ better: doubled, mine: paid calls 10 → 5, -50%" in ran.stdout
+    assert "- gone: fresh, mine" in ran.stdout
+
+
+def test_two_agents_of_a_run_are_compared(two_agents):
+    """By their names, in the run that `--in` names."""
+    ran = compared("first@1", "first@2", "--in", two_agents.folder)
+    assert ran.exit_code == 1
+    assert "✗ worse: apart, first@1 → first@2: passed 2 of 2 → passed 1, failed 1 of 2: turn 1 took 9.0 s" in ran.stdout
+    assert "longest turn 1.00 s → 9.00 s" in ran.stdout
+    same = compared(f"{two_agents.folder}:first@1", f"{two_agents.folder}:first@1")
+    assert same.exit_code == 0
+
+
+def test_versions_of_a_runtime_in_two_runs_are_matched(tmp_path):
+    """Where no agent is in both, `first@1` and `first@2` are one."""
+    folders = []
+    for version in ("1", "2"):
+        campaign = Campaign(tmp_path / version)
+        for agent in (f"first@{version}", f"second@{version}"):
+            campaign.run(judgement("s", agent), calls(int(version) * 4))
+        folders.append(campaign.folder)
+    said = compared(*folders).stdout
+    assert "✗ worse: s, first@1 → first@2: paid calls 4 → 8" in said
+    assert "✗ worse: s, second@1 → second@2: paid calls 4 → 8" in said
+
+
+def test_a_baseline_is_a_side_too(tmp_path):
+    """The stored results against a run."""
+    path = tmp_path / "baseline.yaml"
+    CliRunner().invoke(app, ["baseline", str(yesterday(tmp_path).folder), "--into", str(path)])
+    assert compared(path, today(tmp_path).folder).exit_code == 1
+
+
+def test_an_unknown_side_is_one_line(two_agents, tmp_path):
+    """With the names that there are."""
+    ran = compared("first@1", "third", "--in", two_agents.folder)
+    assert ran.exit_code == 2
+    assert "no agent of" in ran.stderr and "which has first@1, first@2" in ran.stderr
+    assert compared("nobody", "third", "--in", tmp_path / "none").exit_code == 2
+
+
+def test_the_comparison_is_markdown_too(two_agents):
+    """A table for a pull request."""
+    said = compared("first@1", "first@2", "--in", two_agents.folder, "--markdown").stdout
+    assert "| ✗ worse | apart | first\\@1 → first\\@2 | passed 2 of 2 → passed 1, failed 1 of 2" in said
+
+
+def test_agents_stand_side_by_side_in_the_report(two_agents):
+    """Totals of each, and the sentences only of the scenario that tells them apart."""
+    write_all(two_agents.folder)
+    console = Console(width=200, record=True, file=StringIO())
+    print_report(two_agents.folder, console)
+    said = console.export_text()
+    together = said[said.index("Side by side") : said.index("Not passed")]
+    assert [line.strip() for line in together.splitlines()[1:] if line] == [
+        "first@1: passed 2 of 2 scenarios, 4 paid calls, $0.098, turns of 2.00 s",
+        "first@2: passed 1 of 2 scenarios, 4 paid calls, $0.098, turns of 10.0 s",
+        "apart:",
+        "first@1: passed 2 of 2, 2 paid, turn 1.00 s",
+        "first@2: passed 1, failed 1 of 2, 2 paid, turn 9.00 s: turn 1 took 9.0 s, 5.0 s allowed",
+    ]
+    assert "- apart:\n  - first\\@1: passed 2 of 2" in (two_agents.folder / "summary.md").read_text()
+
+
+def test_repeats_with_the_same_result_are_one_row(two_agents):
+    """In the terminal and in Markdown: `pass 2 of 2`."""
+    write_all(two_agents.folder)
+    rows = [line for line in (two_agents.folder / "summary.md").read_text().splitlines() if line.startswith("| ")]
+    assert [line.split(" | ")[1:4] for line in rows[2:]] == [
+        ["alike", "first\\@1", "pass 2 of 2"],
+        ["alike", "first\\@2", "pass 2 of 2"],
+        ["apart", "first\\@1", "pass 2 of 2"],
+        ["apart", "first\\@2", "pass 1 of 2"],
+        ["apart", "first\\@2", "fail 1 of 2"],
+    ]
