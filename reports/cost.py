@@ -134,7 +134,20 @@ def shares(table: pd.DataFrame) -> list[str]:
         lambda runs: f"{many(int(runs['paid_calls'].sum()), 'call')} in {many(len(runs), 'run')}",
     )
     lines = (("answered under transient faults", answered), ("paid under permanent faults", paid))
-    return [f"{what}: {', '.join(words)}" for what, words in lines if words]
+    said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
+    return [*said, *_strict(table)]
+
+
+def _strict(table: pd.DataFrame) -> list[str]:
+    """`at level strict 3 more runs fail: codex 1 (no_traceback 1), pi 2 (exit_code_tells 2)`; nothing if none does."""
+    more = table[(table["level"] == "safe") & (table["verdict"] == "pass") & (table["strict"] != "")]
+    if not len(more):
+        return []
+    said = []
+    for agent, runs in more.groupby("agent", sort=False):
+        names = runs["strict"].str.split(";").explode().value_counts()
+        said.append(f"{agent} {len(runs)} ({', '.join(f'{name} {times}' for name, times in names.items())})")
+    return [f"at level strict {many(len(more), 'more run')} would fail: {'; '.join(said)}"]
 
 
 def _of(table: pd.DataFrame, tag: str, says: Callable[[pd.DataFrame], str]) -> list[str]:

@@ -17,6 +17,7 @@ from wedgehog.reports.result_category import reads, result_category
 
 COLUMNS = (
     *("scenario", "agent", "world", "network", "time_scale", "verdict", "expected", "violated"),
+    *("level", "strict"),
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "usage", "at_least"),
     *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s", "recovery_s", "answered"),
     *("faults_fired", "run_dir", "replay"),
@@ -84,6 +85,8 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
         "verdict": "skipped" if judged.skipped else judged.verdict,
         "expected": judged.expected,
         "violated": ";".join(judged.violated),
+        "level": judged.level,
+        "strict": ";".join(judged.strict),
         **(_NOT_PLAYED if judged.skipped else _spent(run.history) | _waited(run.history)),
         "run_dir": run_dir,
         "replay": judged.replay,

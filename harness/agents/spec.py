@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from wedgehog.harness.agents.runtime_install import Runtime, as_version, place_of
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, expand, names_in, written_in
+from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadValueError
 
@@ -162,6 +163,7 @@ class AgentSpec(_Part):
     abort: Literal["SIGINT", "SIGTERM", "SIGHUP"] = "SIGINT"
     timeouts: tuple[Timeout, ...] = ()
     limits: Limits = Limits()
+    level: Level = "safe"
     start_s: PositiveSeconds = 60
     recover_s: SecondsOrNone = 30
     finish: Finish | None = None
@@ -202,6 +204,10 @@ class AgentSpec(_Part):
     def kind(self) -> Literal["command", "callable", "http", "chat"]:
         """Which of the four kinds of agent it is."""
         return "command" if self.command else "callable" if self.callable else "http" if self.http else "chat"
+
+    def at_level(self, level: Level | None) -> "AgentSpec":
+        """The same agent, judged at this level; unchanged if it is None."""
+        return self if level is None else self.model_copy(update={"level": level})
 
     @property
     def chosen(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from wedgehog.harness.commands.cli_gate import BaselineOption, baseline, compare
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
+    LevelOption,
     NetworkOption,
     Stdout,
     WorldOption,
@@ -96,6 +97,7 @@ def run(
     ] = False,
     seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
     plugin: Plugins = None,
+    level: LevelOption = None,
     *,
     against: BaselineOption = None,
     plan: Annotated[
@@ -113,7 +115,8 @@ def run(
     from wedgehog.harness.run.selection import Wanted, select
 
     with user_mistakes():
-        entries = select(Wanted(tuple(scenarios or ()), tuple(agent or ()), everything, " ".join(words or ()), repeat))
+        places, agents = tuple(scenarios or ()), tuple(agent or ())
+        entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
         options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world)
         known = read_for_gate(against)
@@ -230,6 +233,7 @@ def fuzz(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
     plugin: Plugins = None,
+    level: LevelOption = None,
     against: BaselineOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
 ) -> None:
@@ -243,7 +247,7 @@ def check(
         found = list(run_folders(folder))
         if not found:
             raise ValueError(f"{folder}: no finished run in this folder")
-        judgements, unread = judge_all(found)
+        judgements, unread = judge_all(found, level)
         if not judgements:
             raise ValueError("\n".join(unread))
         for line in unread:

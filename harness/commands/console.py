@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.status import Status
 
 from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.document import BadFileError
 
 BAD_USAGE, INTERRUPTED = 2, 130
@@ -21,6 +22,14 @@ NetworkOption = Annotated[
 WorldOption = Annotated[
     Literal["live", "sim"],
     typer.Option(help="`sim`: virtual time, for agents that are async functions; ten minutes pass in milliseconds."),
+]
+LevelOption = Annotated[
+    Level | None,
+    typer.Option(
+        show_default=False,
+        help="`safe`: no lie, no waste, recovers. `strict`: also answers if harm passes, honest exit codes, no stack "
+        "traces, nothing twice, history kept. Default: the level in the spec, else safe.",
+    ),
 ]
 JobsOption = Annotated[
     int | None,

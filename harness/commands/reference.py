@@ -154,6 +154,8 @@ def _bound(name: str, parameter: Parameter) -> str:
 def _judged(found: Invariant) -> str:
     if found.asked:
         return "where a scenario names it"
+    if found.level == "strict":
+        return "at [level](verdicts.md#levels) `strict`"
     return "where a bound is given; else reported" if found.reported_only else "always"
 
 

@@ -26,7 +26,7 @@ from wedgehog.harness.faults.parameters import Parameter, Seconds, accept, did_y
 from wedgehog.harness.invariants.overload import counted
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, error
+from wedgehog.harness.record.verdict import Level, Verdict, error
 
 
 class InvariantError(ValueError):
@@ -49,6 +49,8 @@ class Invariant:
     """Judged only where a scenario names it."""
     by_calls: bool = False
     """It counts calls. Their number proves nothing where the agent waited too long for a processor."""
+    level: Level = "safe"
+    """From this level on it decides the verdict of a run."""
 
     @property
     def reported_only(self) -> bool:
@@ -64,7 +66,12 @@ _REGISTRY: dict[str, Invariant] = {}
 
 
 def invariant(
-    name: str, *, asked: bool = False, unscaled: tuple[str, ...] = (), by_calls: bool = False
+    name: str,
+    *,
+    asked: bool = False,
+    unscaled: tuple[str, ...] = (),
+    by_calls: bool = False,
+    level: Level = "safe",
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check; `unscaled` names durations that are real seconds in every run. Errors: InvariantError."""
 
@@ -72,7 +79,8 @@ def invariant(
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
-        _REGISTRY[name] = Invariant(name, doc, _one_verdict(run), _parameters(run, unscaled), asked, by_calls)
+        takes = _parameters(run, unscaled)
+        _REGISTRY[name] = Invariant(name, doc, _one_verdict(run), takes, asked, by_calls, level)
         return run
 
     return register

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from wedgehog.harness.record.event import Event
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.verdict import Status, Verdict
+from wedgehog.harness.record.verdict import Level, Status, Verdict
 
 ESCAPED = "backslashreplace"
 """An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
@@ -59,6 +59,10 @@ class Judgement:
     """How long the simulation took."""
     faults_planned: int = 0
     verdicts: tuple[Verdict, ...] = ()
+    level: Level = "safe"
+    """The level of the agent's spec or of the command line; it decides which violations count."""
+    strict: tuple[str, ...] = ()
+    """The invariants that fail at level `strict` and not at `safe`."""
     replay: str = ""
     remarks: tuple[str, ...] = field(default=())
     report_number: str = ""

@@ -9,6 +9,9 @@ from wedgehog.harness.record.event import Event
 Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
 """`nothing`: the history holds nothing for this check to judge."""
 
+Level = Literal["safe", "strict"]
+"""`safe`: no lie, no waste, and it recovers. `strict`: also what a team wants of an agent that it ships."""
+
 NOTHING_TO_JUDGE = "nothing to judge"
 
 WORST_FIRST: tuple[Status, ...] = ("error", "fail", "inconclusive", "pass", "nothing")

@@ -30,10 +30,12 @@ LIMITS = {
 
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
     """The judgement of one run (the caller adds where it lies and how it is replayed)."""
-    verdicts = [*_invariants(history, scenario, agent), *_own(history, scenario, control)]
-    status = worst(verdicts)
-    violated = tuple(sorted({v.name for v in verdicts if v.status == "fail"}))
     expect = scenario.expect.get(agent.name)
+    strict = [*_strict(history, scenario, agent)] if expect is None else []
+    counted = strict if agent.level == "strict" else []
+    verdicts = [*_invariants(history, scenario, agent), *counted, *_own(history, scenario, control)]
+    status = worst(verdicts)
+    violated = _violated(verdicts)
     in_doubt = _in_doubt(expect, violated, verdicts)
     return Judgement(
         scenario=scenario.name,
@@ -48,9 +50,19 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         known=agent.known.get(scenario.name, ""),
         faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
-        remarks=tuple(_remarks(history, agent, verdicts)),
+        level=agent.level,
+        strict=_violated(strict),
+        remarks=(*_remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
         report_number=scenario.report,
     )
+
+
+def _failed(verdicts: list[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.status == "fail"]
+
+
+def _violated(verdicts: list[Verdict]) -> tuple[str, ...]:
+    return tuple(sorted({verdict.name for verdict in _failed(verdicts)}))
 
 
 def _in_doubt(expect: Expect | None, violated: tuple[str, ...], verdicts: list[Verdict]) -> list[Verdict]:
@@ -66,7 +78,7 @@ def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Itera
     for name, invariant in known().items():
         asked = name in scenario.invariants
         given = scenario.invariants.get(name, {})
-        if given is None or (invariant.asked and not asked):
+        if given is None or ((invariant.asked or invariant.level == "strict") and not asked):
             continue
         parameters = bounds(name, given, agent, history.run.time_scale)
         if name == "work_kept":
@@ -75,6 +87,16 @@ def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Itera
         if asked and verdict.status == "nothing":
             verdict = inconclusive(f"the scenario asks for {name}, and there was {verdict.says}").named(name)
         yield verdict
+
+
+def _strict(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[Verdict]:
+    """What counts only at level `strict`: its own invariants, and an answer in spite of harm that passes."""
+    if not history.whole:
+        return
+    passes = bool(scenario.faults) and all(fault.times != "always" for fault in scenario.faults)
+    for name, invariant in known().items():
+        if name not in scenario.invariants and (invariant.level == "strict" or (passes and name == "turn_answered")):
+            yield check(name, history, **bounds(name, {}, agent, history.run.time_scale))
 
 
 def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:

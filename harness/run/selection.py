@@ -11,6 +11,7 @@ from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
 from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.invariants import InvariantError, find
+from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenarios, load_scenario
 
@@ -64,6 +65,8 @@ class Wanted:
     words: str = ""
     """Only scenarios with one of these words in their name or tags."""
     repeat: int = 1
+    level: Level | None = None
+    """Another level than that of the specs."""
 
 
 def stock_folder() -> Path:
@@ -90,6 +93,7 @@ def select(wanted: Wanted) -> list[Entry]:
     entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
     if not entries:
         raise UsageError("these scenarios expect nothing of any agent: name one with --agent SPEC")
+    entries = [replace(entry, agent=entry.agent.at_level(wanted.level)) for entry in entries]
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
 
 

@@ -9,12 +9,14 @@ from pydantic import TypeAdapter
 
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
+from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, for_others
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import load_scenario
 
+_LEVEL: TypeAdapter[Level] = TypeAdapter(Level)
 _CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
@@ -33,24 +35,28 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         "matrix_only": entry.matrix_only,
         "own": entry.own,
         "seed": seed,
+        "level": entry.agent.level,
         "control": asdict(control),
     }
     write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1, default=sorted) + "\n")
 
 
-def judge_all(folders: Iterable[Path]) -> tuple[list[Judgement], list[str]]:
+def judge_all(folders: Iterable[Path], level: Level | None = None) -> tuple[list[Judgement], list[str]]:
     """Redo the verdicts of stored runs; for each run that can't be read, a sentence that names it."""
     judgements, unread = [], []
     for folder in folders:
         try:
-            judgements.append(judge_again(folder))
+            judgements.append(judge_again(folder, level))
         except (BadFileError, OSError, ValueError) as wrong:
             unread.append(str(wrong))
     return judgements, unread
 
 
-def judge_again(folder: Path) -> Judgement:
-    """Redo the verdict of a stored run from its history alone. Errors: ValueError (one sentence), BadFileError."""
+def judge_again(folder: Path, level: Level | None = None) -> Judgement:
+    """Redo the verdict of a stored run from its history alone, at its own level or at another one.
+
+    Errors: ValueError (one sentence), BadFileError.
+    """
     stored = read_run(folder)
     if stored.judgement.skipped:
         return stored.judgement
@@ -61,7 +67,7 @@ def judge_again(folder: Path) -> Judgement:
     scenario = load_scenario(folder / "scenario.yaml").scenario
     if not inputs.get("own", True):
         scenario = for_others(scenario)
-    agent = _variant(load_spec(folder / "agent.yaml"), inputs)
+    agent = _variant(load_spec(folder / "agent.yaml"), inputs).at_level(level)
     fresh = judge(stored.history, scenario, agent, control)
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
@@ -92,9 +98,10 @@ def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
 
 
 def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:
+    level = _LEVEL.validate_python(inputs.get("level", spec.level))
     if spec.runtime:
-        return at_version(spec, str(inputs["agent"]).partition("@")[2])
+        return at_version(spec, str(inputs["agent"]).partition("@")[2]).at_level(level)
     for agent in variants(spec):
         if agent.name == inputs["agent"]:
-            return agent
+            return agent.at_level(level)
     raise ValueError(f"{spec.path}: no agent {str(inputs['agent'])!r} any more")

@@ -9,7 +9,7 @@ from tests.properties.violating_runs import BREAKS, ViolatingRun, violating_runs
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.history import History
 
-STOCK = [name for name, it in known().items() if not it.asked]
+STOCK = [name for name, it in known().items() if not it.asked and it.level == "safe"]
 GENEROUS = {
     "paid_call_bound": {"calls_without_progress": 11, "calls_per_turn": 60},
     "spend_bound": {"usd_per_turn": 2.5},

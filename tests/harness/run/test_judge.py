@@ -267,6 +267,42 @@ def test_an_invariant_for_those_who_ask_is_judged_only_then():
     assert judged(history, invariants={"turn_answered": {}}).violated == ("turn_answered",)
 
 
+def _in_spite_of_a_stack() -> History:
+    tell = HistoryBuilder()
+    tell.message()
+    tell.stall(tell.ask())
+    tell.fails('Traceback (most recent call last):\n  File "a.py", line 1\nTimeoutError: timed out')
+    return well(tell).seal()
+
+
+STALLED: dict[str, Any] = {"faults": [{"at": {"turn": 1, "step": 1}, "do": {"stall": "forever"}}]}
+
+
+def test_at_the_usual_level_what_is_only_strict_is_a_remark():
+    """The run passes, and its reader learns what `strict` would say."""
+    it = judged(_in_spite_of_a_stack(), **STALLED)
+    assert (it.verdict, it.violated, it.strict) == ("pass", (), ("no_traceback", "turn_answered"))
+    assert any(remark.startswith("no_traceback: turn 1") for remark in it.remarks)
+
+
+def test_at_level_strict_it_decides():
+    """An error that passes has to be answered, and no user wants to read a stack."""
+    it = judged(_in_spite_of_a_stack(), of=agent(level="strict"), **STALLED)
+    assert (it.verdict, it.violated) == ("fail", ("no_traceback", "turn_answered"))
+
+
+def test_harm_that_stays_needs_no_answer_at_any_level():
+    """Nobody can answer without a provider."""
+    lasting = {"faults": [{"at": {"turn": 1, "step": 1}, "do": {"stall": "forever"}, "times": "always"}]}
+    assert judged(_in_spite_of_a_stack(), of=agent(level="strict"), **lasting).violated == ("no_traceback",)
+
+
+def test_a_specimen_is_judged_by_its_expectation_alone():
+    """Its scenario names every violation."""
+    it = judged(_in_spite_of_a_stack(), of=agent(level="strict"), expect={"a": "pass"}, **STALLED)
+    assert it.as_expected and it.strict == ()
+
+
 def test_no_request_in_time_is_inconclusive():
     """It may be the agent's start-up or ours; the control run passed."""
     tell = HistoryBuilder()

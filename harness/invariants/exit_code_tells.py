@@ -1,0 +1,39 @@
+"""A script can trust the exit code of a turn."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+
+@invariant("exit_code_tells", level="strict")
+def exit_code_tells(history: History) -> Iterator[Verdict]:
+    """The exit code (of a command) or status (of a service) is 0 or 200 exactly if the message was answered.
+
+    A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
+    by themselves with an answer or an error that a person can see.
+    """
+    for turn in history.turns:
+        says = _wrong(turn, outcome_of(turn, history).kind)
+        if says is None:
+            continue
+        yield fail(f"{turn}: {says}", ends(turn)) if says else passed()
+
+
+def _wrong(turn: Turn, kind: str) -> str | None:
+    """What is wrong with the exit code, empty if nothing is, None if there is nothing to judge."""
+    end = turn.end
+    if end is None or turn.deadline is not None or turn.killed is not None or kind not in ("answered", "surfaced"):
+        return None
+    if end.exit_code is not None:
+        fine, shown = end.exit_code == 0, f"exit code {end.exit_code}"
+    elif end.status is not None:
+        fine, shown = end.status < 400, f"HTTP {end.status}"
+    else:
+        return None
+    if kind == "answered":
+        return "" if fine else f"the message was answered, with {shown}"
+    return f"the message was not answered, and a script reads {shown}" if fine else ""

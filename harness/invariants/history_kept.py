@@ -1,0 +1,52 @@
+"""The conversation goes on: later requests carry an earlier answered turn, or a summary of it."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, requests
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+
+@invariant("history_kept", level="strict")
+def history_kept(history: History) -> Iterator[Verdict]:
+    """After a failure, a retry or a restart the next turns still carry an earlier answered turn, or a summary of it.
+
+    An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
+    accepted requests of turns that follow an answered one, where the agent has carried a turn before. A background call
+    in between may have made a summary, whose words are unknown.
+    """
+    answered: list[Turn] = []
+    for turn in history.turns:
+        if answered and _carries(history, until=turn):
+            yield from _judge(history, turn, answered)
+        if outcome_of(turn, history).kind == "answered":
+            answered.append(turn)
+
+
+def _carries(history: History, until: Turn) -> bool:
+    """Whether a request before this turn carried a turn before its own: only then the agent keeps a conversation."""
+    earlier = [turn for turn in history.turns if turn.number < until.number]
+    return any(
+        min(call.arrived.turns_seen, default=turn.number) < turn.number for turn in earlier for call in turn.calls
+    )
+
+
+def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[Verdict]:
+    calls = [call for call in main_calls_of(turn) if call.paid]
+    if not calls:
+        return
+    expected = {it.number for it in answered}
+    lost = [call for call in calls if not expected & set(call.arrived.turns_seen)]
+    if not lost:
+        yield passed()
+    elif not _summarized(history, answered[-1], lost[0]):
+        says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
+        yield fail(says, requests(lost))
+
+
+def _summarized(history: History, since: Turn, until: Call) -> bool:
+    """Whether a background call was made between the last answered turn's message and this request."""
+    first = since.stimulus.id if since.stimulus is not None else 0
+    return any(not call.main and first < call.arrived.id < until.arrived.id for call in history.calls)

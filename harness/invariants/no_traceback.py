@@ -1,0 +1,36 @@
+"""An error that a user sees is a sentence, not the stack of the program."""
+
+import re
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import TRACE, outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+STACKS = (
+    re.escape(TRACE),
+    r"^\s+at \S.*\(?(?:file://|node:|/)\S+:\d+:\d+\)?$",
+    r"^panic: .*\n(?:.*\n)?goroutine \d+",
+    r"^thread '.*' panicked at ",
+)
+"""The stacks of Python, Node.js, Go and Rust."""
+
+
+@invariant("no_traceback", level="strict")
+def no_traceback(history: History) -> Iterator[Verdict]:
+    """A turn that ends in an error shows no stack of the program.
+
+    Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
+    failure. Judged on the agent's output, in turns that end in a visible error.
+    """
+    for turn in history.turns:
+        if turn.end is None or outcome_of(turn, history).kind != "surfaced":
+            continue
+        said = f"{turn.end.stdout}\n{turn.end.stderr}\n{turn.end.answer}\n{turn.end.error}"
+        stack = next((it for it in STACKS if re.search(it, said, re.MULTILINE)), None)
+        if stack is not None:
+            yield fail(f"{turn}: the error that its user sees is the stack of the program", ends(turn))
+        else:
+            yield passed()

@@ -1,0 +1,40 @@
+"""No part of a reply is shown twice."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.turn_outcome import plain
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+LEAST_CHARS = 12
+"""Letters and digits of a text that no answer repeats by chance."""
+
+
+@invariant("output_once", level="strict")
+def output_once(history: History) -> Iterator[Verdict]:
+    """No text of the model is shown twice in one answer.
+
+    After a retry the user reads the half reply and then the whole one, or the same answer twice. Judged on answers: the
+    nonce of the turn, and the text that a broken reply had delivered.
+    """
+    for turn in history.turns:
+        shown = plain(turn.end.answer) if turn.end is not None else ""
+        if not shown:
+            continue
+        twice = _twice(turn, shown)
+        if twice:
+            yield fail(f"{turn}: its answer shows {twice}", ends(turn))
+        else:
+            yield passed()
+
+
+def _twice(turn: Turn, shown: str) -> str:
+    """What the answer shows twice, in words; else empty."""
+    nonce = plain(turn.stimulus.nonce) if turn.stimulus is not None else ""
+    if len(nonce) >= LEAST_CHARS and shown.count(nonce) > 1:
+        return f"the same reply {shown.count(nonce)} times"
+    broken = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended is not None and not call.ok]
+    again = [text for text in broken if len(text) >= LEAST_CHARS and shown.count(text) > 1]
+    return "the text of a broken reply, and then the same text again" if again else ""

@@ -1,0 +1,132 @@
+"""What a team wants of an agent that it ships, beyond no lie and no waste: judged at level strict."""
+
+import pytest
+
+from wedgehog.harness.invariants import check, known
+from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import CUT_TEXT
+
+
+def _answered(tell: HistoryBuilder, *, sees: tuple[int, ...] | None = None) -> None:
+    tell.message()
+    tell.reply(tell.ask(1, sees=sees), f"Done {tell.nonce}")
+    tell.end()
+
+
+def test_the_strict_ones_never_decide_at_the_usual_level():
+    """They are registered beside the stock ones."""
+    strict = {name for name, it in known().items() if it.level == "strict"}
+    assert strict == {"exit_code_tells", "history_kept", "no_traceback", "output_once", "stops_when_told"}
+
+
+def test_a_stateless_agent_keeps_no_history_and_is_not_judged():
+    """No request of its run carries an earlier turn."""
+    tell = HistoryBuilder()
+    for number in (1, 2, 3):
+        _answered(tell, sees=(number,))
+    assert check("history_kept", tell.seal()).status == "nothing"
+
+
+def test_a_trimmed_conversation_that_keeps_the_last_answer_is_kept():
+    """A long session may lose its oldest turns."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    _answered(tell)
+    _answered(tell, sees=(2, 3))
+    assert check("history_kept", tell.seal()).status == "pass"
+
+
+def test_a_summary_in_the_place_of_messages_may_hold_them():
+    """A background call between the turns may have made it."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    _answered(tell)
+    tell.message()
+    tell.reply(tell.ask(1, background="summary"), "They spoke of owls.")
+    tell.reply(tell.ask(1, sees=(3,)), "Done.")
+    tell.end()
+    assert check("history_kept", tell.seal()).status == "nothing"
+
+
+def test_a_message_that_failed_may_be_forgotten():
+    """Only an answered turn has to come back."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    tell.message()
+    tell.refuse(tell.ask(1))
+    tell.fails()
+    _answered(tell, sees=(1, 3))
+    assert check("history_kept", tell.seal()).status == "pass"
+
+
+def test_a_half_reply_that_the_whole_one_continues_is_shown_once():
+    """The agent takes back what it had shown, or shows only the rest."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    tell.answer_step(1)
+    tell.end(f"{CUT_TEXT} gulls. {tell.nonce}")
+    assert check("output_once", tell.seal()).status == "pass"
+
+
+def test_a_command_that_the_abort_ends_and_a_call_that_is_hung_up_are_a_stop():
+    """Within two seconds, and one of grace."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.abort()
+    tell.wait(1)
+    tell.end("", ended="aborted", exit_code=130)
+    assert check("stops_when_told", tell.seal()).status == "pass"
+
+
+def test_a_command_in_the_background_may_outlive_its_turn():
+    """The user started a server with it."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token, background=True)
+    tell.abort()
+    tell.wait(20)
+    tell.add(BeaconSeen(token=token, phase="done", background=True))
+    tell.end("", ended="aborted", exit_code=130)
+    assert check("stops_when_told", tell.seal()).status == "pass"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 1',
+        "Error: boom\n    at ask (/app/agent.js:12:5)\n    at node:internal/process:1:2",
+        "panic: boom\n\ngoroutine 1 [running]:",
+        "thread 'main' panicked at src/main.rs:3:5: boom",
+    ],
+)
+def test_a_stack_of_any_language_is_no_error_message(said: str):
+    """Python, Node.js, Go and Rust."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    tell.fails(said)
+    assert check("no_traceback", tell.seal()).status == "fail"
+
+
+def test_a_sentence_is_an_error_message():
+    """Also if it names a file and a line of the user's own."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    tell.fails("Error: config.yaml:3: the provider is overloaded, try again at 10:30:00")
+    assert check("no_traceback", tell.seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("answered", "code", "status"), [(True, 0, "pass"), (True, 1, "fail"), (False, 1, "pass")])
+def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code: int, status: str):
+    """An agent that answers and exits with 1 lies as much as one that fails and exits with 0."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.end(exit_code=code) if answered else tell.end("", error="Error: overloaded", exit_code=code)
+    assert check("exit_code_tells", tell.seal()).status == status

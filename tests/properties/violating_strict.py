@@ -1,0 +1,69 @@
+"""Violations at level strict: lost turns, text shown twice, work after an abort, stacks, wrong exit codes."""
+
+from collections.abc import Mapping
+
+from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.harness.testing.history_builder import CUT_TEXT
+
+TRACE = 'Traceback (most recent call last):\n  File "agent.py", line 7, in ask\nValueError: the reply is no JSON'
+
+
+def _history_kept(play: RunDraw) -> None:
+    """The third message starts a new conversation."""
+    for carried in (True, True, False):
+        number = play.tell.message()
+        play.tell.reply(play.tell.ask(1, sees=None if carried else (number,)), "Here you are.")
+        play.tell.end()
+
+
+def _output_once(play: RunDraw) -> None:
+    """A broken reply stays on the screen, and the next try starts it again."""
+    play.tell.message()
+    play.tell.cut(play.ask(1), CUT_TEXT)
+    play.tell.answer_step(1)
+    play.tell.end(f"{CUT_TEXT}{CUT_TEXT} gulls. {play.tell.nonce}")
+
+
+def _runs_on(play: RunDraw) -> None:
+    """A command ends by itself, long after the abort."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.abort()
+    play.tell.wait(20)
+    play.tell.done(token)
+    play.tell.end("", ended="aborted", exit_code=130)
+
+
+def _reads_on(play: RunDraw) -> None:
+    """A reply is read to its end after the abort."""
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.abort()
+    play.tell.wait(20)
+    play.tell.reply(call, "Nobody reads this.")
+    play.tell.end("", ended="aborted", exit_code=130)
+
+
+def _no_traceback(play: RunDraw) -> None:
+    """The user reads a stack."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1))
+    play.tell.fails(TRACE)
+
+
+def _exit_code_tells(play: RunDraw) -> None:
+    """A person reads an error, a script reads 0."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1))
+    play.tell.fails("Error: the provider is overloaded", exit_code=0)
+
+
+STRICT: Mapping[str, tuple[Violation, ...]] = {
+    "history_kept": (_history_kept,),
+    "output_once": (_output_once,),
+    "stops_when_told": (_runs_on, _reads_on),
+    "no_traceback": (_no_traceback,),
+    "exit_code_tells": (_exit_code_tells,),
+}
+"""The ways to violate each."""
