@@ -71,6 +71,7 @@ class Client:
     ask: Callable[[str, Tls], Awaitable[str]]
     on_timeout: type[Exception]
     on_reset: type[Exception]
+    timer_s: float = TIMER_S
 
 
 CLIENTS = {

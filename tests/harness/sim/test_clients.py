@@ -3,11 +3,11 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
-from tests.harness.sim.clients import CLIENTS, TIMER_S, Client
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
@@ -20,6 +20,10 @@ from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
 from wedgehog.harness.testing.faults import AT, Bench, Trial
 
+if TYPE_CHECKING:
+    from tests.harness.sim.clients import Client
+
+CLIENTS = ("aiohttp", "httpx", "openai", "anthropic", "pydantic-ai")
 WORDS = "The lighthouse keeper counted his otters."
 
 
@@ -30,8 +34,12 @@ def world() -> Iterator[SimWorld]:
 
 
 @pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> Client:
-    return CLIENTS[request.param]
+def client(request: pytest.FixtureRequest) -> "Client":
+    """Imported here and not when tests are collected: it takes seconds, and each worker collects all tests."""
+    from tests.harness.sim import clients
+
+    assert tuple(clients.CLIENTS) == CLIENTS, "each client is tested"
+    return clients.CLIENTS[request.param]
 
 
 def words_in(said: str) -> str:
@@ -40,12 +48,12 @@ def words_in(said: str) -> str:
     return "".join(pieces) or said
 
 
-async def asked(client: Client, trial: Trial) -> str:
+async def asked(client: "Client", trial: Trial) -> str:
     host, port = trial.links["llm"].address
     return await client.ask(f"http://{host}:{port}", None)
 
 
-def test_a_streamed_reply_arrives(world: SimWorld, client: Client):
+def test_a_streamed_reply_arrives(world: SimWorld, client: "Client"):
     async def main() -> str:
         async with SimNetwork() as network, Bench(network, Cut()).trial(None) as trial:
             return words_in(await asked(client, trial))
@@ -53,7 +61,7 @@ def test_a_streamed_reply_arrives(world: SimWorld, client: Client):
     assert world.run(main) == WORDS
 
 
-def failed(world: SimWorld, client: Client, fault: WireFault, error: type[Exception]) -> tuple[float, Trial]:
+def failed(world: SimWorld, client: "Client", fault: WireFault, error: type[Exception]) -> tuple[float, Trial]:
     """How long the client took to fail under a fault in the middle of its reply, and the run."""
 
     async def main() -> tuple[float, Trial]:
@@ -68,13 +76,13 @@ def failed(world: SimWorld, client: Client, fault: WireFault, error: type[Except
     return world.run(main)
 
 
-def test_a_stall_lasts_until_the_clients_own_timer(world: SimWorld, client: Client):
+def test_a_stall_lasts_until_the_clients_own_timer(world: SimWorld, client: "Client"):
     took, trial = failed(world, client, Stall(), client.on_timeout)
-    assert took == pytest.approx(TIMER_S, abs=1)
+    assert took == pytest.approx(client.timer_s, abs=1)
     assert len(list(trial.history.of(HungUp))) == 1
 
 
-def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: Client):
+def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: "Client"):
     took, trial = failed(world, client, Cut("rst"), client.on_reset)
     assert took < 1
     (fired,) = trial.history.of(FaultFired)
@@ -84,7 +92,7 @@ def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: Cli
 AUTHORITY = trustme.CA()
 
 
-def test_a_streamed_reply_arrives_over_tls(world: SimWorld, client: Client):
+def test_a_streamed_reply_arrives_over_tls(world: SimWorld, client: "Client"):
     """The handshake is asyncio's or httpcore's own."""
 
     async def main() -> str:
