@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Injector, Targets
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.clock import WallClock, first_of
 from wedgehog.harness.record.event import BeaconSeen, FaultFired, ToolAsked, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.run_services import Links, RunServices
@@ -31,6 +31,10 @@ from wedgehog.harness.scenario.model import Scenario
 pytestmark = pytest.mark.filterwarnings("default")  # the clients' own
 
 PATIENCE_S = 1.5
+"""A client's time limit for a call that gets an answer or an error."""
+SILENT_S = 0.3
+"""The same for a call that gets neither, from the moment at which its fault has struck."""
+SILENT = ("hangs", "stalls", "is meant")
 PLAIN = Path(__file__).with_name("plain_mcp.py")
 
 FAULTS: dict[str, Any] = {
@@ -99,7 +103,15 @@ CLIENTS: dict[str, tuple[Callable[[str, str], Any], str]] = {
 }
 
 
-async def outcomes(client: str, server: str, cities: list[str]) -> list[str]:
+Struck = Callable[[str], Awaitable[None]]
+"""Waits until the fault of a call has struck."""
+
+
+async def at_once(city: str) -> None:
+    """A plain server is silent from the beginning."""
+
+
+async def outcomes(client: str, server: str, cities: list[str], struck: Struck = at_once) -> list[str]:
     """What each call came to, in a few words; a connection of the client's own for all, a new one when it is lost."""
     opened, mode = CLIENTS[client]
     if opened is pydantic_ai:
@@ -110,7 +122,7 @@ async def outcomes(client: str, server: str, cities: list[str]) -> list[str]:
         try:
             async with asyncio.timeout(20), opened(server, mode) as call:
                 while len(seen) < len(cities) and not (seen[before:] and lost(seen[-1])):
-                    seen.append(await came_to(call(cities[len(seen)])))
+                    seen.append(await came_to(call, cities[len(seen)], struck))
         except Exception:
             # A call that takes the whole connection with it. (How a client leaves such a one is its own affair.)
             traceback.print_exc()  # for whoever expected something else
@@ -123,13 +135,19 @@ def lost(outcome: str) -> bool:
     return outcome.startswith(("raised", "lost", "failed: Connection"))
 
 
-async def came_to(calling: Any) -> str:
+async def came_to(call: Callable[[str], Awaitable[str]], city: str, struck: Struck) -> str:
+    """A client that gave up before its fault has struck would see no fault, however silent the call was."""
+    calling = asyncio.ensure_future(call(city))
     try:
-        text = await asyncio.wait_for(calling, PATIENCE_S)
+        if city in SILENT:
+            await first_of(calling, struck(city))
+        text = await asyncio.wait_for(calling, SILENT_S if city in SILENT else PATIENCE_S)
     except TimeoutError:
         return "silence"
     except Exception as wrong:
         return f"raised {type(wrong).__name__}: {re.sub(r'expected [0-9]+', 'expected more', str(wrong))}"
+    finally:
+        calling.cancel()
     words = text.split("\nwbcdf", 1)[0]
     return f"{len(text.encode())} bytes" if len(text) > 100 else words
 
@@ -167,7 +185,7 @@ class Hosted:
         command = ("x", SPECS[way][1], "{message}")
         self.agent = AgentSpec(name="a", wire="anthropic", tools=way, command=command)  # type: ignore[arg-type]
         self.history = History(WallClock())
-        self.folder, self.cities = folder, list(faults)
+        self.folder, self.faults, self.cities = folder, faults, list(faults)
         self.injector: Injector
 
     @contextlib.asynccontextmanager
@@ -195,6 +213,12 @@ class Hosted:
         """Names of the faults that struck, in order."""
         return [event.name for event in self.history.of(FaultFired)]
 
+    async def struck(self, city: str) -> None:
+        """Wait until the faults up to this call's have struck."""
+        calls = list(self.faults)[: self.cities.index(city) + 1]
+        while len(self.fired) < len(names({call: self.faults[call] for call in calls})):
+            await asyncio.sleep(0.005)
+
 
 def names(faults: dict[str, Any]) -> list[str]:
     return [do if isinstance(do, str) else next(iter(do)) for do in faults.values() if do is not None]
@@ -210,7 +234,8 @@ async def test_over_http_every_fault_is_what_a_failing_server_gives(
     with plain("http") as real:
         async with networks(name) as network, hosted.open(network) as server:
             # At the same time: most of it is waiting for a silence.
-            seen, expected = await asyncio.gather(*(outcomes(client, it, list(faults)) for it in (server, real)))
+            hosts = ((server, hosted.struck), (real, at_once))
+            seen, expected = await asyncio.gather(*(outcomes(client, it, list(faults), struck) for it, struck in hosts))
     assert seen == expected
     assert seen[0] == seen[5] == seen[8] == "21 °C" and seen[4] == seen[7] == "silence"
     assert sorted(hosted.fired) == sorted(names(faults))
@@ -224,7 +249,7 @@ async def test_over_stdio_every_fault_is_what_a_failing_server_gives(client: str
         expected = await outcomes(client, server, list(faults))
     hosted = Hosted("stdio", faults, tmp_path)
     async with networks("embedded") as network, hosted.open(network) as server:
-        seen = await outcomes(client, server, list(faults))
+        seen = await outcomes(client, server, list(faults), hosted.struck)
     assert seen == expected
     assert seen[0] == seen[5] == "21 °C" and seen[4] == "silence"
     assert sorted(hosted.fired) == sorted(names(faults))
@@ -266,11 +291,11 @@ async def test_a_killed_server_is_back_at_its_address_when_the_turn_is_over(netw
 @pytest.mark.parametrize("do", [{"stall": "forever"}, {"cut": "fin"}], ids=["stall", "cut"])
 async def test_of_calls_side_by_side_only_the_one_that_is_meant_is_struck(network: Network, tmp_path: Path, do: Any):
     """Toxiproxy limits a whole link: the others wait until its limit has been reached."""
-    faults = {"one": None, "two": do, "three": None, "four": None}
+    faults = {"one": None, "is meant": do, "three": None, "four": None}
     hosted = Hosted("http", faults, tmp_path)
     async with hosted.open(network) as server:
-        seen = await asyncio.gather(*(outcomes("mcp-handshake", server, [city]) for city in faults))
-    (one,), (two,), (three,), (four,) = seen
+        seen = await asyncio.gather(*(outcomes("mcp-handshake", server, [city], hosted.struck) for city in faults))
+    (one,), (meant,), (three,), (four,) = seen
     assert (one, three, four) == ("21 °C",) * 3
-    assert two == "silence" or lost(two)
+    assert meant == "silence" or lost(meant)
     assert hosted.fired == [next(iter(do))]
