@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,10 @@ import pytest
 AGENT = Path(__file__).with_name("virtual_agents.py")
 
 
-def wedgehog(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+Wedgehog = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def in_a_new_process(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "wedgehog.harness.commands.cli", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
@@ -21,10 +26,10 @@ def spec(folder: Path, function: str, more: str = "") -> Path:
     return file
 
 
-def played(folder: Path, function: str, *scenarios: str, out: str = "runs") -> list[Path]:
+def played(wedgehog: Wedgehog, folder: Path, function: str, *scenarios: str, out: str = "runs") -> list[Path]:
     """Folders of the runs."""
     agent = spec(folder, function)
-    done = wedgehog(folder, "run", *scenarios, "--agent", str(agent), "--world", "sim", "--out", out)
+    done = wedgehog("run", *scenarios, "--agent", str(agent), "--world", "sim", "--out", out)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [folder / out / "latest" / scenario / function for scenario in scenarios]
 
@@ -33,8 +38,8 @@ def judgement(run: Path) -> dict[str, object]:
     return json.loads((run / "verdicts.json").read_text())
 
 
-def test_minutes_are_judged_by_the_virtual_clock(tmp_path: Path):
-    once, always = played(tmp_path, "answer", "stall-once", "stall-always")
+def test_minutes_are_judged_by_the_virtual_clock(wedgehog: Wedgehog, tmp_path: Path):
+    once, always = played(wedgehog, tmp_path, "answer", "stall-once", "stall-always")
     assert (judgement(once)["verdict"], judgement(always)["verdict"]) == ("pass", "pass")
     for run in (once, always):
         told = judgement(run)
@@ -45,35 +50,37 @@ def test_minutes_are_judged_by_the_virtual_clock(tmp_path: Path):
 
 
 def test_the_same_seed_gives_the_same_history(tmp_path: Path):
-    """Byte for byte, in another campaign."""
+    """Byte for byte, in another campaign, by another process with another hash seed."""
+    wedgehog = partial(in_a_new_process, tmp_path)
     histories = {
-        (played(tmp_path, "answer", "stall-once", out=out)[0] / "history.jsonl").read_bytes() for out in ("one", "two")
+        (played(wedgehog, tmp_path, "answer", "stall-once", out=out)[0] / "history.jsonl").read_bytes()
+        for out in ("one", "two")
     }
     assert len(histories) == 1
 
 
-def test_a_hang_is_found_and_its_tasks_say_where(tmp_path: Path):
-    (run,) = played(tmp_path, "hangs", "stall-always")
+def test_a_hang_is_found_and_its_tasks_say_where(wedgehog: Wedgehog, tmp_path: Path):
+    (run,) = played(wedgehog, tmp_path, "hangs", "stall-always")
     assert judgement(run)["violated"] == ["turn_deadline"]
     told = json.loads((run / "hang-1.json").read_text())
     assert "it waited for the reply to call 1 on llm" in told["says"]
     assert any("hangs at virtual_agents.py:" in line for line in told["tasks"])
 
 
-def test_the_replay_is_simulated_too(tmp_path: Path):
-    (run,) = played(tmp_path, "hangs", "stall-always")
+def test_the_replay_is_simulated_too(wedgehog: Wedgehog, tmp_path: Path):
+    (run,) = played(wedgehog, tmp_path, "hangs", "stall-always")
     words = str(judgement(run)["replay"]).split()
     assert words[-2:] == ["--world", "sim"]
-    again = wedgehog(tmp_path, *words[1:], "--out", "again")
+    again = wedgehog(*words[1:], "--out", "again")
     assert again.returncode == 1, again.stderr
     replayed = tmp_path / "again" / "latest" / "stall-always" / "hangs"
     assert (replayed / "history.jsonl").read_bytes() == (run / "history.jsonl").read_bytes()
 
 
-def test_a_stored_run_is_judged_again_with_its_clocks(tmp_path: Path):
-    (run,) = played(tmp_path, "answer", "stall-once")
+def test_a_stored_run_is_judged_again_with_its_clocks(wedgehog: Wedgehog, tmp_path: Path):
+    (run,) = played(wedgehog, tmp_path, "answer", "stall-once")
     before = judgement(run)
-    assert wedgehog(tmp_path, "check", str(run)).returncode == 0
+    assert wedgehog("check", str(run)).returncode == 0
     assert judgement(run) == before
 
 
@@ -84,17 +91,19 @@ def test_a_stored_run_is_judged_again_with_its_clocks(tmp_path: Path):
         ("starts_a_process", "a child process is not simulated: it needs the live world (`--world live`)"),
     ],
 )
-def test_an_agent_that_needs_the_live_world_gets_one_clear_line(tmp_path: Path, function: str, says: str):
+def test_an_agent_that_needs_the_live_world_gets_one_clear_line(
+    wedgehog: Wedgehog, tmp_path: Path, function: str, says: str
+):
     agent = spec(tmp_path, function)
-    done = wedgehog(tmp_path, "run", "stall-once", "--agent", str(agent), "--world", "sim")
+    done = wedgehog("run", "stall-once", "--agent", str(agent), "--world", "sim")
     assert done.returncode == 3
     assert says in str(judgement(tmp_path / "runs" / "latest" / "stall-once" / function)["says"])
 
 
-def test_what_runs_as_a_process_is_skipped_with_the_reason(tmp_path: Path):
+def test_what_runs_as_a_process_is_skipped_with_the_reason(wedgehog: Wedgehog, tmp_path: Path):
     agent = tmp_path / "command.yaml"
     agent.write_text("name: command\nwire: anthropic\ncommand: [echo, '{message}']\n")
-    done = wedgehog(tmp_path, "run", "stall-once", "--agent", str(agent), "--world", "sim")
+    done = wedgehog("run", "stall-once", "--agent", str(agent), "--world", "sim")
     told = judgement(tmp_path / "runs" / "latest" / "stall-once" / "command")
     assert (
         told["skipped"]
@@ -103,10 +112,10 @@ def test_what_runs_as_a_process_is_skipped_with_the_reason(tmp_path: Path):
     assert done.returncode == 0
 
 
-def test_an_incident_runs_at_full_scale_with_its_own_expectations(tmp_path: Path):
+def test_an_incident_runs_at_full_scale_with_its_own_expectations(wedgehog: Wedgehog, tmp_path: Path):
     """The same scenario and specimen as live, with the report's 60, 75 and 90 s."""
     incident = Path(__file__).parents[2] / "scenarios" / "incidents" / "endless-loop"
-    done = wedgehog(tmp_path, "run", str(incident / "scenarios" / "continuation-stalls.yaml"), "--world", "sim")
+    done = wedgehog("run", str(incident / "scenarios" / "continuation-stalls.yaml"), "--world", "sim")
     assert done.returncode == 0, done.stdout + done.stderr
     runs = sorted((tmp_path / "runs" / "latest" / "continuation-stalls").iterdir())
     told = {run.name: judgement(run) for run in runs}
@@ -116,11 +125,11 @@ def test_an_incident_runs_at_full_scale_with_its_own_expectations(tmp_path: Path
     assert started["time_scale"] == 1.0
 
 
-def test_a_storm_of_a_command_is_simulated(tmp_path: Path):
+def test_a_storm_of_a_command_is_simulated(wedgehog: Wedgehog, tmp_path: Path):
     """160 attempts, each a connection of its own in memory."""
     incident = Path(__file__).parents[2] / "scenarios" / "incidents" / "retry-storm"
     scenario, agent = incident / "scenarios" / "storm-after-headers.yaml", incident / "agents" / "anthropic.yaml"
-    done = wedgehog(tmp_path, "run", str(scenario), "--agent", str(agent), "--world", "sim")
+    done = wedgehog("run", str(scenario), "--agent", str(agent), "--world", "sim")
     assert done.returncode == 0, done.stdout + done.stderr
     told = judgement(tmp_path / "runs" / "latest" / "storm-after-headers" / "buggy")
     assert told["violated"] == ["paid_call_bound", "retry_discipline"]
