@@ -1,4 +1,4 @@
-"""What all tests share: their order, and a process that forks commands."""
+"""What all tests share: their order, their workers, and a process that forks commands."""
 
 import gc
 import json
@@ -9,8 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import hypothesis
 import psutil
 import pytest
+from xdist.remote import Producer
+
+from tests.spread import Spread, give_way
 
 LONGEST = (
     *("/live/test_killed_harness", "/live/test_chat", "/live/test_timers", "/docs/test_tools_page", "/live/"),
@@ -24,6 +28,18 @@ LONGEST = (
     ),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """An extra worker gives way to the others; so no example has a time limit."""
+    give_way(getattr(config, "workerinput", {}).get("workerid", "gw0"))
+    hypothesis.settings.register_profile("unhurried", deadline=None)
+    hypothesis.settings.load_profile("unhurried")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread | None:
+    """With `--dist loadfile`, a file goes to a worker that suits it."""
+    return Spread(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

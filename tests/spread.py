@@ -1,0 +1,61 @@
+"""Which worker runs which test file.
+
+Most tests of real time wait: for a time limit, for silence, for a process that starts. So a worker for each core leaves
+half of the processor time unused, and a second one for each core would delay the moments that those tests measure.
+The workers beyond one for each core therefore have a low priority, and run only files that measure no moment: they use
+the time in which the others wait.
+"""
+
+import os
+
+from xdist.scheduler.loadfile import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+CORES = os.cpu_count() or 1
+NICENESS = 10
+UNHURRIED = (
+    "tests/conformance/",
+    "tests/fake_llm/",
+    "tests/fuzz/",
+    "tests/harness/faults/",
+    "tests/harness/invariants/",
+    "tests/harness/record/",
+    "tests/harness/scenario/",
+    "tests/harness/search/",
+    "tests/harness/sim/",
+    "tests/properties/",
+    "tests/reports/",
+    "tests/scenarios/test_catalogue",
+    "tests/scenarios/test_core",
+    "tests/test_architecture",
+)
+"""Where the files begin whose tests may take as long as they like."""
+
+
+def is_extra(worker: str) -> bool:
+    """Whether a worker, such as `gw2`, is one beyond a worker for each core."""
+    return int(worker.removeprefix("gw")) >= CORES
+
+
+class Spread(LoadFileScheduling):
+    """Gives a whole file to one worker, in the order in which the files were collected."""
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Give a worker the next file that it may run; without one, it has nothing more to do."""
+        wanted = next(iter(self._files_for(node)), None)
+        if wanted is None:
+            return node.shutdown()
+        self.workqueue.move_to_end(wanted, last=False)
+        super()._assign_work_unit(node)
+
+    def _files_for(self, node: WorkerController) -> list[str]:
+        unhurried = [file for file in self.workqueue if file.startswith(UNHURRIED)]
+        if is_extra(node.gateway.id):
+            return unhurried
+        return [file for file in self.workqueue if not file.startswith(UNHURRIED)] + unhurried
+
+
+def give_way(worker: str) -> None:
+    """Lower the priority of this process if it is that of an extra worker."""
+    if is_extra(worker):
+        os.nice(NICENESS)
