@@ -12,6 +12,9 @@ from wedgehog.reports.words import count, many, money, seconds
 FALSE_ALARMS = 0.005
 """The share of campaigns of an unchanged agent in which the tests may call anything worse."""
 
+FEW = 3
+"""Below so many repeats of a side, the margins are wider."""
+
 DifferenceKind = Literal["worse", "undecided", "maybe", "new", "gone", "better"]
 """`maybe`: the numbers differ, and the repeats are too few to decide."""
 KINDS: tuple[DifferenceKind, ...] = ("worse", "undecided", "maybe", "new", "gone", "better")
@@ -31,7 +34,8 @@ class Quantity:
     """A number that is compared. A difference below the floor never counts.
 
     Where repeats are too few for the test, only a difference beyond the margin counts: every repeat of one side is
-    `times` as large as every repeat of the other, and more by `margin`.
+    `times` as large as every repeat of the other, and more by `margin`. Below three repeats, both sides may be one odd
+    run, and `few_times` and `few_margin` count.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Quantity:
     floor: float
     margin: float
     times: float
+    few_margin: float
+    few_times: float
     floor_share: float = 0.1
 
 
@@ -55,9 +61,27 @@ def _share(number: float) -> str:
 
 QUANTITIES: Mapping[str, Quantity] = {
     "paid_calls": Quantity(
-        "paid calls", lambda it: it.paid_calls, lambda it: it.paid_calls, _calls, floor=1, margin=2, times=1.5
+        "paid calls",
+        lambda it: it.paid_calls,
+        lambda it: it.paid_calls,
+        _calls,
+        floor=1,
+        margin=2,
+        times=1.5,
+        few_margin=4,
+        few_times=2.0,
     ),
-    "usd": Quantity("cost", lambda it: it.usd, lambda it: it.usd, money, floor=0.01, margin=0.02, times=1.5),
+    "usd": Quantity(
+        "cost",
+        lambda it: it.usd,
+        lambda it: it.usd,
+        money,
+        floor=0.01,
+        margin=0.02,
+        times=1.5,
+        few_margin=0.05,
+        few_times=2.0,
+    ),
     "turn_s": Quantity(
         "longest turn",
         lambda it: it.turn_s,
@@ -66,12 +90,22 @@ QUANTITIES: Mapping[str, Quantity] = {
         floor=0.2,
         margin=2.0,
         times=2.0,
+        few_margin=5.0,
+        few_times=4.0,
     ),
 }
 """The numbers that are compared, by their keys in a baseline."""
 
 FAILED_SHARE = Quantity(
-    "failed runs", lambda it: it.failures, lambda it: it.failures, _share, floor=0.0, margin=9.0, times=9.0
+    "failed runs",
+    lambda it: it.failures,
+    lambda it: it.failures,
+    _share,
+    floor=0,
+    margin=9,
+    times=9,
+    few_margin=9,
+    few_times=9,
 )
 """For cells that failed in both. It has no margin: a share grows by 1 at most."""
 
@@ -200,7 +234,9 @@ def _over_floor(it: _Tested) -> bool:
 
 def _beyond_margin(it: _Tested) -> bool:
     low, high = max(it.low), min(it.high)
-    return high >= it.quantity.times * low and high - low >= it.quantity.margin
+    few = min(len(it.low), len(it.high)) < FEW
+    times, margin = (it.quantity.few_times, it.quantity.few_margin) if few else (it.quantity.times, it.quantity.margin)
+    return high >= times * low and high - low >= margin
 
 
 def _too_few(it: _Tested, tests: int, rate: float) -> str:

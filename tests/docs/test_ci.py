@@ -1,0 +1,110 @@
+"""The GitHub Action and the GitLab job: their scripts are run, with a wedgehog and a gh that write down their words."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+STUB = '#!/bin/bash\nprintf "%s|" "$@" >> "$CALLS"; echo >> "$CALLS"\n'
+WEDGEHOG = (
+    f'{STUB}mkdir -p runs/latest; echo "## page" > runs/latest/gate.md; echo "<gate/>" > runs/latest/gate.xml; exit 3\n'
+)
+
+
+class Machine:
+    """A folder in which the steps of a job run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.calls = folder, folder / "calls"
+        for name in ("calls", "output", "summary"):
+            (folder / name).touch()
+
+    def program(self, path: str, text: str) -> None:
+        program = self.folder / path
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+
+    def run(self, script: str, **env: str) -> subprocess.CompletedProcess[str]:
+        own = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "CALLS": str(self.calls)}
+        own |= {"RUNNER_TEMP": str(self.folder), "GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary"}
+        bash = ["bash", "-eo", "pipefail", "-c", script]
+        return subprocess.run(bash, cwd=self.folder, env=own | env, text=True, capture_output=True, check=False)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def step(name: str) -> Any:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    return next(it for it in action["runs"]["steps"] if it.get("name") == name)
+
+
+def test_the_action_plays_with_its_inputs_and_keeps_the_exit_code(machine: Machine):
+    """A path with a space stays one word, and the page is kept for the summary and the comment."""
+    machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
+    (machine.folder / "base line.yaml").touch()
+    inputs = {"SCENARIOS": "a.yaml b", "AGENT": "my agent.yaml", "BASELINE": "base line.yaml"}
+    ran = machine.run(step("Play")["run"], **inputs, REPEAT="3", ARGS="--network embedded")
+    assert ran.returncode == 0, ran.stderr
+    assert machine.calls.read_text().strip() == (
+        "run|a.yaml|b|--agent|my agent.yaml|--repeat|3|--out|runs|--baseline|base line.yaml|--network|embedded|"
+    )
+    assert (machine.folder / "output").read_text() == "exit-code=3\n"
+    assert (machine.folder / "summary").read_text() == "## page\n"
+    assert (machine.folder / "wedgehog-comment.md").read_text() == "<!-- wedgehog -->\n## page\n"
+    assert machine.run(step("Result")["run"], CODE="3").returncode == 3
+    assert machine.run(step("Result")["run"], CODE="").returncode == 1
+
+
+def test_without_a_baseline_file_the_run_decides(machine: Machine):
+    """The first run of a repository has none."""
+    machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
+    machine.run(step("Play")["run"], SCENARIOS="", AGENT="a.yaml", BASELINE="none.yaml", REPEAT="1", ARGS="")
+    assert machine.calls.read_text().strip() == "run|--agent|a.yaml|--repeat|1|--out|runs|"
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"), [("17", "repos/o/r/issues/comments/17"), ("", "repos/o/r/issues/5/comments")]
+)
+def test_one_comment_is_written_and_then_changed(machine: Machine, found: str, asked: str):
+    """Not a new one for each push."""
+    machine.program("bin/gh", f'{STUB}[[ "$*" == *--paginate* ]] && echo "{found}"; exit 0\n')
+    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog -->\n")
+    ran = machine.run(step("Comment")["run"], PULL="5", REPOSITORY="o/r")
+    assert ran.returncode == 0, ran.stderr
+    assert f"{asked}|" in machine.calls.read_text().splitlines()[-1]
+
+
+def test_a_comment_that_is_not_allowed_fails_nothing(machine: Machine):
+    """A fork's token may not write: a warning."""
+    machine.program("bin/gh", f"{STUB}exit 1\n")
+    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog -->\n")
+    ran = machine.run(step("Comment")["run"], PULL="5", REPOSITORY="o/r")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("::warning::")
+
+
+def test_inputs_reach_scripts_only_as_variables():
+    """An expression inside a script would run what a pull request writes."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert [it["name"] for it in action["runs"]["steps"] if "${{" in it.get("run", "")] == []
+
+
+def test_the_gitlab_job_plays_and_keeps_the_result(machine: Machine):
+    """Its script lines in one shell, as GitLab runs them."""
+    job = yaml.safe_load((ROOT / "docs" / "ci" / "gitlab.yml").read_text())["wedgehog"]
+    machine.program(".wedgehog/bin/wedgehog", WEDGEHOG)
+    words = {key: value for key, value in job["variables"].items() if key.startswith("WEDGEHOG_")}
+    (machine.folder / words["WEDGEHOG_BASELINE"]).touch()
+    assert machine.run("\n".join(job["script"][1:]), **words).returncode == 3
+    played = "run|--agent|my-agent.yaml|--repeat|3|--out|runs|--baseline|wedgehog-baseline.yaml|"
+    assert machine.calls.read_text().strip() == played
+    assert machine.run("\n".join(job["after_script"])).returncode == 0
+    assert (machine.folder / "wedgehog.xml").read_text() == "<gate/>\n"
