@@ -192,7 +192,9 @@ def fuzz(
             "--agent", "-a", metavar="SPEC", help="Agent spec (YAML) or known runtime; two of them to find differences."
         ),
     ],
-    budget: Annotated[str, typer.Option(help="How long to search: 60s, 5m, 1h.")] = "60s",
+    budget: Annotated[
+        str | None, typer.Option(help="How long to search: 60s, 5m, 1h. [default: 60s; with --scenarios 1h]")
+    ] = None,
     worst: Annotated[
         Literal["cost", "calls", "silence"] | None,
         typer.Option(help="Search for the greatest bill, the most paid calls or the longest turn."),
@@ -203,6 +205,16 @@ def fuzz(
     into: Annotated[Path, typer.Option(help="The folder of found scenarios and of what was tried.")] = Path("fuzz"),
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     network: NetworkOption = "auto",
+    world: Annotated[
+        Literal["live", "sim"] | None,
+        typer.Option(
+            help="`sim`: virtual time, many scenarios in a second. Default: `sim` if the agent can run there."
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option("--scenarios", min=1, metavar="N", help="End after N scenarios, in virtual time."),
+    ] = None,
     jobs: JobsOption = None,
     seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
     plugin: Plugins = None,
@@ -220,7 +232,9 @@ def fuzz(
         load_plugins(plugin or ())
         if len(agent) > 2:
             raise ValueError("--agent: one agent, or two to find where they differ")
-        wish = Wish(tuple(map(named_agent, agent)), tuple(agent), seconds(budget), into, worst, again)
+        agents = tuple(map(named_agent, agent))
+        budget_s = seconds(budget or ("1h" if most else "60s"))
+        wish = Wish(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
         search = Fuzz(wish, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = _play(search.run(), "interrupted; what was found is saved")

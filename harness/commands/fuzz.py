@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -12,13 +14,17 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
+from wedgehog.harness.run.campaign import Campaign, NoProgress, Options, World
+from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.player import Player
 from wedgehog.harness.search.search import Found, Goal, Search
+from wedgehog.harness.search.sim_search import SimSearch, Simulated
+from wedgehog.harness.sim.errors import LIVE
 
 UNCLEAR_SHOWN = 3
+NO_HYPOTHESIS = "a search in virtual time needs Hypothesis: pip install 'wedgehog[fuzz]'"
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,16 @@ class Wish:
     folder: Path
     aim: Goal | None = None
     again: bool = False
+    world: World | None = None
+    """None: the simulated one if every agent can run there."""
+    jobs: int | None = None
+    """None: two for each processor live, and one in virtual time, where the same seed then finds the same."""
+    most: int | None = None
+    """How many scenarios are drawn at most, in virtual time."""
+
+
+class _NotInVirtualTimeError(Exception):
+    """A search in virtual time is not possible; one line."""
 
 
 class LiveLine:
@@ -69,9 +85,7 @@ class Fuzz:
         """The folder of the corpus carries the agents' names."""
         self.wish, self.options, self._console = wish, options, console
         name = "-".join(safe_name(agent.name) for agent in wish.agents)
-        self.corpus = Corpus(wish.folder / name)
-        if wish.again:
-            self.corpus.forget()
+        self._folder = wish.folder / name
         self.search: Search | None = None
         self.clock: Clock = WallClock()
 
@@ -85,27 +99,61 @@ class Fuzz:
             await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
 
     async def _run(self, watcher: LiveLine, ends_s: float) -> None:
-        campaign = Campaign([], self.options, NoProgress(), watcher.say)
+        """Search in virtual time if that is possible, or asked for; else live."""
+        if self.wish.world != "live" and (why := await self._why_not_simulated(watcher, ends_s)):
+            if self.wish.world == "sim":
+                raise ValueError(why)
+            watcher.say(f"searching live: {why}")
+        if self.search is None:
+            await self._search("live", watcher, ends_s)
+
+    async def _why_not_simulated(self, watcher: LiveLine, ends_s: float) -> str:
+        """Search in virtual time, or say why that is not possible."""
+        if why := self._why_live():
+            return why
+        try:
+            await self._search("sim", watcher, ends_s)
+        except _NotInVirtualTimeError as wrong:
+            return str(wrong)
+        return ""
+
+    def _why_live(self) -> str:
+        """Why there is no search in virtual time; empty if there can be one."""
+        if found := next(filter(None, (why_not_in_virtual_time(None, agent) for agent in self.wish.agents)), ""):
+            return found
+        return "" if find_spec("hypothesis") else NO_HYPOTHESIS
+
+    async def _search(self, world: World, watcher: LiveLine, ends_s: float) -> None:
+        options = replace(self.options, world=world)
+        campaign = Campaign([], options, NoProgress(), watcher.say)
         async with campaign.opened(self.wish.agents) as opened:
-            palettes = []
-            for agent in self.wish.agents:
-                control = await opened.control(agent)
+            controls = [await opened.control(agent) for agent in self.wish.agents]
+            for agent, control in zip(self.wish.agents, controls, strict=True):
                 if not control.passed:
-                    raise ValueError(f"the control run of {agent.name} failed: {control.says}")
-                palettes.append(Palette.of(agent, control))
-            folder = campaign.store.run_folder
-            player = Player(opened.play, self.wish.agents, folder, campaign.store.folder / "drawn")
-            self.search = Search(
+                    wrong = f"the control run of {agent.name} failed: {control.says}"
+                    raise _NotInVirtualTimeError(wrong) if world == "sim" and LIVE in wrong else ValueError(wrong)
+            agents = tuple(zip(self.wish.agents, controls, strict=True))
+            palette = Palette.common([Palette.of(agent, control) for agent, control in agents])
+            player = Player(opened.play, self.wish.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            corpus = Corpus(self._folder, "tried-sim" if opened.sim else "tried")
+            if self.wish.again:
+                corpus.forget()
+            kind = partial(SimSearch, Simulated(opened.sim, agents, self.wish.most)) if opened.sim else Search
+            self.search = kind(
                 player.play,
-                Palette.common(palettes),
-                self.corpus,
+                palette,
+                corpus,
                 watcher,
                 self.clock,
                 seed=self.options.seed,
                 ends_s=ends_s,
                 aim=self.wish.aim,
             )
-            await self.search.run(self.options.jobs)
+            await self.search.run(self._jobs(world))
+
+    def _jobs(self, world: World) -> int:
+        """Live scenarios mostly wait; simulated ones never do."""
+        return self.options.jobs if self.wish.jobs is None and world == "live" else self.wish.jobs or 1
 
     def lines(self) -> Iterator[str]:
         """What was tried and found, for the terminal."""

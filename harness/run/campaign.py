@@ -92,6 +92,8 @@ class OpenCampaign(NamedTuple):
 
     play: Callable[[Entry], Awaitable[Judgement]]
     control: Callable[[AgentSpec], Awaitable[ControlFacts]]
+    sim: SimPlayer | None
+    """The worker process of the simulated world, if the campaign plays there."""
 
 
 class Campaign:
@@ -133,7 +135,9 @@ class Campaign:
         async with self._open(agents) as network:
             try:
                 yield OpenCampaign(
-                    lambda entry: self._entry(entry, network), lambda agent: self._control(agent, network)
+                    lambda entry: self._entry(entry, network),
+                    lambda agent: self._control(agent, network),
+                    self._sim,
                 )
             finally:
                 await _end(list(self._controls.values()))

@@ -17,10 +17,13 @@ from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.job import Job
-from wedgehog.harness.run.sim_worker import READY, SimJob
+from wedgehog.harness.run.sim_worker import READY, Served, SimJob
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.errors import LIVE
+
+LONGEST_LINE = 2**24
+"""An answer in lines has no longer one."""
 
 
 def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
@@ -45,12 +48,8 @@ class SimPlayer:
 
     async def play(self, job: Job, folder: Path, bodies: Path) -> tuple[History, ControlFacts | None]:
         """Play one run; its history is that of the folder. Errors: AgentError if its process ended."""
-        reader, writer = await asyncio.open_unix_connection(str(self._address))
-        try:
-            writer.write(pickle.dumps(SimJob(job, folder, bodies)))
+        async with self.asked(SimJob(job, folder, bodies)) as reader:
             answer = await reader.read()
-        finally:
-            writer.close()
         if not answer:
             raise AgentError(f"{job.agent.path}: the process of the simulated run ended; see worker.log")
         facts: ControlFacts | None = pickle.loads(answer)  # noqa: S301  our own child wrote it
@@ -58,6 +57,16 @@ class SimPlayer:
         if job.control is None and facts is None:
             facts = read_control(history, {}, False, None)
         return history, facts
+
+    @contextlib.asynccontextmanager
+    async def asked(self, work: Served) -> AsyncIterator[asyncio.StreamReader]:
+        """Give `work` to a fork of the worker process; yields its answer."""
+        reader, writer = await asyncio.open_unix_connection(str(self._address), limit=LONGEST_LINE)
+        try:
+            writer.write(pickle.dumps(work))
+            yield reader
+        finally:
+            writer.close()
 
 
 @contextlib.asynccontextmanager

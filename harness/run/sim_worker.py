@@ -1,4 +1,4 @@
-"""The process that plays simulated runs: `python -m … SOCKET [PLUGIN…]`. Each run gets a fork of it.
+"""The process that plays simulated runs: `python -m … SOCKET [PLUGIN…]`. Each run, or each search, gets a fork of it.
 
 A fork has everything imported and its clock frozen, which takes two seconds; and it shares no module with another run.
 """
@@ -12,6 +12,7 @@ import sys
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from wedgehog.harness.record.event import Trouble
 from wedgehog.harness.record.store import RunStore
@@ -38,6 +39,19 @@ class SimJob:
     folder: Path
     bodies: Path
 
+    def serve(self, world: SimWorld, line: socket.socket) -> None:
+        """Play it, and answer with the facts of a control run."""
+        signal.alarm(REAL_LIMIT_S)
+        line.sendall(pickle.dumps(play(world, self)))
+
+
+class Served(Protocol):
+    """What a fork of the worker can be asked for."""
+
+    def serve(self, world: SimWorld, line: socket.socket) -> None:
+        """Do it, and answer on the line."""
+        ...
+
 
 def play(world: SimWorld, asked: SimJob) -> ControlFacts | None:
     """Play one run in virtual time; its history is in the folder."""
@@ -62,8 +76,8 @@ def play(world: SimWorld, asked: SimJob) -> ControlFacts | None:
 
 def _serve(world: SimWorld, line: socket.socket) -> None:
     with line, line.makefile("rb") as source:
-        asked = pickle.load(source)  # noqa: S301  our own parent wrote it
-        line.sendall(pickle.dumps(play(world, asked)))
+        asked: Served = pickle.load(source)  # noqa: S301  our own parent wrote it
+        asked.serve(world, line)
 
 
 def _fork(world: SimWorld, line: socket.socket) -> None:
@@ -71,7 +85,6 @@ def _fork(world: SimWorld, line: socket.socket) -> None:
     if os.fork():
         line.close()
         return
-    signal.alarm(REAL_LIMIT_S)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         _serve(world, line)

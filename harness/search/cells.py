@@ -122,6 +122,14 @@ class Coverage:
         """Whether no cell that is left covers a new pair."""
         return not any(pair not in self._pairs for cell in self.left for pair in cell.pairs)
 
+    def saw(self, cell: Cell) -> bool:
+        """A cell was tried in no order of ours; whether it was new."""
+        if cell not in self.left:
+            return False
+        self.left.remove(cell)
+        self.tried.append(cell)
+        return True
+
     def put_back(self, cell: Cell) -> None:
         """It was not tried after all."""
         self.tried.remove(cell)

@@ -1,6 +1,7 @@
 """What a search keeps on disk: what was tried, and the scenarios that it found. The next search goes on from there.
 
 fuzz/<agents>/tried.jsonl        a line for each drawn scenario
+fuzz/<agents>/tried-sim.jsonl    of searches in virtual time: a line for each batch of scenarios
 fuzz/<agents>/found/*.yaml       the smallest scenario of each failure
 """
 
@@ -55,12 +56,12 @@ def fault_names(document: Drawn) -> frozenset[str]:
 class Corpus:
     """The folder of one search."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the folder, and read what an earlier search left there."""
+    def __init__(self, folder: Path, tried: str = "tried") -> None:
+        """Make the folder, and read what an earlier search left there in the list `tried`."""
         self.folder = folder
         self._found = folder / "found"
         self._found.mkdir(parents=True, exist_ok=True)
-        self._tried = folder / "tried.jsonl"
+        self._tried = folder / f"{tried}.jsonl"
         self.lines = list(_lines(self._tried))
 
     @property
@@ -81,7 +82,15 @@ class Corpus:
     def keep(self, cells: list[Cell], played: Played) -> None:
         """Write a line about one drawn scenario."""
         verdicts = [judgement.verdict for judgement in played.judgements]
-        line = {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
+        self._line(
+            {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
+        )
+
+    def keep_batch(self, cells: list[Cell]) -> None:
+        """Write a line about a batch: the cells that it tried first."""
+        self._line({"cells": [asdict(cell) for cell in cells]})
+
+    def _line(self, line: dict[str, Any]) -> None:
         self.lines.append(line)
         with self._tried.open("a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 Choice = TypeVar("Choice")
@@ -44,13 +45,16 @@ class HypothesisChoices:
 
     def choose(self, options: Sequence[Choice]) -> Choice:
         """One of the options."""
-        from hypothesis import strategies as st
-
-        chosen: Choice = self._draw(st.sampled_from(list(options)))
-        return chosen
+        return options[self.between(0, len(options) - 1)]
 
     def between(self, least: int, most: int) -> int:
         """A whole number."""
-        from hypothesis import strategies as st
+        return int(self._draw(_integers(least, most))) if least < most else least
 
-        return int(self._draw(st.integers(least, most)))
+
+@cache
+def _integers(least: int, most: int) -> Any:
+    """A strategy is made and checked once: a search asks for the same few thousands of times."""
+    from hypothesis import strategies as st
+
+    return st.integers(least, most)

@@ -97,8 +97,8 @@ class Player:
             judgements.append(judgement)
             if not judgement.skipped and judgement.verdict != "error":
                 history = read_run(folder).history
-                behaviour.append(_behaviour(judgement, history))
-                measures = _measures(history)
+                behaviour.append(behaviour_of(judgement, history))
+                measures = measures_of(history)
             if judgement.verdict in ("pass", "nothing"):
                 shutil.rmtree(folder)
         seconds = time.monotonic() - started_s
@@ -110,13 +110,15 @@ def as_yaml(document: Drawn) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _behaviour(judgement: Judgement, history: History) -> tuple[object, ...]:
+def behaviour_of(judgement: Judgement, history: History) -> tuple[object, ...]:
+    """What the agent did, in few words."""
     outcomes = tuple(outcome_of(turn, history).kind for turn in history.turns)
     hung_up = any(call.hung_up is not None for call in history.calls)
     return judgement.verdict, judgement.violated, outcomes, min(len(history.calls), MANY), hung_up
 
 
-def _measures(history: History) -> Measures:
+def measures_of(history: History) -> Measures:
+    """What `--worst` compares."""
     bill = books(history)
     ended = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
     longest_s = max((end - begin for begin, end in ended), default=0.0)

@@ -123,7 +123,7 @@ class Search:
                 finding = Finding(*played.failure, document, played.says, path, confirmed=True, whole=True)
                 self.result.findings.append(finding)
                 self._watcher.found(finding)
-            elif not played.unclear:
+            elif not played.unclear and not any(one.skipped for one in played.judgements):
                 self.result.gone.append(path.stem)
                 self._watcher.gone(path.stem)
 
@@ -205,17 +205,23 @@ class Search:
         finding = Finding(*played.failure, played.document, played.says, path)
         self.result.findings.append(finding)
         self._corpus.save(finding)
-        if not await self._shows(finding, played.document):
-            self.result.findings.remove(finding)
-            self.result.unsteady.append(played)
-            path.unlink(missing_ok=True)
+        if not await self._confirm(finding, played):
             return
-        finding.confirmed = True
         self._watcher.found(finding)
         await self._shrink(finding)
         self._merge(finding)
         if finding in self.result.findings:
             await self._threshold(finding)
+
+    async def _confirm(self, finding: Finding, played: Played) -> bool:
+        """Play it once more; what does not fail again is no finding."""
+        if not await self._shows(finding, played.document):
+            self.result.findings.remove(finding)
+            self.result.unsteady.append(played)
+            finding.path.unlink(missing_ok=True)
+            return False
+        finding.confirmed = True
+        return True
 
     async def _shows(self, finding: Finding, document: Drawn) -> bool:
         """Whether a scenario fails as the finding does; then it is the finding's scenario."""

@@ -77,3 +77,8 @@ def _teach_pydantic() -> None:
     for fake, real in ((api.FakeDatetime, api.real_datetime), (api.FakeDate, api.real_date)):
         if "__get_pydantic_core_schema__" not in vars(fake):
             setattr(fake, "__get_pydantic_core_schema__", schema_of(real))  # noqa: B010  freezegun has no such name
+
+
+def real_s() -> float:
+    """Real seconds on a monotonic clock, frozen or not."""
+    return float(api.real_monotonic())

@@ -1,0 +1,172 @@
+"""Searches with Hypothesis in one process: it draws stories, plays each at once, and shrinks a failure.
+
+Hypothesis shrinks the choices of which a story is made. What it leaves is then shrunk as a scenario file is, line by
+line, and the breaking point is looked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.corpus import Finding
+from wedgehog.harness.search.draw import HypothesisChoices
+from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.stories import FAULTS, Stories
+from wedgehog.harness.search.threshold import thresholds
+
+BATCH = 100
+"""So many stories are drawn from one seed. A new failure ends a batch early."""
+NAME = "drawn"
+
+
+class Heard(Protocol):
+    """Is told what a search does."""
+
+    def played(self, cells: Sequence[Cell], played: Played) -> None:
+        """A drawn story was played."""
+        ...
+
+    def batch(self) -> None:
+        """A batch is over."""
+        ...
+
+    def found(self, finding: Finding) -> None:
+        """A new failure, as small as it can be made."""
+        ...
+
+
+class OverError(BaseException):
+    """The search ends now. It is no Exception, so that Hypothesis does not take it for a failure."""
+
+
+class FailureShownError(Exception):
+    """The failure that is being shrunk shows; Hypothesis looks for a smaller example that raises this."""
+
+
+@dataclass
+class Explorer:
+    """One search. Equal seeds draw equal stories in every process."""
+
+    play: Callable[[Drawn], Played | None]
+    """Plays a scenario; None: it is no legal one. It raises OverError when the budget is used."""
+    stories: Stories
+    known: list[Finding]
+    seed: str
+    heard: Heard
+    aim: str | None = None
+    _finding: Finding | None = None
+    _alone: dict[str, list[bool]] = field(default_factory=dict)
+    """By fault, whether each story with it alone was decided."""
+
+    def batch(self, number: int, most: int = BATCH) -> None:
+        """Draw and play at most so many stories; the first new failure is shrunk and told. Raises OverError.
+
+        The first batch has one fault in each story. One that never strikes this agent is left out of the others.
+        """
+        self._finding = None
+        sizes = FAULTS if self._alone else (1,)
+        self._now = replace(self.stories, cells=self._worthwhile(), sizes=sizes)
+        try:
+            self._draw(number, most)
+            self._shrink()
+        finally:
+            self._tell()
+            self.heard.batch()
+
+    def _draw(self, number: int, most: int) -> None:
+        import hypothesis
+        from hypothesis import strategies as st
+
+        phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
+
+        @hypothesis.settings(
+            max_examples=most,
+            deadline=None,
+            database=None,
+            phases=phases,
+            report_multiple_bugs=False,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            verbosity=hypothesis.Verbosity.quiet,
+        )
+        @hypothesis.seed(f"{self.seed} {number}")
+        @hypothesis.given(st.composite(lambda draw: self._now.draw(HypothesisChoices(draw), NAME))())
+        def stories(drawn: tuple[list[Cell], Drawn]) -> None:
+            self._story(*drawn)
+
+        try:
+            stories()
+        except (FailureShownError, hypothesis.errors.Flaky):
+            if self._finding is None:
+                raise
+
+    def _story(self, cells: list[Cell], document: Drawn) -> None:
+        import hypothesis
+
+        if self._finding is not None:
+            if self._shows(self._finding, document):
+                raise FailureShownError
+            return
+        played = self.play(document)
+        if played is None:
+            hypothesis.reject()
+        if self.aim is not None:
+            hypothesis.target(float(getattr(played.measures, self.aim)), label=self.aim)
+        self.heard.played(cells, played)
+        if len(cells) == 1:
+            self._alone.setdefault(cells[0].fault, []).append(not played.unclear)
+        if played.failed and not self._is_known(played):
+            self._finding = Finding(*played.failure, played.document, played.says, Path())
+            raise FailureShownError
+
+    def _is_known(self, played: Played) -> bool:
+        known = next((finding for finding in self.known if finding.explains(played)), None)
+        if known is not None:
+            known.again += 1
+        return known is not None
+
+    def _shows(self, finding: Finding, document: Drawn) -> bool:
+        """Whether a scenario fails as the finding does; then it is the finding's scenario."""
+        finding.replays += 1
+        played = self.play(document)
+        if played is None or not played.failed:
+            return False
+        agent, violated = played.failure
+        if agent != finding.agent or not set(finding.violated) <= set(violated):
+            return False
+        finding.document, finding.says = played.document, played.says
+        return True
+
+    def _worthwhile(self) -> list[Cell]:
+        idle = {name for name, decided in self._alone.items() if len(decided) > 1 and not any(decided)}
+        left = [cell for cell in self.stories.cells if cell.fault not in idle]
+        return left or list(self.stories.cells)
+
+    def _tell(self) -> None:
+        if self._finding is not None:
+            self.known.append(self._finding)
+            self.heard.found(self._finding)
+
+    def _shrink(self) -> None:
+        finding = self._finding
+        if finding is None:
+            return
+        candidates = smaller(finding.document)
+        while (candidate := next(candidates, None)) is not None:
+            if self._shows(finding, candidate):
+                candidates = smaller(finding.document)
+        finding.whole = True
+        self._threshold(finding)
+
+    def _threshold(self, finding: Finding) -> None:
+        """Find the number of its faults at which the verdict turns."""
+        said = []
+        for index in range(len(list(thresholds(finding.document)))):
+            threshold = list(thresholds(finding.document))[index]
+            while (candidate := threshold.next()) is not None:
+                threshold.tell(failed=self._shows(finding, candidate))
+            said.append(threshold.says)
+        finding.breaks_at = "; ".join(filter(None, said))

@@ -1,0 +1,97 @@
+"""Plays many scenarios one after the other in one process, in virtual time.
+
+No process is started for a scenario, so hundreds of them take seconds. The agent's own modules are imported anew for
+each one; packages that it uses are shared. So what fails here counts only once it also fails in a fresh process.
+"""
+
+import shutil
+import signal
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import ValidationError
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.run.job import Job
+from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.sim_player import why_not_in_virtual_time
+from wedgehog.harness.run.sim_worker import SimJob, play
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.player import Measures, Played, behaviour_of, measures_of
+from wedgehog.harness.sim.frozen import real_s
+from wedgehog.harness.sim.world import SimWorld
+
+REAL_LIMIT_S = 30
+"""A scenario that takes longer does not end: its agent loops without waiting."""
+PACKAGES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+OURS = (str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "fake_llm"))
+
+
+class InOneProcess:
+    """Plays scenarios on some agents."""
+
+    def __init__(
+        self,
+        world: SimWorld,
+        agents: Sequence[tuple[AgentSpec, ControlFacts]],
+        seed: int,
+        stuck: Callable[[Drawn], None],
+    ) -> None:
+        """`agents` are the agents with what their control runs showed; `stuck` gets a scenario that does not end."""
+        self._world, self._agents, self._seed, self._stuck = world, agents, seed, stuck
+        self._loaded = set(sys.modules)
+
+    def play(self, document: Drawn) -> Played | None:
+        """Play a scenario on every agent; None: it is no legal one."""
+        try:
+            scenario = Scenario.model_validate(document)
+        except ValidationError:
+            return None
+        signal.signal(signal.SIGALRM, lambda *_: self._stuck(document))
+        began_s, judgements, behaviour, measures = real_s(), [], [], Measures()
+        for agent, control in self._agents:
+            skipped = why_not_in_virtual_time(scenario, agent) or why_skipped(scenario, agent, control)
+            if skipped:
+                judgements.append(Judgement(scenario.name, agent.name, "sim", "nothing", skipped=skipped))
+                continue
+            judgement, history = self._judged(scenario, agent, control)
+            judgements.append(judgement)
+            if judgement.verdict != "error":
+                behaviour.append(behaviour_of(judgement, history))
+                measures = measures_of(history)
+        return Played(document, tuple(judgements), real_s() - began_s, tuple(behaviour), measures)
+
+    def _judged(self, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> tuple[Judgement, History]:
+        folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
+        job = Job(scenario, agent, control, self._seed, "wedgehog-search", "sim", scratch=folder)
+        signal.alarm(REAL_LIMIT_S)
+        try:
+            play(self._world, SimJob(job, folder / "run", folder / "bodies"))
+            history = read(folder / "run" / "history.jsonl")
+            return judge(history, scenario, agent, control), history
+        finally:
+            signal.alarm(0)
+            self._forget_modules()
+            shutil.rmtree(folder)
+
+    def _forget_modules(self) -> None:
+        """Let the next run import the agent's own modules again: they may keep what belongs to this run."""
+        for name in sys.modules.keys() - self._loaded:
+            if _is_of_the_agent(sys.modules[name]):
+                del sys.modules[name]
+            else:
+                self._loaded.add(name)
+
+
+def _is_of_the_agent(module: ModuleType) -> bool:
+    """Whether a module is a Python file outside of all installed packages."""
+    file = getattr(module, "__file__", None) or ""
+    return file.endswith(".py") and not file.startswith((*PACKAGES, *OURS))

@@ -1,0 +1,113 @@
+"""The search in virtual time, in a fork of the worker process: it draws, plays, shrinks, and says so in lines."""
+
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.corpus import Finding
+from wedgehog.harness.search.drawn_scenario import Drawn, Palette
+from wedgehog.harness.search.explore import BATCH, Explorer, OverError
+from wedgehog.harness.search.in_one_process import InOneProcess
+from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.stories import Stories
+from wedgehog.harness.sim.frozen import real_s
+from wedgehog.harness.sim.world import SimWorld
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """What one fork of the worker process has to search."""
+
+    agents: tuple[tuple[AgentSpec, ControlFacts], ...]
+    cells: tuple[Cell, ...]
+    palette: Palette
+    known: tuple[Finding, ...]
+    seed: int
+    first: int
+    """The number of the first batch."""
+    step: int
+    """From one batch's number to the next one's."""
+    budget_s: float
+    most: int | None
+    """How many stories are played at most."""
+    aim: str | None = None
+
+    def serve(self, world: SimWorld, line: socket.socket) -> None:
+        """Search until the budget is used or the other end hangs up."""
+        import hypothesis.configuration
+
+        with line.makefile("w", encoding="utf-8") as out, tempfile.TemporaryDirectory() as own:
+            hypothesis.configuration.set_hypothesis_home_dir(own)
+            told = _Lines(out, self.cells)
+            ends_s, one = real_s() + self.budget_s, InOneProcess(world, self.agents, self.seed, told.stuck)
+
+            def play(document: Drawn) -> Played | None:
+                if real_s() > ends_s:
+                    raise OverError
+                return one.play(document)
+
+            stories = Stories(self.cells, self.palette)
+            explorer = Explorer(play, stories, list(self.known), str(self.seed), told, self.aim)
+            try:
+                self._batches(explorer, told)
+            except OverError:
+                told.say(over=True)
+
+    def _batches(self, explorer: Explorer, told: "_Lines") -> None:
+        number = self.first
+        while self.most is None or told.count < self.most:
+            explorer.batch(number, BATCH if self.most is None else min(BATCH, self.most - told.count))
+            number += self.step
+        raise OverError
+
+
+class _Lines:
+    """Writes what a search does as lines of JSON."""
+
+    def __init__(self, out: TextIO, cells: Sequence[Cell]) -> None:
+        self._out, self._numbers = out, {cell: number for number, cell in enumerate(cells)}
+        self.count = 0
+
+    def say(self, **words: Any) -> None:
+        """Write one line."""
+        try:
+            self._out.write(json.dumps(words) + "\n")
+            self._out.flush()
+        except OSError:
+            raise OverError from None
+
+    def played(self, cells: Sequence[Cell], played: Played) -> None:
+        """A story was played; of one that failed or was not decided, what was said."""
+        self.count += 1
+        words: dict[str, Any] = {"played": [self._numbers[cell] for cell in cells], "measures": asdict(played.measures)}
+        if all(one.skipped for one in played.judgements):
+            words["skipped"] = True
+        elif played.unclear or played.failed:
+            words |= {"document": played.document, "judgements": [_short(one) for one in played.judgements]}
+        self.say(**words)
+
+    def stuck(self, document: Drawn) -> None:
+        """A scenario does not end; so this process does."""
+        self.say(stuck=document)
+        os._exit(1)
+
+    def batch(self) -> None:
+        """A batch is over."""
+        self.say(batch=True)
+
+    def found(self, finding: Finding) -> None:
+        """A new failure."""
+        self.say(found={**asdict(finding), "path": ""})
+
+
+def _short(judgement: Judgement) -> dict[str, Any]:
+    names = ("scenario", "agent", "network", "verdict", "says", "violated")
+    return {name: getattr(judgement, name) for name in names}

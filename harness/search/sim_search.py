@@ -1,0 +1,187 @@
+"""The search in virtual time: forks of one worker process search, and each failure is confirmed in a fresh process."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.run.sim_player import SimPlayer, why_not_in_virtual_time
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.corpus import Corpus, Finding
+from wedgehog.harness.search.draw import SeededChoices
+from wedgehog.harness.search.drawn_scenario import Drawer, Drawn, Palette
+from wedgehog.harness.search.in_one_process import REAL_LIMIT_S
+from wedgehog.harness.search.player import Measures, Played
+from wedgehog.harness.search.search import Goal, Search, Watcher
+from wedgehog.harness.search.search_job import SearchJob
+
+STUCK = f"the agent loops without waiting: virtual time stood still for {REAL_LIMIT_S} s"
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What is searched in virtual time."""
+
+    worker: SimPlayer
+    agents: tuple[tuple[AgentSpec, ControlFacts], ...]
+    most: int | None = None
+    """How many stories are drawn at most."""
+
+
+class SimSearch(Search):
+    """One search on one agent, or on two that should do alike."""
+
+    def __init__(
+        self,
+        simulated: Simulated,
+        play: Callable[[Drawn], Awaitable[Played]],
+        palette: Palette,
+        corpus: Corpus,
+        watcher: Watcher,
+        clock: Clock,
+        *,
+        seed: int,
+        ends_s: float,
+        aim: Goal | None = None,
+    ) -> None:
+        """`play` plays a scenario in a fresh process."""
+        self._simulated = simulated
+        super().__init__(play, palette, corpus, watcher, clock, seed=seed, ends_s=ends_s, aim=aim)
+        self._workers = 0
+
+    async def _search(self, jobs: int) -> None:
+        self._jobs, self._first = jobs, self._drawn
+        await super()._search(jobs)
+
+    async def _work(self) -> None:
+        """Let one fork search; one that a scenario holds up is followed by another."""
+        job, self._workers = self._workers, self._workers + 1
+        most = self._simulated.most
+        left = None if most is None else (most + job) // self._jobs
+        batches = 0
+        while left != 0 and self._left_s > 0:
+            heard = _Heard(self, left)
+            if await heard.until_its_end(self._job(self._first + job + batches * self._jobs, left)):
+                return
+            left, batches = heard.left, batches + heard.batches + 1
+
+    def _job(self, first: int, most: int | None) -> SearchJob:
+        return SearchJob(
+            self._simulated.agents,
+            tuple(self.all_cells),
+            self._palette,
+            tuple(self.result.findings),
+            self._seed,
+            first,
+            self._jobs,
+            self._left_s,
+            most,
+            self._aim,
+        )
+
+    def _fits(self, cell: Cell) -> bool:
+        """Whether every agent can take part in it in virtual time."""
+        if not super()._fits(cell):
+            return False
+        try:
+            document = Drawer(SeededChoices(str(cell)), self._palette).scenario([cell], "drawn")
+            scenario = Scenario.model_validate(document)
+        except ValidationError:
+            return False
+        return not any(
+            why_not_in_virtual_time(scenario, agent) or why_skipped(scenario, agent, control)
+            for agent, control in self._simulated.agents
+        )
+
+    # ---- what a fork says
+
+    def heard_played(self, words: Mapping[str, Any]) -> list[Cell]:
+        """Count a story; returns the cells that it tried first."""
+        chosen = [self.all_cells[number] for number in words["played"]]
+        self._watcher.tries(" + ".join(map(str, chosen)))
+        fresh = [cell for cell in dict.fromkeys(chosen) if self.coverage.saw(cell)]
+        if words.get("skipped"):
+            self.result.skipped += 1
+            return fresh
+        self.result.tried += 1
+        judgements = tuple(Judgement(**{**it, "violated": tuple(it["violated"])}) for it in words.get("judgements", ()))
+        played = Played(words.get("document", {}), judgements, 0.0, (), Measures(**words["measures"]))
+        if played.failed:
+            self._count_again(played)
+        elif played.unclear:
+            self.result.unclear.append(played)
+        if self._aim is not None:
+            self._rank(chosen, played)
+        return fresh
+
+    def _count_again(self, played: Played) -> None:
+        known = next((finding for finding in self.result.findings if finding.explains(played)), None)
+        if known is not None:
+            known.again += 1
+
+    def heard_stuck(self, document: Drawn) -> None:
+        """Keep a story that does not end."""
+        self.result.tried += 1
+        agents = " or ".join(agent.name for agent, _ in self._simulated.agents)
+        one = Judgement(document["name"], agents, "sim", "error", says=STUCK)
+        self.result.unclear.append(Played(document, (one,), float(REAL_LIMIT_S)))
+
+    async def heard_found(self, words: dict[str, Any]) -> None:
+        """Play a failure in a fresh process, then keep it."""
+        one = Judgement("", words["agent"], "sim", "fail", tuple(words["violated"]), says=words["says"])
+        played = Played(words["document"], (one,), 0.0)
+        finding = Finding(**{**words, "violated": one.violated, "path": self._corpus.new_path(played)})
+        self.result.findings.append(finding)
+        self._corpus.save(finding)
+        if await self._confirm(finding, played):
+            self._merge(finding)
+            if finding in self.result.findings:
+                self._watcher.found(finding)
+
+    def heard_batch(self, fresh: list[Cell]) -> None:
+        """Write down what a batch tried."""
+        self._corpus.keep_batch(fresh)
+
+
+class _Heard:
+    """What one fork said so far."""
+
+    def __init__(self, search: SimSearch, left: int | None) -> None:
+        self._search, self.left = search, left
+        self.batches = 0
+        self._fresh: list[Cell] = []
+
+    async def until_its_end(self, job: SearchJob) -> bool:
+        """Listen; whether it searched to the end. Raises AgentError if it ended by an error of ours."""
+        said = False
+        async with self._search._simulated.worker.asked(job) as lines:
+            async for line in lines:
+                said, words = True, json.loads(line)
+                if "over" in words:
+                    return True
+                await self._take(words)
+        if not said:
+            raise AgentError("the process of the search ended; see worker.log in the run folder")
+        return False
+
+    async def _take(self, words: dict[str, Any]) -> None:
+        if "played" in words:
+            self.left = None if self.left is None else self.left - 1
+            self._fresh += self._search.heard_played(words)
+        elif "stuck" in words:
+            self.left = None if self.left is None else max(0, self.left - 1)
+            self._search.heard_stuck(words["stuck"])
+        elif "found" in words:
+            await self._search.heard_found(words["found"])
+        elif "batch" in words:
+            self.batches += 1
+            self._search.heard_batch(self._fresh)
+            self._fresh = []

@@ -1,0 +1,103 @@
+"""`wedgehog fuzz` in virtual time: bugs that need two faults are found, and what is found also fails live."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+import yaml
+from rich.console import Console
+
+from wedgehog.harness.commands import fuzz
+from wedgehog.harness.run.campaign import Options
+from wedgehog.harness.run.selection import named_agent
+
+Wedgehog = Callable[..., "CompletedProcess[str]"]
+
+AGENT = '''\
+"""It asks once more after an error. If that reply is lost too, it answers with nothing: the planted bug."""
+import aiohttp
+
+runs = []
+
+
+async def ask(message, *, session_dir, llm_url, key):
+    runs.append(message)
+    body = {{"model": "m", "messages": [{{"role": "user", "content": message}}]}}
+    lost, limit = [], aiohttp.ClientTimeout(total=5)
+    async with aiohttp.ClientSession(timeout=limit, headers={{"authorization": f"Bearer {{key}}"}}) as client:
+        for attempt in (1, 2):
+            try:
+                async with client.post(f"{{llm_url}}/v1/chat/completions", json=body) as reply:
+                    answer = await reply.json()
+                    if reply.status in (400, 401, 403, 404, 413):
+                        return f"Error: {{answer}}"
+                    if reply.status >= 400:
+                        raise RuntimeError(str(answer))
+                    said = answer["choices"][0]["message"].get("content")
+                    if answer["choices"][0]["finish_reason"] != "stop" or not said:
+                        raise RuntimeError("no whole answer")
+                    return said
+            except (aiohttp.ClientError, TimeoutError, ValueError, RuntimeError) as wrong:
+                {bug}
+                if attempt == 2:
+                    raise
+'''
+BUG = "lost.append(type(wrong).__name__)\n                if lost[0] != 'TimeoutError' == lost[-1]: return ''"
+
+
+def agent(folder: Path, bug: str) -> None:
+    (folder / "agent.py").write_text(AGENT.format(bug=bug))
+    spec = {"name": "mine", "wire": "openai-chat", "callable": "agent:ask", "recover_s": 0}
+    (folder / "mine.yaml").write_text(yaml.safe_dump(spec))
+
+
+def faults_of(path: Path) -> list[str]:
+    lines = yaml.safe_load(path.read_text())["faults"]
+    return sorted(it["do"] if isinstance(it["do"], str) else next(iter(it["do"])) for it in lines)
+
+
+def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path, wedgehog: Wedgehog):
+    """After an error, a reply that does not come in time; the file has these two, and it is an ordinary scenario."""
+    agent(tmp_path, BUG)
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "115")
+    found = sorted((tmp_path / "fuzz/mine/found").glob("*.yaml"))
+    assert (done.returncode, len(found) > 0) == (1, True), done.stdout + done.stderr
+    assert all(len(faults_of(path)) == 2 for path in found), [faults_of(path) for path in found]
+    assert "play it: wedgehog run fuzz/mine/found/" in done.stdout
+    for world in ("sim", "live"):
+        again = wedgehog("run", str(found[0]), "--agent", "mine.yaml", "--world", world, "--network", "embedded")
+        assert again.returncode == 1 and "error_surfaced" in again.stdout, again.stdout + again.stderr
+    agent(tmp_path, "pass")
+    mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
+    assert f"✓ {found[0].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
+    assert mended.returncode == 0
+
+
+def test_a_failure_that_only_a_used_process_shows_is_not_told(tmp_path: Path, wedgehog: Wedgehog):
+    """A package keeps what earlier scenarios did; a fresh process does not fail."""
+    agent(tmp_path, "import decimal; decimal.runs = getattr(decimal, 'runs', 0) + 1; answer = decimal.runs > 9 and ''")
+    text = (tmp_path / "agent.py").read_text()
+    leaky = "if answer == '': return ''\n                if attempt == 2:"
+    (tmp_path / "agent.py").write_text(text.replace("if attempt == 2:", leaky))
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "25")
+    assert "failed once and not again" in done.stdout, done.stdout + done.stderr
+    assert not list((tmp_path / "fuzz/mine/found").glob("*.yaml"))
+
+
+def test_the_agents_own_modules_are_new_in_each_scenario(tmp_path: Path, wedgehog: Wedgehog):
+    """A list in its module never grows."""
+    agent(tmp_path, "if len(runs) > 4: return ''")
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "25")
+    assert "failed once and not again" not in done.stdout and done.returncode == 0, done.stdout + done.stderr
+
+
+async def test_without_hypothesis_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With `--world sim` it is an error; otherwise the search is live."""
+    monkeypatch.setattr(fuzz, "find_spec", lambda name: None)
+    agent(tmp_path, "pass")
+    mine = named_agent(str(tmp_path / "mine.yaml"))
+    wish = fuzz.Wish((mine,), ("mine.yaml",), 1.0, tmp_path / "fuzz", world="sim")
+    with pytest.raises(ValueError, match=r"^a search in virtual time needs Hypothesis: pip install 'wedgehog\[fuzz"):
+        await fuzz.Fuzz(wish, Options(tmp_path / "runs"), Console(file=sys.stderr)).run()

@@ -1,0 +1,140 @@
+"""The search with Hypothesis, on made-up agents."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.cells import Cell, cells
+from wedgehog.harness.search.corpus import Finding, fault_names
+from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
+from wedgehog.harness.search.explore import Explorer, OverError
+from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.stories import Stories
+
+PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
+NAMES = {"status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
+CELLS = [cell for cell in cells(PALETTE.links) if cell.fault in NAMES]
+Fails = Callable[[Drawn], tuple[str, ...]]
+
+
+class Notes:
+    """What a search says."""
+
+    def __init__(self) -> None:
+        self.drawn: list[Drawn] = []
+        self.findings: list[Finding] = []
+        self.batches = 0
+
+    def played(self, cells: Sequence[Cell], played: Played) -> None:
+        self.drawn.append(played.document)
+
+    def batch(self) -> None:
+        self.batches += 1
+
+    def found(self, finding: Finding) -> None:
+        self.findings.append(finding)
+
+
+def search(fails: Fails, batches: int = 3, *, notes: Notes | None = None) -> Notes:
+    notes = notes or Notes()
+
+    def play(document: Drawn) -> Played | None:
+        try:
+            Scenario.model_validate(document)
+        except ValidationError:
+            return None
+        violated = fails(document)
+        one = Judgement(document["name"], "a", "sim", "fail" if violated else "pass", violated, says="it broke")
+        return Played(document, (one,), 0.0, ())
+
+    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes)
+    for number in range(batches):
+        explorer.batch(number)
+    return notes
+
+
+def needs(*names: str) -> Fails:
+    """Broken by these faults together."""
+    return lambda document: ("paid_call_bound",) if set(names) <= fault_names(document) else ()
+
+
+@pytest.mark.parametrize("names", [("cut",), ("status", "stall"), ("cut", "kill"), ("empty_reply", "abort")])
+def test_a_failure_is_shrunk_to_the_faults_that_it_needs(names: tuple[str, ...]):
+    """To one turn and one reply too."""
+    (finding,) = search(needs(*names)).findings
+    assert finding.whole
+    assert sorted(map(str, fault_names(finding.document))) == sorted(names)
+    assert len(finding.document["faults"]) == len(names)
+    assert [len(list(items(turn))) for turn in finding.document["turns"]] == [1]
+    Scenario.model_validate(finding.document)
+
+
+def test_the_search_goes_on_after_a_failure_and_tells_each_once():
+    """A story that shows a known failure is no new one, whatever else is in it."""
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        names = fault_names(document)
+        return ("turn_deadline",) if "stall" in names else ("error_surfaced",) if "status" in names else ()
+
+    notes = search(fails)
+    assert sorted((it.violated, sorted(it.faults)) for it in notes.findings) == [
+        (("error_surfaced",), ["status"]),
+        (("turn_deadline",), ["stall"]),
+    ]
+    assert sum(finding.again for finding in notes.findings) > 0
+    assert notes.batches == 3 and len(notes.drawn) > 100
+
+
+def test_the_breaking_point_is_looked_for():
+    """A stall of more than 10 s."""
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        for line in document["faults"]:
+            do = line["do"]
+            if do == "stall" or (isinstance(do, dict) and "stall" in do and do["stall"].get("for_s", 99) == "forever"):
+                return ("turn_deadline",)
+            if isinstance(do, dict) and do.get("stall", {}).get("for_s", 0) > 10:
+                return ("turn_deadline",)
+        return ()
+
+    (finding,) = search(fails, 3).findings
+    assert finding.breaks_at.startswith("stall.for_s: passes at 9")
+
+
+def test_what_is_found_when_the_budget_ends_is_told():
+    """It is not at its smallest, and it says so."""
+    notes, failed = Notes(), []
+
+    def fails(document: Drawn) -> tuple[str, ...]:
+        if violated := needs("cut")(document):
+            failed.append(document)
+        if len(failed) > 2:
+            raise OverError
+        return violated
+
+    with pytest.raises(OverError):
+        search(fails, notes=notes)
+    (finding,) = notes.findings
+    assert not finding.whole and "cut" in finding.faults
+
+
+def test_equal_seeds_draw_equal_stories_in_every_process():
+    """Also where strings hash otherwise."""
+    program = (
+        "from test_explore import needs, search\n"
+        "notes = search(needs('cut'), 1)\n"
+        "print(notes.drawn, [(it.document, it.breaks_at) for it in notes.findings])\n"
+    )
+    said = []
+    for hash_seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path(__file__).parent)}
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+    assert said[0] == said[1] and "cut" in said[0]
