@@ -41,7 +41,7 @@ class Quantity:
     name: str
     of: Callable[[PlayedCell], Sequence[float]]
     least: Callable[[PlayedCell], Sequence[float]]
-    """The values that are certain, where an unknown part of a value is not the agent's."""
+    """The values without the part that is not the agent's: they must differ by the floor or the margin too."""
     words: Callable[[float], str]
     floor: float
     margin: float
@@ -136,6 +136,7 @@ class _Tested:
     quantity: Quantity
     low: tuple[float, ...]
     high: tuple[float, ...]
+    least: tuple[float, ...]
     test: RankTest
     better: bool = False
 
@@ -208,10 +209,10 @@ def _tested(
     for before, after in both:
         for quantity in (*quantities, FAILED_SHARE):
             first, second = (after, before) if better else (before, after)
-            low, high = tuple(quantity.of(first)), tuple(quantity.least(second))
+            low, high, least = (tuple(it) for it in (quantity.of(first), quantity.of(second), quantity.least(second)))
             flip = quantity is FAILED_SHARE and not (first.results.get("failed") and second.results.get("failed"))
             if low and high and not flip:
-                yield _Tested(before, after, quantity, low, high, rank_test(low, high), better)
+                yield _Tested(before, after, quantity, low, high, least, rank_test(low, high), better)
 
 
 def _numbers(tested: Sequence[_Tested], rate: float) -> Iterator[Difference]:
@@ -228,12 +229,12 @@ def _numbers(tested: Sequence[_Tested], rate: float) -> Iterator[Difference]:
 
 
 def _over_floor(it: _Tested) -> bool:
-    low, high = median(it.low), median(it.high)
+    low, high = median(it.low), median(it.least)
     return high - low >= max(it.quantity.floor, it.quantity.floor_share * low) and high > low
 
 
 def _beyond_margin(it: _Tested) -> bool:
-    low, high = max(it.low), min(it.high)
+    low, high = max(it.low), min(it.least)
     few = min(len(it.low), len(it.high)) < FEW
     times, margin = (it.quantity.few_times, it.quantity.few_margin) if few else (it.quantity.times, it.quantity.margin)
     return high >= times * low and high - low >= margin

@@ -1,0 +1,70 @@
+"""How often the gate is wrong, and what it finds, with the turns of really played campaigns (benchmarks/gate.py)."""
+
+import importlib.util
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wedgehog.reports.differences import differences
+from wedgehog.reports.played_cells import PlayedCell
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gate.py"
+
+
+@pytest.fixture(scope="module")
+def gate():
+    """The benchmark as a module."""
+    spec = importlib.util.spec_from_file_location("gate_benchmark", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.CELLS = 6
+    return module
+
+
+def test_an_unchanged_agent_is_hardly_ever_called_worse(gate):
+    """200 pairs of campaigns drawn from played ones: at most 1 alarm."""
+    pool, draw = gate.pooled(gate.kept_campaigns()), random.Random(4)
+    sides = [gate.resampled(pool, draw, 10) for _ in range(400)]
+    alarms, pairs = gate.false_alarms(zip(sides[::2], sides[1::2], strict=True))
+    assert pairs == 200
+    assert alarms <= 1
+
+
+def test_a_turn_that_takes_30_percent_longer_is_found(gate):
+    """In 19 of 20 pairs at least, with ten repeats that vary by 5 %, among 6 scenarios."""
+    gate.SLOWER_PAIRS = 20
+    pool = gate.alike("s", gate.pooled(gate.kept_campaigns()), 0.05, random.Random(5))
+    assert gate.found_slower(pool, random.Random(6), 10, "s") >= 19
+
+
+def side(turn_s: float, wait_s: float = 0.0) -> dict[tuple[str, str], PlayedCell]:
+    """Ten repeats that hardly vary."""
+    times = tuple(turn_s + number / 1000 for number in range(10))
+    cell = PlayedCell("s", "mine", {"passed": 10}, turn_s=times)
+    return {("s", "mine"): replace(cell, turn_least_s=tuple(it - wait_s for it in times))}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wait_s", "kinds"),
+    [
+        (2.0, 2.6, 0.0, ["worse"]),
+        (2.0, 2.6, 0.5, []),
+        (2.0, 2.15, 0.0, []),
+        (0.3, 0.45, 0.0, []),
+        (2.6, 2.0, 0.0, ["better"]),
+    ],
+)
+def test_only_a_difference_over_the_floor_and_beyond_the_waits_counts(before, after, wait_s, kinds):
+    """Less than 10 % or 0.2 s, or explained by waits for a processor, is nothing, however sure the test is."""
+    assert [it.kind for it in differences(side(before), side(after, wait_s))] == kinds
+
+
+def test_few_repeats_say_that_they_cannot_decide():
+    """Three of each among one cell's numbers: a warning that names how many can."""
+    cut = {key: replace(cell, turn_s=cell.turn_s[:3], turn_least_s=()) for key, cell in side(2.0).items()}
+    now = {key: replace(cell, turn_s=cell.turn_s[:3], turn_least_s=()) for key, cell in side(2.6).items()}
+    (found,) = differences(cut, now)
+    assert found.kind == "maybe"
+    assert found.says == "longest turn 2.00 s → 2.60 s, +30% (3 and 3 repeats cannot decide; 5 of each can)"
