@@ -1,8 +1,9 @@
 """report.html: one file to mail, archive and print. It loads nothing and runs no script."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,18 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.ledger import LEAST_S
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.reports.all_runs import AllRuns
+from wedgehog.reports.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import asked, cost_words, notes, shares, total_words, worst
 from wedgehog.reports.markup import Markup, document, scrolled, tag
+from wedgehog.reports.matrix import NumberedRun, grid
 from wedgehog.reports.plot import Bar, bars
-from wedgehog.reports.result_category import (
-    ATTENTION,
-    attention_heading,
-    reads,
-    result_category,
-    run_badge,
-    small_badge,
-    tally,
-)
-from wedgehog.reports.rows import harmed_answered
-from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
+from wedgehog.reports.result_category import tally
+from wedgehog.reports.words import NONE, brief, count, missing, money, seconds
 
 CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
-OPEN_ALL_UP_TO = 3
-"""Up to so many runs, all are shown unfolded."""
 
 NUMBERS_NOTE = (
     "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
@@ -45,9 +36,6 @@ _NUMBERS = (
     *("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min"),
     *("turn", "first error", "recovery", "database"),
 )
-
-_NumberedRun = tuple[int, StoredRun]
-"""A run and its number in the page."""
 
 
 def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
@@ -66,36 +54,34 @@ class _Page:
     table: pd.DataFrame
 
     def document(self) -> str:
-        sections = (self._attention(), self._matrices(), self._fixes(), self._plots(), self._numbers())
+        shown = attention_list(self.campaign, self.runs.bad, self.runs.address)
+        sections = (shown, self._matrices(), self._plots(), self._numbers(), self._fixes())
         said = "Wedgehog made this page from the histories in this folder; `wedgehog check` makes it again."
-        main = tag("main", sections, self._runs(), self._controls())
-        return document(f"Wedgehog: {self._headline()}", CSS, POLICY, (self._header(), main, tag("footer", said)))
+        main = tag("main", sections, self.runs.parts(), self._what_ran(), self._controls())
+        title = f"Wedgehog: {headline(self.campaign)}"
+        return document(title, CSS, POLICY, (self._header(), main, tag("footer", said)))
+
+    @cached_property
+    def runs(self) -> AllRuns:
+        return AllRuns(self.campaign)
 
     # ---- what ran
 
-    def _headline(self) -> str:
-        """The result in one sentence."""
-        categories = [result_category(run.judgement) for run in self.campaign.runs]
-        counted = [category for category in categories if category not in ("skipped", "shown")]
-        unfinished = len(self.campaign.unfinished)
-        bad, total = sum(one in ATTENTION for one in counted) + unfinished, len(counted) + unfinished
-        if not total:
-            return "Nothing ran"
-        if bad:
-            return f"{bad} of {many(total, 'run')} did not end as expected"
-        return "The run ended as expected" if total == 1 else f"All {total} runs ended as expected"
-
     def _header(self) -> Markup:
+        """What is wrong in three lines, before anything else."""
         spent = f"{total_words(self.table)} at list prices" if len(self.table) else ""
         counts = tally(self.table["standing"], len(self.campaign.unfinished))
         return tag(
             "header",
             tag("p", "Wedgehog", class_="brand"),
-            tag("h1", self._headline()),
+            tag("h1", headline(self.campaign)),
+            wrong_lines(self.campaign, self.runs.bad, self.runs.address),
             tag("p", ". ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
-            tag("dl", self._facts(), class_="ran"),
             class_="top",
         )
+
+    def _what_ran(self) -> Markup:
+        return tag("section", tag("h2", "What was run, and where"), tag("dl", self._facts(), class_="ran"))
 
     def _facts(self) -> Iterator[Markup]:
         networks = sorted({run.judgement.network for run in self.campaign.runs if run.judgement.network})
@@ -107,24 +93,11 @@ class _Page:
                 name = tag("dt", str(key).replace("_", " "))
                 yield tag("div", name, tag("dd", words), class_="wide" if len(words) > 70 else None)
 
-    # ---- what needs attention
-
-    def _attention(self) -> Markup | None:
-        runs = [(n, run) for n, run in enumerate(self.campaign.runs) if result_category(run.judgement) in ATTENTION]
-        items = [_look(n, run) for n, run in runs]
-        for lost in self.campaign.unfinished:
-            words = (tag("strong", self.campaign.place(lost.folder)), tag("p", f"Unfinished: {lost.why}"))
-            items.append(tag("li", words, class_="unfinished"))
-        if not items:
-            return None
-        title = tag("h2", attention_heading(run.judgement for _, run in runs))
-        return tag("section", title, tag("ul", items, class_="plain attention"))
-
     # ---- matrices
 
-    def _by_family(self) -> Iterator[tuple[Markup | None, list[_NumberedRun]]]:
+    def _by_family(self) -> Iterator[tuple[Markup | None, list[NumberedRun]]]:
         """The runs of each family under its title."""
-        found: dict[str, list[_NumberedRun]] = {}
+        found: dict[str, list[NumberedRun]] = {}
         for number, run in enumerate(self.campaign.runs):
             found.setdefault(self.campaign.family(run.judgement.scenario), []).append((number, run))
         for family, runs in found.items():
@@ -132,21 +105,21 @@ class _Page:
 
     def _matrices(self) -> Markup | None:
         """One table of scenarios by agents per family, and the lines of `shares`; single fixes stand in their own."""
-        tables = []
+        tables: list[Markup | None] = []
         for title, runs in self._by_family():
             shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
-            tables += [title, _grid(shown, "scenario", "agent")]
+            tables += [title, *grid(shown, "scenario", "agent", self.runs.address)]
         lines = [tag("li", line) for line in shares(self.table)]
         told = tag("ul", lines, class_="facts") if lines else None
         return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
 
     def _fixes(self) -> Markup | None:
         """Fixes by scenarios: which single fix is enough, and which is needed."""
-        tables = []
+        tables: list[Markup | None] = []
         for title, runs in self._by_family():
             if any(_single_fix(run) for _, run in runs):
                 variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
-                tables += [title, _grid(variants, "agent", "scenario", small=True)]
+                tables += [title, *grid(variants, "agent", "scenario", self.runs.address, small=True)]
         legend = "P pass, F fail, I inconclusive, E error, S skipped. An outlined F was expected. Empty: not played."
         head = (tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tag("p", legend, class_="soft"))
         return tag("section", head, tables) if tables else None
@@ -178,18 +151,6 @@ class _Page:
         said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
         return tag("section", tag("h2", "Calls, tokens, money, time"), scrolled(heads, body, "numbers"), said)
 
-    # ---- runs
-
-    def _runs(self) -> Markup | None:
-        if not self.campaign.runs:
-            return None
-        few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
-        sections = [
-            run_section(number, run, self.campaign, unfolded=few or result_category(run.judgement) in ATTENTION)
-            for number, run in enumerate(self.campaign.runs)
-        ]
-        return tag("section", tag("h2", "Run by run"), sections)
-
     def _controls(self) -> Markup | None:
         """What each agent did without a fault."""
         folders = self.campaign.controls
@@ -213,62 +174,8 @@ def _words(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _look(number: int, run: StoredRun) -> Markup:
-    judged = run.judgement
-    return tag(
-        "li",
-        run_badge(run, anchor(number)),
-        " ",
-        tag("strong", f"{judged.scenario}, {judged.agent}"),
-        tag("p", judged.says or ", ".join(judged.violated)),
-        tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
-        tag("pre", judged.replay) if judged.replay else None,
-        class_=result_category(judged),
-    )
-
-
 def _single_fix(run: StoredRun) -> bool:
     return run.judgement.agent.startswith(SINGLE_FIX)
-
-
-def _grid(runs: Sequence[_NumberedRun], down: str, across: str, small: bool = False) -> Markup:
-    found: dict[tuple[str, str], list[_NumberedRun]] = {}
-    for number, run in runs:
-        found.setdefault((getattr(run.judgement, down), getattr(run.judgement, across)), []).append((number, run))
-    cells = {key: list(_small(repeats) if small else _cells(repeats)) for key, repeats in found.items()}
-    rows, columns = (_names(cells, place, field) for place, field in enumerate((down, across)))
-    body = [
-        tag("tr", tag("th", row, scope="row"), [tag("td", cells.get((row, column), "")) for column in columns])
-        for row in rows
-    ]
-    heads = [tag("th", down), *(tag("th", tag("span", column), scope="col") for column in columns)]
-    return scrolled(heads, body, "small" if small else None)
-
-
-def _names(cells: Iterable[tuple[str, str]], place: int, field: str) -> list[str]:
-    names = dict.fromkeys(cell[place] for cell in cells)
-    return sorted(names, key=agent_order) if field == "agent" else list(names)
-
-
-def _small(repeats: Sequence[_NumberedRun]) -> Iterator[Markup]:
-    return (small_badge(run, anchor(number)) for number, run in repeats)
-
-
-def _cells(repeats: Sequence[_NumberedRun]) -> Iterator[Markup]:
-    """One badge for all repeats with the same result: `pass 3 of 3`."""
-    alike: dict[tuple[str, str], list[_NumberedRun]] = {}
-    for number, run in repeats:
-        alike.setdefault((reads(run.judgement), _below(run)), []).append((number, run))
-    for (_, below), runs in alike.items():
-        number, run = runs[0]
-        share = f"{len(runs)} of {len(repeats)}" if len(repeats) > 1 else ""
-        badge = run_badge(run, anchor(number), share)
-        yield tag("div", badge, tag("span", below, class_="violated") if below else None)
-
-
-def _below(run: StoredRun) -> str:
-    seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
-    return "the user saw an error" if seen else ", ".join(run.judgement.violated)
 
 
 def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:

@@ -68,7 +68,9 @@ def scrolled(head: Iterable[Markup], body: Iterable[object], class_: str | None 
     return tag("div", table, class_="scroll tall" if tall else "scroll", tabindex="0")
 
 
-def line(heads: Sequence[tuple[str, str]], cells: Sequence[object], class_: str | None = None) -> Markup:
+def line(
+    heads: Sequence[tuple[str, str]], cells: Sequence[object], class_: str | None = None, id_: str | None = None
+) -> Markup:
     """One row of a table with these heads."""
     pairs = zip(cells, heads, strict=True)
-    return tag("tr", [tag("td", cell, class_=kind or None) for cell, (_, kind) in pairs], class_=class_)
+    return tag("tr", [tag("td", cell, class_=kind or None) for cell, (_, kind) in pairs], class_=class_, id=id_)

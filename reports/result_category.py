@@ -108,7 +108,10 @@ def small_badge(run: StoredRun, anchor: str) -> Markup:
     """Only the letter, for a cell of a large matrix; the words are the link's title."""
     words = ": ".join(part for part in (reads(run.judgement), ", ".join(run.judgement.violated)) if part)
     classes = _classes(run, "small")
-    return tag("a", tag("b", _letter(run)), class_=classes, href=f"#{anchor}", title=words, aria_label=words)
+    href = f"#{anchor}" if anchor else None
+    return tag(
+        "a" if href else "span", tag("b", _letter(run)), class_=classes, href=href, title=words, aria_label=words
+    )
 
 
 def _letter(run: StoredRun) -> str:

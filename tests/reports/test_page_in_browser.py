@@ -91,3 +91,13 @@ async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
         assert "<script>document.title" in await tab.value("document.body.textContent")
         assert path.stat().st_size < 1_000_000
         _quiet(tab, path)
+
+
+async def test_a_printed_page_holds_what_needs_attention_and_no_folded_run(sample, tmp_path):
+    """The sample's two open runs, the matrices and the tables are printed; folded runs are one line each."""
+    async with browser(tmp_path / "profile") as tab:
+        await _report(sample, tab)
+        await tab.do("Emulation.setEmulatedMedia", media="print")
+        assert await _seen(tab, ".run[open] .timeline") and await _seen(tab, "ol.wrong")
+        assert not await _seen(tab, ".run:not([open]) .timeline")
+        assert (await tab.pdf()).count(b"/Type /Page\n") <= 8

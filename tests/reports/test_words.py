@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.reports import words as w
 from wedgehog.reports.calls import fault_words
-from wedgehog.reports.plot import Bar, Mark, bars, growth
+from wedgehog.reports.plot import Bar, bars
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,6 @@ def test_bars_share_one_zero_and_the_largest_fills_the_width():
     """Half of the largest value is half as wide; 0 has no bar."""
     drawn = bars("Paid calls", [Bar("s", "buggy", 160, "160"), Bar("s", "fixed", 80, "80"), Bar("s", "none", 0, "0")])
     assert [part.split('"')[0] for part in drawn.split('width="')[1:]] == ["100.00", "50.00", "0.00"]
-
-
-def test_growth_climbs_once_per_call_and_draws_marks_too_close_to_tell_apart_once():
-    """The line ends at the top right; equal marks become one."""
-    drawn = growth(
-        "calls", [1.0, 2.0], 4.0, [Mark(3.0, "a fault fired", "fault"), Mark(3.0001, "a fault fired", "fault")]
-    )
-    assert 'd="M0 120H150.00V60.00H300.00V0.00H600"' in drawn
-    assert drawn.count("<line") == 1
-    assert drawn.count("a fault fired") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,104 @@
+"""The runs of a campaign in the page: whole sections for the worst ones, one row of a table for each other one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.markup import Markup, html_table, line, tag
+from wedgehog.reports.matrix import NumberedRun
+from wedgehog.reports.result_category import ATTENTION, ResultCategory, agent_name, result_category, run_badge
+from wedgehog.reports.run_section import anchor, run_section
+from wedgehog.reports.words import one_line
+
+OPEN_ALL_UP_TO = 3
+"""Up to so many runs, all are shown unfolded."""
+OPEN_AT_MOST = 5
+"""So many of the runs that need attention are unfolded; they are printed, folded ones are not."""
+
+SECTIONS_BYTES = 5_000_000
+ROWS_BYTES = 2_500_000
+"""The sizes of all sections and of all rows, so that a page of 10,000 runs stays below 10 MB."""
+
+WORST_FIRST: tuple[ResultCategory, ...] = (*("failed", "error", "inconclusive", "known", "shown", "passed", "skipped"),)
+
+_HEADS = (("verdict", "keep"), ("run", "keep"), ("why", "says"), ("folder", "says"))
+
+
+@dataclass(frozen=True)
+class AllRuns:
+    """The runs in the order of the page, worst first, and what each of them is shown as."""
+
+    campaign: StoredCampaign
+
+    @cached_property
+    def ordered(self) -> list[NumberedRun]:
+        """All runs; among equals a failure that was expected comes before a pass."""
+        return sorted(enumerate(self.campaign.runs), key=lambda it: _rank(it[1]))
+
+    @cached_property
+    def bad(self) -> list[NumberedRun]:
+        """The runs that need attention."""
+        return [(n, run) for n, run in self.ordered if result_category(run.judgement) in ATTENTION]
+
+    @cached_property
+    def sections(self) -> dict[int, Markup]:
+        """Whole sections by the number of their run, as many as there is room for."""
+        made: dict[int, Markup] = {}
+        room = SECTIONS_BYTES
+        few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
+        unfolded = {number for number, _ in self.bad[:OPEN_AT_MOST]}
+        for number, run in self.ordered:
+            section = run_section(number, run, self.campaign, unfolded=few or number in unfolded)
+            room -= len(section)
+            if room < 0:
+                break
+            made[number] = section
+        return made
+
+    @cached_property
+    def rows(self) -> dict[int, Markup]:
+        """One row for each run without a section, as many as there is room for."""
+        made: dict[int, Markup] = {}
+        room = ROWS_BYTES
+        for number, run in self.ordered:
+            if number in self.sections:
+                continue
+            made[number] = self._row(number, run)
+            room -= len(made[number])
+            if room < 0:
+                break
+        return made
+
+    def address(self, number: int) -> str:
+        """The id of what the page shows of a run; empty if it shows nothing of it."""
+        return anchor(number) if number in self.sections or number in self.rows else ""
+
+    def parts(self) -> Sequence[Markup]:
+        """All sections, then the table of the other runs."""
+        if not self.campaign.runs:
+            return ()
+        shown = [tag("section", tag("h2", "Run by run"), list(self.sections.values()), id="runs")]
+        if self.rows:
+            left = len(self.campaign.runs) - len(self.sections) - len(self.rows)
+            words = "Their histories are in the folders named here."
+            words += f" {left:,} more are only in summary.csv." if left else ""
+            table = html_table(_HEADS, self.rows.values(), tall=True)
+            title = tag("h2", f"{len(self.campaign.runs) - len(self.sections):,} other runs")
+            shown.append(tag("section", title, tag("p", words, class_="soft"), table))
+        return shown
+
+    def _row(self, number: int, run: StoredRun) -> Markup:
+        judged = run.judgement
+        cells = (
+            run_badge(run),
+            f"{judged.scenario}, {agent_name(judged)}",
+            one_line(judged.skipped or judged.says, 100),
+            self.campaign.place(run.folder),
+        )
+        return line(_HEADS, cells, id_=anchor(number))
+
+
+def _rank(run: StoredRun) -> tuple[int, bool]:
+    return WORST_FIRST.index(result_category(run.judgement)), run.judgement.verdict != "fail"

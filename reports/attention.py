@@ -1,0 +1,102 @@
+"""What is wrong: three lines above everything, and the list of runs that a person should look at."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.matrix import Address, NumberedRun
+from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, run_badge
+from wedgehog.reports.words import many, one_line
+
+LINES = 3
+SHOWN = 25
+"""So many runs are in the list; the others follow below it, run by run."""
+WORDS = 220
+
+
+def headline(campaign: StoredCampaign) -> str:
+    """The result in one sentence."""
+    categories = [result_category(run.judgement) for run in campaign.runs]
+    counted = [category for category in categories if category not in ("skipped", "shown")]
+    unfinished = len(campaign.unfinished)
+    bad, total = sum(one in ATTENTION for one in counted) + unfinished, len(counted) + unfinished
+    if not total:
+        return "Nothing ran"
+    if bad:
+        return f"{bad:,} of {many(total, 'run')} did not end as expected"
+    return "The run ended as expected" if total == 1 else f"All {total:,} runs ended as expected"
+
+
+def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: Address) -> Markup | None:
+    """At most three lines: the most frequent kinds of wrong result, each with a run to begin with."""
+    lines = list(_kinds(runs, address))
+    if campaign.unfinished:
+        lines.append(tag("li", tag("strong", many(len(campaign.unfinished), "run")), " ended before it was judged"))
+    if not lines:
+        return _nothing_wrong(campaign)
+    if len(lines) > LINES:
+        more = f"{len(lines) - LINES + 1} more kinds of result that were not expected: see below"
+        lines = [*lines[: LINES - 1], tag("li", more)]
+    return tag("ol", lines, class_="wrong")
+
+
+def _kinds(runs: Sequence[NumberedRun], address: Address) -> Iterator[Markup]:
+    """Runs that need attention by what they violate, the largest group first."""
+    groups: dict[str, list[NumberedRun]] = {}
+    for number, run in runs:
+        judged = run.judgement
+        groups.setdefault(", ".join(judged.violated) or judged.verdict, []).append((number, run))
+    for what, group in sorted(groups.items(), key=lambda item: -len(item[1])):
+        judged = group[0][1].judgement
+        agents = _some(Counter(run.judgement.agent for _, run in group))
+        link, name = address(group[0][0]), f"{judged.scenario}, {judged.agent}"
+        place = tag("a", name, href=f"#{link}") if link else name
+        says = judged.says or (f"{judged.expected} expected" if judged.expected else "")
+        said = f": {one_line(says, WORDS)}" if says else ""
+        yield tag("li", tag("strong", what), f" in {many(len(group), 'run')} of {agents}. ", place, said)
+
+
+def _some(agents: Mapping[str, int]) -> str:
+    names = list(agents)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _nothing_wrong(campaign: StoredCampaign) -> Markup | None:
+    """What stands there if nothing is wrong: the expected and the known failures."""
+    expected = [it.judgement for it in campaign.runs if it.judgement.verdict == "fail" and not it.judgement.skipped]
+    if not expected:
+        return None
+    kinds = Counter(name for judged in expected for name in judged.violated)
+    most = ", ".join(f"{name} {number}" for name, number in kinds.most_common(4))
+    words = f"{many(len(expected), 'run')} failed as expected, as known, or only to be shown: {most}."
+    return tag("ol", tag("li", words), class_="wrong")
+
+
+def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: Address) -> Markup | None:
+    """The runs that need attention, with reason and replay command; then the unfinished ones."""
+    items = [_look(run, address(number)) for number, run in runs[:SHOWN]]
+    if len(runs) > SHOWN:
+        items.append(tag("li", f"{len(runs) - SHOWN:,} more, run by run below", class_="unfinished"))
+    for lost in campaign.unfinished[:SHOWN]:
+        words = (tag("strong", campaign.place(lost.folder)), tag("p", f"Unfinished: {lost.why}"))
+        items.append(tag("li", words, class_="unfinished"))
+    if not items:
+        return None
+    title = tag("h2", attention_heading(run.judgement for _, run in runs))
+    return tag("section", title, tag("ul", items, class_="plain attention"))
+
+
+def _look(run: StoredRun, link: str) -> Markup:
+    judged = run.judgement
+    return tag(
+        "li",
+        run_badge(run, link),
+        " ",
+        tag("strong", f"{judged.scenario}, {judged.agent}"),
+        tag("p", judged.says or ", ".join(judged.violated)),
+        tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
+        tag("pre", judged.replay) if judged.replay else None,
+        class_=result_category(judged),
+    )

@@ -1,0 +1,83 @@
+"""The order and the size of the page: what is wrong first, the worst runs in full, all others in tables."""
+
+import re
+
+import pytest
+
+from wedgehog.reports import all_runs, matrix, write_all
+
+from .conftest import Campaign, judgement, plain_run, storm, storm_judgement
+
+
+def _page(campaign: Campaign) -> str:
+    write_all(campaign.folder)
+    return (campaign.folder / "report.html").read_text(encoding="utf-8")
+
+
+def _lines(page: str) -> list[str]:
+    found = re.search(r'<ol class="wrong">(.*?)</ol>', page, re.DOTALL)
+    return [re.sub("<[^>]+>", "", line) for line in re.findall("<li>(.*?)</li>", found[1], re.DOTALL)] if found else []
+
+
+def _failed(name: str, *violated: str, agent: str = "a", repeat: int = 1):
+    says = f"{name} went wrong"
+    return judgement(name, agent, "fail", "pass", violated=violated, says=says, repeat=repeat)
+
+
+def test_what_is_wrong_stands_above_everything_in_three_lines(campaign):
+    """The largest group first, with a link to a run; what does not fit is counted."""
+    for name, violated in (("w", "x1"), ("x", "x2"), ("y", "x3"), ("z", "x3"), ("v", "x4")):
+        campaign.run(_failed(name, violated), plain_run)
+    page = _page(campaign)
+    lines = _lines(page)
+    assert len(lines) == 3
+    assert lines[0].startswith("x3 in 2 runs of a. y, a: y went wrong")
+    assert lines[2] == "2 more kinds of result that were not expected: see below"
+    before = page[page.index("<body>") : page.index('<ol class="wrong">')]
+    assert "<table" not in before and "<section" not in before and "<dl" not in before
+
+
+def test_if_nothing_is_wrong_the_expected_failures_stand_there(campaign):
+    """An expected failure is named as one."""
+    campaign.run(storm_judgement(), storm(3, "buggy"))
+    assert _lines(_page(campaign)) == [
+        "1 run failed as expected, as known, or only to be shown: paid_call_bound 1, retry_discipline 1."
+    ]
+
+
+def test_the_worst_runs_come_first(campaign):
+    """Failed, then inconclusive, then expected failures, then passes; not in the order of names."""
+    campaign.run(judgement("a-pass", "a"), plain_run)
+    campaign.run(storm_judgement(), storm(3, "buggy"))
+    campaign.run(judgement("c-unclear", "a", "inconclusive", says="?"), plain_run)
+    campaign.run(_failed("z-fail", "x"), plain_run)
+    page = _page(campaign)
+    names = re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :])
+    assert names == ["z-fail", "c-unclear", "stall-after-headers", "a-pass"]
+
+
+def test_what_has_no_room_is_a_row_and_every_link_still_leads_somewhere(campaign, monkeypatch):
+    """With room for one section, the worst run has it; the rows end too, and then the page says how many more ran."""
+    for number in range(6):
+        campaign.run(judgement(f"s{number}", "a"), plain_run)
+    campaign.run(_failed("z", "x"), plain_run)
+    whole = _page(campaign)
+    section = re.findall(r'<details class="run".*?id="run-\d+"', whole, re.DOTALL)
+    assert len(section) == 7
+    monkeypatch.setattr(all_runs, "SECTIONS_BYTES", 16_000)
+    monkeypatch.setattr(all_runs, "ROWS_BYTES", 600)
+    monkeypatch.setattr(matrix, "ROWS_SHOWN", 2)
+    page = _page(campaign)
+    shown = re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :])
+    assert shown[0] == "z" and len(shown) < 4
+    assert "more are only in summary.csv" in page and "5 more in summary.csv; none is worse." in page
+    ids = set(re.findall(r'id="([^"]+)"', page))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
+
+
+@pytest.mark.parametrize("number", [30])
+def test_the_list_of_runs_that_need_attention_ends(campaign, number):
+    """It shows the first ones and counts the others."""
+    for repeat in range(1, number + 1):
+        campaign.run(_failed("s", "x", repeat=repeat), plain_run)
+    assert "5 more, run by run below" in _page(campaign)
