@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.markup import Markup, tag
-from wedgehog.reports.matrix import Address, NumberedRun
+from wedgehog.reports.matrix import NumberedRun, RunAddress
 from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, run_badge
 from wedgehog.reports.words import many, one_line
 
@@ -29,7 +29,7 @@ def headline(campaign: StoredCampaign) -> str:
     return "The run ended as expected" if total == 1 else f"All {total:,} runs ended as expected"
 
 
-def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: Address) -> Markup | None:
+def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: RunAddress) -> Markup | None:
     """At most three lines: the most frequent kinds of wrong result, each with a run to begin with."""
     lines = list(_kinds(runs, address))
     if campaign.unfinished:
@@ -42,7 +42,7 @@ def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: 
     return tag("ol", lines, class_="wrong")
 
 
-def _kinds(runs: Sequence[NumberedRun], address: Address) -> Iterator[Markup]:
+def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]:
     """Runs that need attention by what they violate, the largest group first."""
     groups: dict[str, list[NumberedRun]] = {}
     for number, run in runs:
@@ -74,7 +74,7 @@ def _nothing_wrong(campaign: StoredCampaign) -> Markup | None:
     return tag("ol", tag("li", words), class_="wrong")
 
 
-def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: Address) -> Markup | None:
+def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: RunAddress) -> Markup | None:
     """The runs that need attention, with reason and replay command; then the unfinished ones."""
     items = [_look(run, address(number)) for number, run in runs[:SHOWN]]
     if len(runs) > SHOWN:

@@ -14,11 +14,13 @@ ROWS_SHOWN = 300
 NumberedRun = tuple[int, StoredRun]
 """A run and its number in the page."""
 
-Address = Callable[[int], str]
+RunAddress = Callable[[int], str]
 """The id that a link to a run has; empty if the page does not show that run."""
 
 
-def grid(runs: Sequence[NumberedRun], down: str, across: str, address: Address, *, small: bool = False) -> list[Markup]:
+def grid(
+    runs: Sequence[NumberedRun], down: str, across: str, address: RunAddress, *, small: bool = False
+) -> list[Markup]:
     """One table with a row for each `down` (scenario or agent) and a column for each `across`."""
     cells: dict[tuple[str, str], list[NumberedRun]] = {}
     for number, run in runs:
@@ -51,7 +53,7 @@ def _worst(rows: Sequence[str], runs: Sequence[NumberedRun], down: str) -> list[
     return sorted(rows, key=lambda row: row not in bad)
 
 
-def _cell(runs: Sequence[NumberedRun], address: Address, *, small: bool) -> list[Markup]:
+def _cell(runs: Sequence[NumberedRun], address: RunAddress, *, small: bool) -> list[Markup]:
     """One badge for all repeats with the same result: `pass 3 of 3`."""
     alike: dict[tuple[str, str], list[NumberedRun]] = {}
     for number, run in runs:
@@ -59,7 +61,7 @@ def _cell(runs: Sequence[NumberedRun], address: Address, *, small: bool) -> list
     return [_badge(group, len(runs), address, small=small) for group in alike.values()]
 
 
-def _badge(group: Sequence[NumberedRun], repeats: int, address: Address, *, small: bool) -> Markup:
+def _badge(group: Sequence[NumberedRun], repeats: int, address: RunAddress, *, small: bool) -> Markup:
     """The badge of some runs with the same result; it links to the first one that the page shows."""
     run = group[0][1]
     link = next(filter(None, (address(number) for number, _ in group)), "")
