@@ -37,6 +37,8 @@ class ReplyFault(Fault):
     """It changes the script's own answer, before names, ids and templates are filled in."""
     repeats_on_later_steps: ClassVar[bool] = False
     """It applies to every later step of its turn too."""
+    says_nothing: ClassVar[bool] = False
+    """The reply is complete and has no words."""
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
 

@@ -1,15 +1,21 @@
-"""What the search covers first: every fault at every place that fits it. The next cell covers most soonest."""
+"""What the search covers first: every fault at every place that fits it. The next cell covers most soonest.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+A message beside a running turn counts as a fault here, and so does a conversation without any fault.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations, product
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from wedgehog.harness.faults.base import Fault, parameters, registered
-from wedgehog.harness.scenario.model import FaultConfig
-from wedgehog.harness.search.draw import SeededChoices
+from wedgehog.harness.faults.parameters import Parameter
+from wedgehog.harness.scenario.model import AGENT, FaultConfig, TurnConfig
+from wedgehog.harness.search.draw import Choices, SeededChoices
+from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
 from wedgehog.harness.search.values import value_for
 
 CallKind = Literal["first call", "call after a tool", "call of a later turn"]
@@ -26,9 +32,16 @@ PLACES: Mapping[str, Mapping[str, Any]] = {
     "tool done": {"tool": 1, "when": "done"},
     "session written": {"session": "written"},
     "time": {"after_s": 0.2},
+    "byte": {"byte": 40},
 }
 """Triggers, by the name that a report shows."""
-TIMES: tuple[Literal["always"] | int, ...] = (1, "always")
+TIMES: tuple[Literal["always"] | int, ...] = (1, "always", 3)
+NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
+"""Cells of these names have no line in `faults`."""
+FIRST = 10
+"""A fault that was not tried yet counts as so many new pairs; conversations without a fault come before all others."""
+DRAWS = 12
+"""So often parameters are drawn for a fault before only the needed ones are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +53,141 @@ class Cell:
     place: str
     step: CallKind
     times: Literal["always"] | int
+    script: ScriptKind | None = None
+    """What the model says in the turn of the fault; None: anything."""
 
-    def line(self, do: object) -> dict[str, Any]:
-        """Its line in a scenario's `faults`."""
-        at = {**STEPS[self.step], **PLACES[self.place]}
+    @property
+    def at(self) -> dict[str, Any]:
+        """Its trigger."""
+        return {**STEPS[self.step], **PLACES[self.place]}
+
+    @property
+    def bare(self) -> "Cell":
+        """Without its script, which is chosen when it is tried; without a fault the script is all of it."""
+        return self if self.fault == NO_FAULT else replace(self, script=None)
+
+    def line(self, do: object, at: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Its line in a scenario's `faults`; `at` in place of its own trigger."""
+        at = self.at if at is None else dict(at)
         line: dict[str, Any] = {"do": do}
         line |= {"at": at} if at else {}
         line |= {"link": self.link} if self.link != "llm" else {}
         return line | ({"times": self.times} if self.times != 1 else {})
 
     @property
-    def pairs(self) -> Iterator[tuple[object, object]]:
+    def pairs(self) -> frozenset[tuple[object, object]]:
         """What it covers: each two of its values."""
-        return combinations((("fault", self.fault), ("place", self.place), ("step", self.step), self.times), 2)
+        return _pairs(self.fault, self.place, self.step, self.times, self.script)
 
     def __str__(self) -> str:
         """`cut at middle, call after a tool, always`."""
         often = "" if self.times == 1 else f", {self.times}" if self.times == "always" else f", {self.times} times"
-        return f"{self.fault} at {self.place}, {self.step}{often}"
+        script = f", {self.script}" if self.script else ""
+        return f"{self.fault} at {self.place}, {self.step}{often}{script}"
+
+
+@cache
+def _pairs(*values: object) -> frozenset[tuple[object, object]]:
+    names = ("fault", "place", "step", "times", "script")
+    return frozenset(combinations([pair for pair in zip(names, values, strict=True) if pair[1] is not None], 2))
 
 
 def cells(links: Sequence[str]) -> list[Cell]:
     """Every cell that a scenario may contain, on these links."""
-    found = []
+    found = [Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS]
+    messages = (Cell(SECOND_MESSAGE, AGENT, place, step, 1) for place, step in product(PLACES, STEPS))
+    found += [cell for cell in messages if _is_a_moment(cell)]
     for name, cls in registered().items():
-        do = drawn_fault(SeededChoices(name), cls)
-        for link, place, step, times in product(_links(cls, do, links), PLACES, STEPS, TIMES):
-            cell = Cell(name, link, place, step, times)
-            if _legal(cell, do):
-                found.append(cell)
+        for link, do in _by_link(cls, links).items():
+            places = (Cell(name, link, *place) for place in product(PLACES, STEPS, TIMES))
+            found += [cell for cell in places if _legal(cell.line(do))]
     return found
 
 
-def drawn_fault(draw: Any, cls: type[Fault]) -> object:
+def drawn_fault(draw: Choices, cls: type[Fault]) -> object:
     """A fault's `do:` with its needed parameters drawn; the main one is drawn also where it has a default."""
     known = parameters(cls)
     if not known:
         return cls.name
     main = next(iter(known))
-    needed = {name: it for name, it in known.items() if name == main or it.is_needed}
-    return {cls.name: {name: value_for(draw, it.schema) for name, it in needed.items()}}
+    return {cls.name: {name: _value(draw, it) for name, it in known.items() if name == main or it.is_needed}}
 
 
-def _links(cls: type[Fault], do: object, links: Sequence[str]) -> Sequence[str]:
+def drawn_line(draw: Choices, cell: Cell) -> dict[str, Any]:
+    """A cell's line in a scenario's `faults`, with other parameters, bytes and times each time that it is drawn."""
+    cls = registered()[cell.fault]
+    for _ in range(DRAWS):
+        line = cell.line(_with_options(draw, cls), _varied(draw, cell.at)) | _lasting(draw)
+        if _legal(line):
+            return line
+    return cell.line(_by_link(cls, [cell.link])[cell.link])
+
+
+def _with_options(draw: Choices, cls: type[Fault]) -> object:
+    """A fault with some of its other parameters."""
+    do = drawn_fault(draw, cls)
+    if not isinstance(do, dict):
+        return do
+    more = {name: it for name, it in parameters(cls).items() if name not in do[cls.name]}
+    chosen = {name: it for name, it in more.items() if draw.choose((False, False, True))}
+    return {cls.name: do[cls.name] | {name: _value(draw, it) for name, it in chosen.items()}}
+
+
+def _value(draw: Choices, parameter: Parameter) -> object:
+    """A value of a fault's parameter; no text is empty, because an agent may show it as it is."""
+    schema = parameter.schema
+    return value_for(draw, {"minLength": 1, **schema} if schema.get("type") == "string" else schema)
+
+
+def _varied(draw: Choices, at: Mapping[str, Any]) -> dict[str, Any]:
+    values = {"byte": draw.choose((40, 0, 1, 90)), "after_s": draw.choose((0.2, 0, 1))}
+    return {key: values.get(key, value) for key, value in at.items()}
+
+
+def _lasting(draw: Choices) -> dict[str, Any]:
+    """How long the fault lasts, and on what."""
+    heal = draw.choose((None, None, None, {"after_s": 1}))
+    sticks_to = draw.choose((None, None, None, "connection", "link"))
+    return {key: value for key, value in (("heal", heal), ("sticks_to", sticks_to)) if value is not None}
+
+
+def _by_link(cls: type[Fault], links: Sequence[str]) -> dict[str, object]:
+    """A fault for each link that it fits: its parameters may say which."""
+    found: dict[str, object] = {}
+    plain = drawn_fault(SeededChoices(cls.name), cls)
+    for do in (plain, *(_with_options(SeededChoices(f"{cls.name} {number}"), cls) for number in range(4 * DRAWS))):
+        if _is_fault(do):
+            found = dict.fromkeys(_links(do, links), do) | found
+    return found
+
+
+def _links(do: object, links: Sequence[str]) -> Sequence[str]:
     aim = FaultConfig.model_construct(do=do).fault.aim
     wanted = aim.links if aim.links is not None else ("llm", *(link for link in links if link.startswith("tool:")))
     return [link for link in wanted if link in links]
 
 
-def _legal(cell: Cell, do: object) -> bool:
+def _is_fault(do: object) -> bool:
     try:
-        FaultConfig.model_validate(cell.line(do))
+        return bool(FaultConfig.model_construct(do=do).fault)
+    except ValueError:
+        return False
+
+
+def _legal(line: Mapping[str, Any]) -> bool:
+    try:
+        FaultConfig.model_validate(line)
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_a_moment(cell: Cell) -> bool:
+    """Whether a message can be sent at its place."""
+    if not cell.at:
+        return False
+    try:
+        TurnConfig.model_validate({"user": "?", "during": cell.at, "model": []})
     except ValidationError:
         return False
     return True
@@ -99,28 +196,36 @@ def _legal(cell: Cell, do: object) -> bool:
 class Coverage:
     """The pairs that were covered, and the cell that covers most of what is left in the least time."""
 
-    def __init__(self, wanted: Sequence[Cell], tried: Sequence[Cell] = ()) -> None:
-        """`tried`: what an earlier search covered."""
+    def __init__(self, wanted: Sequence[Cell], tried: Sequence[Cell] = (), scripts: Sequence[ScriptKind] = ()) -> None:
+        """`tried`: what an earlier search covered; `scripts`: what the model may say in the turn of a fault."""
         self.left = list(wanted)
         self.tried = list(tried)
+        self.broken: set[str] = set()
+        """Faults that violate an invariant: another scenario with one of them rarely shows anything new."""
+        self._scripts = scripts
         self._pairs = {pair for cell in tried for pair in cell.pairs}
         self._seconds: dict[str, float] = {}
+        self._values = {value for cell in tried for value in (cell.fault, cell.place)}
+        self._all = False
 
     def next(self, within_s: float) -> Cell | None:
-        """Take the best cell that is expected to end within this time; None if there is none."""
-        fitting = [cell for cell in self.left if self.expected_s(cell.fault) <= within_s]
+        """Take the best cell that is expected to end within this time, with a script; None if there is none."""
+        fitting = [cell for cell in self.left if self.expected_s(cell) <= within_s]
         if not fitting:
             return None
         best = max(fitting, key=self._worth)
         self.left.remove(best)
+        best = best if best.script else replace(best, script=self._script(best))
         self._pairs.update(best.pairs)
+        self._values.update((best.fault, best.place))
         self.tried.append(best)
         return best
 
     @property
     def all_pairs(self) -> bool:
         """Whether no cell that is left covers a new pair."""
-        return not any(pair not in self._pairs for cell in self.left for pair in cell.pairs)
+        self._all = self._all or all(cell.pairs <= self._pairs for cell in self.left)
+        return self._all
 
     def saw(self, cell: Cell) -> bool:
         """A cell was tried in no order of ours; whether it was new."""
@@ -133,16 +238,30 @@ class Coverage:
     def put_back(self, cell: Cell) -> None:
         """It was not tried after all."""
         self.tried.remove(cell)
-        self.left.append(cell)
+        self.left.append(cell.bare)
 
     def took(self, cell: Cell, seconds: float) -> None:
         """Learn how long a fault takes."""
-        self._seconds[cell.fault] = max(self._seconds.get(cell.fault, 0.0), seconds)
+        own_s = SCRIPTS[cell.script] if cell.script else 0.0
+        self._seconds[cell.fault] = max(self._seconds.get(cell.fault, 0.0), seconds - own_s)
 
-    def expected_s(self, fault: str) -> float:
-        """How long its cells take, as far as is known."""
-        return self._seconds.get(fault, 1.0)
+    def expected_s(self, cell: Cell) -> float:
+        """How long it takes, as far as is known."""
+        own_s = SCRIPTS[cell.script] if cell.script else 0.0
+        return self._seconds.get(cell.fault, 0.0 if cell.fault == NO_FAULT else 1.0) + own_s
 
     def _worth(self, cell: Cell) -> float:
-        fresh = sum(pair not in self._pairs for pair in cell.pairs)
-        return (fresh + 0.01) / (1.0 + self.expected_s(cell.fault))
+        """What is new in it for its time: a value that no scenario had yet counts more than a pair."""
+        unseen = (cell.fault not in self._values) + (cell.place not in self._values)
+        worth = (self._fresh(cell) + FIRST * unseen + 0.01) / (1.0 + self.expected_s(cell))
+        if cell.fault == NO_FAULT:
+            return FIRST**4 / (1.0 + self.expected_s(cell))
+        return worth / 4 if cell.fault in self.broken else worth
+
+    def _fresh(self, cell: Cell) -> int:
+        return len(cell.pairs - self._pairs)
+
+    def _script(self, cell: Cell) -> ScriptKind | None:
+        """The kind of script with the most new pairs; the quickest of these."""
+        options = [replace(cell, script=script) for script in self._scripts]
+        return max(options, key=lambda it: self._fresh(it) / (4.0 + self.expected_s(it))).script if options else None

@@ -14,9 +14,10 @@ from typing import Any
 import yaml
 
 from wedgehog.harness.record.store import safe_name, write_whole
-from wedgehog.harness.search.cells import Cell
-from wedgehog.harness.search.drawn_scenario import Drawn, fault_of
+from wedgehog.harness.search.cells import SECOND_MESSAGE, Cell
+from wedgehog.harness.search.drawn_scenario import fault_of
 from wedgehog.harness.search.player import Played, as_yaml
+from wedgehog.harness.search.scripts import Drawn, kinds_in
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Finding:
     again: int = 0
     """How many other drawn scenarios show the same."""
     breaks_at: str = ""
+    seconds: float = 0.0
+    """How long its scenario took when it was found."""
 
     @property
     def faults(self) -> frozenset[str]:
@@ -49,8 +52,9 @@ class Finding:
 
 
 def fault_names(document: Drawn) -> frozenset[str]:
-    """Names of a scenario's faults."""
-    return frozenset(map(fault_of, document["faults"]))
+    """Names of what a scenario does to the agent: its faults and second messages, else the kinds of its script."""
+    beside = {SECOND_MESSAGE} if any("during" in turn for turn in document["turns"]) else set()
+    return frozenset(map(fault_of, document["faults"])) | beside or frozenset(kinds_in(document["turns"]))
 
 
 class Corpus:

@@ -4,27 +4,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wedgehog.fake_llm.script.roles import SHELL
-from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import registered
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
-from wedgehog.harness.scenario.trigger import HOST
-from wedgehog.harness.search.cells import STEPS, Cell, drawn_fault
-from wedgehog.harness.search.draw import Choices
-from wedgehog.harness.search.values import value_for
+from pydantic import ValidationError
 
-Drawn = dict[str, Any]
-COMMANDS = ("echo one", "printf '%s' two", "exit 3", "sleep 0.3; echo late", "seq 1 2000", "echo three >&2")
-MESSAGES = ("What is a hedgehog?", "Please look it up.", "And in short?", "Grüße, 🦔!")
-TEXTS = (
-    "A small animal. {nonce}",
-    "It rolls itself up when it is worried, and then it waits. {nonce}",
-    "Igel 🦔. {nonce}",
+from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.script.roles import find_shell
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.reply_fault import ReplyFault
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.scenario.model import AGENT, Scenario
+from wedgehog.harness.scenario.trigger import HOST
+from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, drawn_line
+from wedgehog.harness.search.draw import Choices
+from wedgehog.harness.search.scripts import (
+    HOSTED,
+    IN_A_ROUND,
+    Drawn,
+    ScriptKind,
+    Tools,
+    answer,
+    as_items,
+    fitting,
+    tool_round,
 )
-LONG = "A hedgehog is a small animal with spines. " * 40 + "{nonce}"
-MOST_ROUNDS, MOST_FAULTS = 3, 3
-HOSTED = "look_up"
-"""The tool of our tool host."""
+
+MESSAGES = ("What is a hedgehog?", "Please look it up.", "And in short?", "Grüße, 🦔!")
+INTERJECTION = "Wait, one more thing."
+ROUNDS = (0, 1, 1, 2, 3)
+MOST_FAULTS = 3
+FASTER = 20.0
+"""The time scale for an agent whose timers can be run faster."""
+TURN_S = 120.0
+"""The stock bound of a turn, which a time scale then divides too."""
+SLOW_S, SLOWEST_S = 5.0, 100.0
+"""A slow tool takes longer than the timers that the spec names, and leaves some of the turn's time."""
+DRAWS = 16
+"""So often a scenario is drawn before one of its faults is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +54,37 @@ class Palette:
     turns: int = 2
     """How many turns a session may have."""
     links: tuple[str, ...] = ("llm",)
+    second_message: bool = False
+    """Whether it can be given a message while it works."""
+    wakes_up: bool = False
+    """Whether its own timer can be made to fire."""
+    time_scale: float = 1.0
+    turn_s: float = TURN_S
+    """The bound of a turn, for a time scale."""
+    slow_s: float = SLOW_S
+    """How long a slow tool takes where no fault slows the turn, before the time scale."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Palette":
         """What this agent can take part in."""
         host = any(name.endswith(CONTROL_TOOL) for name in control.tools)
-        own = {name: schema for name, schema in control.schemas.items() if not name.endswith(CONTROL_TOOL)}
-        links = ("llm", "agent", *(("channel",) if spec.kind == "http" else ()), *((HOST,) if host else ()))
-        return cls(control.shell, own, host, 2 if control.resumes else 1, links)
+        shell = find_shell([ToolSpec(name, schema=schema) for name, schema in control.schemas.items()])
+        known = (CONTROL_TOOL, *((shell.name,) if shell else ()))
+        own = {name: schema for name, schema in control.schemas.items() if not name.endswith(known)}
+        links = ("llm", AGENT, *(("channel",) if spec.kind == "http" else ()), *((HOST,) if host else ()))
+        scale = FASTER if spec.scales_time else 1.0
+        return cls(
+            control.shell,
+            own,
+            host,
+            3 if control.resumes else 1,
+            links,
+            second_message=control.resumes and spec.kind in ("command", "http"),
+            wakes_up=control.resumes and spec.wakes_up,
+            time_scale=scale,
+            turn_s=max(TURN_S, spec.limits.turn_s or 0.0),
+            slow_s=_slow_s(spec, SLOWEST_S if scale > 1 else SLOW_S),
+        )
 
     @classmethod
     def common(cls, palettes: "Sequence[Palette]") -> "Palette":
@@ -59,12 +97,38 @@ class Palette:
             all(one.host for one in palettes),
             min(one.turns for one in palettes),
             tuple(link for link in first.links if all(link in other.links for other in others)),
+            all(one.second_message for one in palettes),
+            all(one.wakes_up for one in palettes),
+            min(one.time_scale for one in palettes),
+            max(one.turn_s for one in palettes),
+            max(one.slow_s for one in palettes),
         )
 
     @property
     def calls_tools(self) -> bool:
         """Whether a scenario can call a tool."""
         return self.shell or self.host or bool(self.tools)
+
+    @property
+    def scripts(self) -> Sequence[ScriptKind]:
+        """The kinds of scripts that it can follow."""
+        return fitting(self.shell, self.calls_tools)
+
+    def fits(self, cell: Cell) -> bool:
+        """Whether the agent can take part in it."""
+        if ("tool" in cell.place and not (self.shell or self.host)) or (cell.script or "plain") not in self.scripts:
+            return False
+        if cell.fault == SECOND_MESSAGE and not self.second_message:
+            return False
+        return (self.calls_tools or cell.step != "call after a tool") and (
+            self.turns > 1 or cell.step != "call of a later turn"
+        )
+
+
+def _slow_s(spec: AgentSpec, usual_s: float) -> float:
+    """Longer than each timer that the spec names, if a turn may last as long."""
+    named = [timer.s for timer in spec.timeouts if timer.s < SLOWEST_S]
+    return min(SLOWEST_S, 1.15 * max(named) + 2) if named else usual_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,50 +139,120 @@ class Drawer:
     palette: Palette
 
     def scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
-        """A scenario whose conversation has the call of every cell."""
-        faults = [cell.line(drawn_fault(self.draw, registered()[cell.fault])) for cell in cells]
-        needed = [{"turn": 1, "step": 1, **STEPS[cell.step]} for cell in cells]
-        with_tool = [cell.link == HOST or "tool" in cell.place for cell in cells]
-        on_tools = [place for place, tool in zip(needed, with_tool, strict=True) if tool]
-        timed = {place["turn"] for place in on_tools}
-        number = self.draw.between(max(place["turn"] for place in needed), self.palette.turns)
-        turns = []
-        for turn in range(1, number + 1):
-            steps = [place["step"] - 1 for place in needed if place["turn"] == turn]
-            rounds = [place["step"] for place in on_tools if place["turn"] == turn]
-            least = max([*steps, *rounds], default=0)
-            turns.append(self._turn(least, timed=turn in timed, host=any(cell.link == HOST for cell in cells)))
+        """A legal scenario whose conversation has the call of every cell; cells that exclude each other are left out.
+
+        One scenario cuts either with FIN or with RST, for example.
+        """
+        for chosen in (cells[:number] for number in range(len(cells), 0, -1)):
+            for _ in range(DRAWS):
+                document = self._scenario(chosen, name)
+                if _is_legal(document):
+                    return document
+        return document
+
+    def _scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
+        faults = [drawn_line(self.draw, cell) for cell in cells if cell.fault not in (NO_FAULT, SECOND_MESSAGE)]
+        talk = TurnDrawer(self.draw, self.palette, cells)
+        turns = [*talk.turns(), *talk.second_messages()]
         document: Drawn = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
-        return document | ({"tools": {HOSTED: {"answer": "spines"}}} if _uses_host(turns) else {})
+        if _uses_host(turns):
+            document["tools"] = {HOSTED: {"answer": "spines"}}
+        return document | self._bounds(document)
 
-    def _turn(self, least_rounds: int, *, timed: bool, host: bool) -> Drawn:
+    def _bounds(self, document: Drawn) -> Drawn:
+        """A time scale, with the bound that it divides; what an agent shows of an empty reply is its own affair."""
+        invariants: Drawn = {}
+        if self.palette.time_scale > 1:
+            invariants["turn_deadline"] = {"turn_s": self.palette.turn_s}
+        if says_nothing(document):
+            invariants["error_surfaced"] = "off: the model itself says nothing"
+        scale = {"time_scale": self.palette.time_scale} if self.palette.time_scale > 1 else {}
+        return scale | ({"invariants": invariants} if invariants else {})
+
+
+class TurnDrawer:
+    """The turns of one drawn scenario, in which each cell's call comes."""
+
+    def __init__(self, draw: Choices, palette: Palette, cells: Sequence[Cell]) -> None:
+        """The first cell's kind of script is that of its turn."""
+        self._draw, self._palette, self._cells = draw, palette, cells
+
+    def turns(self) -> Iterator[Drawn]:
+        """The messages in order."""
+        least = max(self._place(cell)["turn"] for cell in self._cells)
+        number = min(self._palette.turns, self._draw.between(least, max(least, self._draw.choose((1, 2, 2, 3)))))
+        for turn in range(1, number + 1):
+            yield self._stimulus(turn) | {"model": self._model([it for it in self._cells if self._turn_of(it) == turn])}
+
+    def second_messages(self) -> Iterator[Drawn]:
+        """What the user says while an earlier turn is under way."""
+        for cell in self._cells:
+            if cell.fault == SECOND_MESSAGE:
+                yield {"user": INTERJECTION, "during": cell.at, "model": [answer(self._draw, "plain")]}
+
+    def _stimulus(self, turn: int) -> Drawn:
+        kind = self._draw.choose(("user", "user", "user", "resume", "wake_up")) if turn > 1 else "user"
+        if kind == "wake_up" and self._palette.wakes_up:
+            return {"wake_up": {"fires": 1}}
+        return {"user" if kind == "wake_up" else kind: self._draw.choose(MESSAGES)}
+
+    def _model(self, cells: Sequence[Cell]) -> list[Any]:
+        """The replies of one turn."""
+        places, on_tools = [self._place(cell)["step"] for cell in cells], [cell for cell in cells if _at_tool(cell)]
+        script = next((it.script for it in cells if it.script is not None), self._draw.choose(self._quick))
+        least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in on_tools)], default=0)
+        least = max(least, 1 if script in IN_A_ROUND else 0)
+        rounds = max(least, self._draw.choose(ROUNDS)) if self._palette.calls_tools else 0
+        tools = self._tools(cells, timed=bool(on_tools))
+        kinds: list[ScriptKind] = [
+            script if not number and script in IN_A_ROUND else "plain" for number in range(rounds)
+        ]
+        return [*(tool_round(self._draw, tools, kind) for kind in kinds), answer(self._draw, script)]
+
+    @property
+    def _quick(self) -> Sequence[ScriptKind]:
+        """What the model says where no cell asks for a kind of script: mostly plain words."""
+        quick: list[ScriptKind] = ["plain", "plain", "plain", "plain", "several tools", "long answer"]
+        return [script for script in quick if script in self._palette.scripts]
+
+    def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
         """With `timed` each call tells when it begins and ends, as the shell's and our host's do."""
-        most = MOST_ROUNDS if self.palette.calls_tools else 0
-        rounds = self.draw.between(min(least_rounds, most), most)
-        model = [self._round(self._kinds(timed=timed, host=host)) for _ in range(rounds)]
-        return {"user": self.draw.choose(MESSAGES), "model": [*model, self._answer()]}
+        slow_s = self._palette.slow_s if self._waits_for_nothing else min(SLOW_S, self._palette.slow_s)
+        slow_s = round(slow_s / self._palette.time_scale, 2)
+        if any(cell.link == HOST for cell in cells):
+            return Tools(False, {}, True, slow_s)
+        return Tools(self._palette.shell, {} if timed else self._palette.tools, self._palette.host, slow_s)
 
-    def _kinds(self, *, timed: bool, host: bool) -> list[str]:
-        """The tools that a round may call."""
-        if host:
-            return [HOSTED]
-        own = [] if timed else sorted(self.palette.tools)
-        return [SHELL] * self.palette.shell + own + [HOSTED] * self.palette.host
+    @property
+    def _waits_for_nothing(self) -> bool:
+        """Whether no fault makes the turn longer: with a slow tool a patient agent would exceed its bound."""
+        return all(cell.link in (AGENT, "channel") or cell.fault == NO_FAULT for cell in self._cells)
 
-    def _round(self, kinds: Sequence[str]) -> Any:
-        calls = [self._call(self.draw.choose(kinds)) for _ in range(self.draw.between(1, 2))]
-        said = [{"text": "I look."}] if self.draw.choose((False, True)) else []
-        return [*said, *calls] if len(calls) > 1 or said else calls[0]
+    @staticmethod
+    def _place(cell: Cell) -> Mapping[str, int]:
+        return {"turn": 1, "step": 1, **STEPS[cell.step]}
 
-    def _call(self, name: str) -> Drawn:
-        if name == SHELL:
-            return {"tool": SHELL, "args": {"command": self.draw.choose(COMMANDS)}}
-        return {"tool": name, "args": {} if name == HOSTED else value_for(self.draw, self.palette.tools[name])}
+    def _turn_of(self, cell: Cell) -> int:
+        return self._place(cell)["turn"]
 
-    def _answer(self) -> Any:
-        text: Drawn = {"text": self.draw.choose((*TEXTS, LONG))}
-        extra = self.draw.choose((None, {"thinking": "I think."}, {"delay_s": 0.3}))
-        return text if extra is None else [extra, text]
+
+def _at_tool(cell: Cell) -> bool:
+    return cell.link == HOST or "tool" in cell.place
+
+
+def _is_legal(document: Drawn) -> bool:
+    try:
+        Scenario.model_validate(document)
+    except ValidationError:
+        return False
+    return True
+
+
+def says_nothing(document: Drawn) -> bool:
+    """Whether the model ends a turn without a word."""
+    empty = any(reply == [] for turn in document["turns"] for reply in turn["model"])
+    faults = [parse_fault(line["do"]) for line in document["faults"]]
+    return empty or any(isinstance(fault, ReplyFault) and fault.says_nothing for fault in faults)
 
 
 def _uses_host(turns: Sequence[Drawn]) -> bool:
@@ -134,4 +268,4 @@ def fault_of(line: Mapping[str, Any]) -> str:
 def items(turn: Drawn) -> Iterator[Drawn]:
     """Every item of a turn's replies."""
     for reply in turn["model"]:
-        yield from reply if isinstance(reply, list) else [reply]
+        yield from as_items(reply)

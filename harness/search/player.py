@@ -16,7 +16,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.judge import CONSEQUENCES
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.scenario.model import load_scenario
-from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.scripts import Drawn
 
 MANY = 8
 """More calls than this count as the same behaviour."""

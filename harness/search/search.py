@@ -1,7 +1,8 @@
 """The search: draws scenarios within a budget of time, and shrinks every failure by replay.
 
-First every pair of fault, place, call and repetition is covered, quick faults first. Then faults are combined on
-scenarios whose behaviour was new. With an aim the scenarios with the greatest measure are varied instead.
+First every pair of fault, place, call, repetition and script is covered, quick ones first. Then faults are combined
+on scenarios whose behaviour was new. With an aim the scenarios with the greatest measure are varied instead. Failures
+are shrunk beside that, those whose replay is quick first.
 """
 
 import asyncio
@@ -15,8 +16,9 @@ from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
 from wedgehog.harness.search.draw import Choices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Drawn, Palette
+from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Palette
 from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.shrink import smaller
 from wedgehog.harness.search.threshold import thresholds
 
@@ -76,11 +78,17 @@ class Search:
         self._play, self._palette, self._corpus, self._watcher = play, palette, corpus, watcher
         self._clock, self._seed, self._ends_s, self._aim = clock, seed, ends_s, aim
         done = set(corpus.cells)
-        left = [cell for cell in cells(palette.links) if cell not in done and self._fits(cell)]
-        self.coverage = Coverage(left, sorted(done, key=str))
+        known = {cell.bare for cell in done}
+        left = [cell for cell in cells(palette.links) if cell not in known and palette.fits(cell)]
+        self.coverage = Coverage(left, sorted(done, key=str), palette.scripts)
         self.all_cells = [*self.coverage.tried, *self.coverage.left]
         self.result = Found()
         self._drawn = len(corpus.lines)
+        self._budget_s = ends_s - clock.now()
+        self._jobs = 1
+        self._to_shrink: list[Finding] = []
+        self._to_measure: list[Finding] = []
+        self._shrinking = 0
         self._promising: list[list[Cell]] = []
         self._behaviours: set[tuple[object, ...]] = set()
         self._combinations = {tuple(sorted({cell["fault"] for cell in line["cells"]})) for line in corpus.lines}
@@ -103,6 +111,7 @@ class Search:
         return self.result
 
     async def _search(self, jobs: int) -> None:
+        self._jobs = jobs
         await self._known()
         async with asyncio.TaskGroup() as group:
             for _ in range(jobs):
@@ -128,17 +137,26 @@ class Search:
                 self._watcher.gone(path.stem)
 
     async def _work(self) -> None:
-        while (chosen := self._choose()) is not None:
-            drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._palette)
-            self._drawn += 1
-            document = drawer.scenario(chosen, self._name())
-            try:
-                played = await self._played(document, " + ".join(map(str, chosen)))
-            except asyncio.CancelledError:
-                self._not_tried(chosen)
-                raise
-            if played is not None:
-                await self._learn(chosen, played)
+        """Search or shrink, until the time is over or nothing is left to do."""
+        while True:
+            if (failure := self._next_failure()) is not None:
+                await self._simplify(failure)
+            elif (chosen := self._choose()) is not None:
+                await self._try(chosen)
+            else:
+                return
+
+    async def _try(self, chosen: list[Cell]) -> None:
+        drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._palette)
+        self._drawn += 1
+        document = drawer.scenario(chosen, self._name())
+        try:
+            played = await self._played(document, " + ".join(map(str, chosen)))
+        except asyncio.CancelledError:
+            self._not_tried(chosen)
+            raise
+        if played is not None:
+            await self._learn(chosen, played)
 
     def _choose(self) -> list[Cell] | None:
         """One cell while pairs of its values are new, then single and combined ones in turn."""
@@ -148,7 +166,7 @@ class Search:
         combine = self.coverage.all_pairs and self._drawn % 2 == 1
         if not combine and (cell := self.coverage.next(left_s)) is not None:
             return [cell]
-        quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell.fault) < left_s]
+        quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell) < left_s]
         return self._combined(SeededChoices(f"{self._seed} combine {self._drawn}"), quick) if quick else None
 
     def _combined(self, draw: Choices, quick: Sequence[Cell]) -> list[Cell]:
@@ -208,10 +226,34 @@ class Search:
         if not await self._confirm(finding, played):
             return
         self._watcher.found(finding)
-        await self._shrink(finding)
-        self._merge(finding)
-        if finding in self.result.findings:
-            await self._threshold(finding)
+        self.coverage.broken |= finding.faults
+        finding.seconds = played.seconds
+        self._to_shrink.append(finding)
+
+    def _next_failure(self) -> Finding | None:
+        """A failure to make simpler: half of the jobs do that, and all of them in the last third of the time."""
+        late = self._left_s < self._budget_s / 3
+        if self._left_s <= 0 or (not late and self._shrinking >= max(1, self._jobs // 2)):
+            return None
+        waiting = self._to_shrink or self._to_measure
+        quickest = min(waiting, key=lambda finding: finding.seconds, default=None)
+        if quickest is not None:
+            waiting.remove(quickest)
+        return quickest
+
+    async def _simplify(self, finding: Finding) -> None:
+        """Shrink it; or find its breaking point, if it is at its smallest."""
+        self._shrinking += 1
+        try:
+            if finding.whole:
+                await self._threshold(finding)
+                return
+            await self._shrink(finding)
+            self._merge(finding)
+            if finding in self.result.findings:
+                self._to_measure.append(finding)
+        finally:
+            self._shrinking -= 1
 
     async def _confirm(self, finding: Finding, played: Played) -> bool:
         """Play it once more; what does not fail again is no finding."""
@@ -275,12 +317,3 @@ class Search:
     def _name(self) -> str:
         self._names += 1
         return f"drawn-{self._names}"
-
-    def _fits(self, cell: Cell) -> bool:
-        """Whether the agent can take part in it."""
-        palette = self._palette
-        if "tool" in cell.place and not (palette.shell or palette.host):
-            return False
-        return (palette.calls_tools or cell.step != "call after a tool") and (
-            palette.turns > 1 or cell.step != "call of a later turn"
-        )

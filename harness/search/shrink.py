@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from wedgehog.harness.search.drawn_scenario import Drawn
+from wedgehog.harness.search.scripts import Drawn, as_items
 
 SHORT_TEXT = "Yes. {nonce}"
 SHORT_MESSAGE = "Go on."
@@ -24,7 +24,7 @@ def _fewer_faults(document: Drawn) -> Iterator[Drawn]:
 
 def _fewer_turns(document: Drawn) -> Iterator[Drawn]:
     for number in range(len(document["turns"]), 0, -1):
-        if len(document["turns"]) > 1 and all(_place(line, "turn") != number for line in document["faults"]):
+        if len(document["turns"]) > 1 and all(_place(line, "turn") != number for line in _triggered(document)):
             found = copy.deepcopy(document)
             del found["turns"][number - 1]
             _renumber(found, "turn", number, lambda line: True)
@@ -34,7 +34,7 @@ def _fewer_turns(document: Drawn) -> Iterator[Drawn]:
 def _fewer_steps(document: Drawn) -> Iterator[Drawn]:
     for turn, given in enumerate(document["turns"], 1):
         for step in range(1, len(given["model"])):
-            mine = [line for line in document["faults"] if _place(line, "turn") == turn]
+            mine = [line for line in _triggered(document) if _place(line, "turn") == turn]
             if any(_place(line, "step") == step and "tool" in line.get("at", {}) for line in mine):
                 continue
             found = copy.deepcopy(document)
@@ -74,9 +74,12 @@ def _simpler_faults(document: Drawn) -> Iterator[Drawn]:
 
 def _simpler_words(document: Drawn) -> Iterator[Drawn]:
     for turn, given in enumerate(document["turns"]):
-        if given.get("user", SHORT_MESSAGE) != SHORT_MESSAGE:
-            yield _with(document, SHORT_MESSAGE, "turns", turn, "user")
+        if given.get("user") != SHORT_MESSAGE:
+            other = {key: value for key, value in given.items() if key not in ("user", "resume", "wake_up")}
+            yield _with(document, {"user": SHORT_MESSAGE, **other}, "turns", turn)
         for step, reply in enumerate(given["model"]):
+            if not reply:
+                yield _with(document, {"text": SHORT_TEXT}, "turns", turn, "model", step)
             for place, item in enumerate(reply) if isinstance(reply, list) else [(None, reply)]:
                 where = ("turns", turn, "model", step, *(() if place is None else (place,)))
                 if (short := _short(item)) != item:
@@ -99,8 +102,13 @@ def _place(line: Drawn, key: str) -> int:
     return int(line.get("at", {}).get(key, 1))
 
 
+def _triggered(document: Drawn) -> list[Drawn]:
+    """Whatever has a trigger: faults, and messages beside a running turn."""
+    return [*document["faults"], *({"at": turn["during"]} for turn in document["turns"] if "during" in turn)]
+
+
 def _renumber(document: Drawn, key: str, after: int, concerned: Any) -> None:
-    for line in document["faults"]:
+    for line in _triggered(document):
         if concerned(line) and _place(line, key) > after:
             line["at"][key] -= 1
 
@@ -116,11 +124,7 @@ def _with(document: Drawn, value: Any, *where: str | int) -> Drawn:
 
 
 def _without_unused_tools(document: Drawn) -> Drawn:
-    names = {item.get("tool") for turn in document["turns"] for reply in turn["model"] for item in _listed(reply)}
+    names = {item.get("tool") for turn in document["turns"] for reply in turn["model"] for item in as_items(reply)}
     left = {name: tool for name, tool in document.get("tools", {}).items() if name in names}
     document.pop("tools", None)
     return document | ({"tools": left} if left else {})
-
-
-def _listed(reply: Any) -> list[Drawn]:
-    return reply if isinstance(reply, list) else [reply]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.harness.faults.base import parameters, registered
-from wedgehog.harness.search.drawn_scenario import Drawn, fault_of
+from wedgehog.harness.search.drawn_scenario import fault_of
+from wedgehog.harness.search.scripts import Drawn
 
 NEAR = 0.1
 """Halving ends when the two numbers differ by less than this share of the greater one."""

@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -61,6 +61,8 @@ class ModelRefusal(ReplyFault):
 @fault("empty_reply", family="reply")
 class EmptyReply(ReplyFault):
     """The model ends its turn without text and without a tool call; the reply is complete, and paid."""
+
+    says_nothing: ClassVar[bool] = True
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply without its items."""

@@ -1,5 +1,7 @@
 """Drawn scenarios are legal, use only what the agent has, and contain the call of each fault."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,19 +11,21 @@ from pydantic import ValidationError
 
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.search.cells import STEPS, Cell, Coverage, cells
+from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import Drawer, Palette, items
+from wedgehog.harness.search.drawn_scenario import Drawer, Palette, fault_of, items
+from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, kinds_in
 from wedgehog.harness.search.shrink import smaller
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-WHOLE = Palette(True, {"write": WRITE}, True, 2, ("llm", "agent", "channel", "tool:mcp"))
+LINKS = ("llm", "agent", "channel", "tool:mcp")
+WHOLE = Palette(True, {"write": WRITE}, True, 3, LINKS, second_message=True, wakes_up=True, time_scale=20, slow_s=100)
 CELLS = cells(WHOLE.links)
 
 
 def test_every_fault_has_cells():
-    """Also a plugin's: nothing names them."""
-    assert {cell.fault for cell in CELLS} == set(registered())
+    """Also a plugin's: nothing names them. A second message and a conversation without a fault are cells too."""
+    assert {cell.fault for cell in CELLS} == {*registered(), NO_FAULT, SECOND_MESSAGE}
 
 
 @pytest.mark.parametrize("name", sorted(registered()))
@@ -39,7 +43,75 @@ def test_a_scenario_of_every_cell_is_legal(name: str):
             assert scenario.tools_called & {"shell", "look_up"}, "only these tell when they begin and end"
 
 
-FIRST_CALLS = [it for it in CELLS if it.link == "llm" and it.step == "first call" and "tool" not in it.place]
+FIRST_CALLS = [
+    it
+    for it in CELLS
+    if it.link == "llm" and it.step == "first call" and "tool" not in it.place and it.script in (None, "plain")
+]
+
+
+def drawn(count: int) -> Iterator[tuple[list[Cell], dict[str, Any]]]:
+    """Scenarios of one to three cells, for an agent that can do everything."""
+    for seed in range(count):
+        draw = SeededChoices(f"test {seed}")
+        chosen = [draw.choose(CELLS) for _ in range(draw.between(1, 3))]
+        yield chosen, Drawer(draw, WHOLE).scenario(chosen, "drawn-1")
+
+
+def test_thousands_of_drawn_scenarios_are_legal():
+    """Each is what the reader of scenario files accepts, and no cell is lost in it."""
+    for chosen, document in drawn(2000):
+        Scenario.model_validate(document)
+        beside = sum("during" in turn for turn in document["turns"])
+        free = sum(cell.fault == NO_FAULT for cell in chosen)
+        assert len(document["faults"]) + beside + free == len(chosen)
+
+
+def test_people_processes_and_times_are_drawn_with_their_variants():
+    """Kills of every kind, aborts, second messages, wake-ups, resumed sessions, healed and sticky faults."""
+    documents = [document for _, document in drawn(2000)]
+    lines = [line for document in documents for line in document["faults"]]
+    kills = [line["do"]["kill"] for line in lines if fault_of(line) == "kill" and isinstance(line["do"], dict)]
+    assert {kill.get("whom", "tree") for kill in kills} == {"tree", "leader", "tool", "server"}
+    assert any(kill.get("tear") for kill in kills) and {"SIGKILL", "SIGTERM"} <= {kill["signal"] for kill in kills}
+    assert {"abort", "give_up", "freeze", "disk_full"} <= {fault_of(line) for line in lines}
+    assert {"heal", "sticks_to", "times"} <= {key for line in lines for key in line}
+    turns = [turn for document in documents for turn in document["turns"]]
+    assert {"user", "resume", "wake_up", "during"} <= {key for turn in turns for key in turn}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_each_kind_of_script_is_drawn(script: ScriptKind):
+    """In a conversation without a fault; a slow tool leaves some of the turn's time."""
+    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, script)
+    document = Drawer(SeededChoices(script), WHOLE).scenario([cell], "drawn-1")
+    usual = script in ("plain", "several tools", "failing tool", "long answer")
+    assert list(kinds_in(document["turns"])) == ([] if usual else [script])
+    commands = [item.get("args", {}).get("command") for turn in document["turns"] for item in items(turn)]
+    assert script != "slow tool" or "sleep 5; echo late" in commands, "100 s at time scale 20"
+    assert document["time_scale"] == 20 and document["invariants"]["turn_deadline"] == {"turn_s": 120}
+
+
+def test_what_an_agent_shows_of_an_empty_reply_is_not_judged():
+    """Some print an empty line, some say that nothing came: both are right."""
+    empty = next(cell for cell in CELLS if cell.fault == "empty_reply")
+    document = Drawer(SeededChoices("0"), WHOLE).scenario([empty], "drawn-1")
+    assert Scenario.model_validate(document).invariants["error_surfaced"] is None
+
+
+def test_a_slow_fault_has_no_tool_that_takes_most_of_the_turn():
+    """Both together would make a patient agent exceed its bound."""
+    slow = next(cell for cell in CELLS if cell.fault == "latency")
+    document = Drawer(SeededChoices("0"), WHOLE).scenario([replace(slow, script="slow tool")], "drawn-1")
+    assert "sleep 0.25; echo late" in str(document)
+
+
+def test_a_left_out_turn_moves_the_moment_of_a_second_message():
+    """It is still said while the same turn runs."""
+    beside = {"user": "Wait.", "during": {"turn": 2, "phase": "body"}, "model": [{"text": "b"}]}
+    turns = [{"user": "One.", "model": [{"text": "a"}]}, {"user": "Two.", "model": [{"text": "b"}]}, beside]
+    shorter = [it["turns"] for it in smaller({"name": "a", "turns": turns, "faults": []})]
+    assert [turns[1], {**beside, "during": {"turn": 1, "phase": "body"}}] in shorter
 
 
 @settings(max_examples=100)
@@ -69,7 +141,7 @@ def test_shrinking_ends(data: st.DataObject, chosen: list[Cell]):
             break
         document = smallest
     assert smallest is None
-    assert (len(document["turns"]), len(document["faults"])) == (1, 1)
+    assert len(document["turns"]) == 1 and len(document["faults"]) <= 1
 
 
 def _legal(document: dict[str, Any]) -> bool:
@@ -89,6 +161,15 @@ def test_pairs_are_covered_long_before_all_cells_are_tried():
         assert cell is not None
         covered.update(cell.pairs)
     assert len(coverage.tried) < len(CELLS) / 4
+
+
+def test_conversations_without_a_fault_come_first():
+    """They are the simplest scenarios; then each fault once, with a place that is new where there is one."""
+    coverage, faults = Coverage(CELLS, scripts=WHOLE.scripts), len({cell.fault for cell in CELLS})
+    first = [cell for _ in range(len(SCRIPTS) + faults - 1) if (cell := coverage.next(60))]
+    assert {cell.script for cell in first[: len(SCRIPTS)] if cell.fault == NO_FAULT} == set(SCRIPTS)
+    assert len({cell.fault for cell in first}) == faults
+    assert {cell.place for cell in first} == {cell.place for cell in CELLS}
 
 
 def test_a_fault_that_takes_longer_than_is_left_waits():

@@ -14,8 +14,9 @@ from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, load_scenario
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
-from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
+from wedgehog.harness.search.drawn_scenario import Palette, items
 from wedgehog.harness.search.player import Measures, Played
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Goal, Search
 
 PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))

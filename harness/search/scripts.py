@@ -1,0 +1,143 @@
+"""What the model says in drawn scenarios: kinds of tool rounds and of answers, by the name that a report shows."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.search.draw import Choices
+from wedgehog.harness.search.values import value_for
+
+Drawn = dict[str, Any]
+ScriptKind = Literal[
+    "plain",
+    "several tools",
+    "failing tool",
+    "long result",
+    "long answer",
+    "empty answer",
+    "slow answer",
+    "background job",
+    "slow tool",
+]
+SCRIPTS: Mapping[ScriptKind, float] = {
+    "plain": 0.0,
+    "several tools": 0.5,
+    "failing tool": 0.2,
+    "long result": 0.5,
+    "long answer": 0.0,
+    "empty answer": 0.0,
+    "slow answer": 1.0,
+    "background job": 3.0,
+    "slow tool": 5.0,
+}
+"""Each kind with the seconds that it adds, about; quick ones first."""
+IN_A_ROUND = frozenset[ScriptKind](("several tools", "failing tool", "long result", "background job", "slow tool"))
+"""Kinds that are a round of tool calls; the others are an answer."""
+OF_THE_SHELL = IN_A_ROUND - {"several tools"}
+"""Kinds whose call is a shell command."""
+
+COMMANDS = ("echo one", "printf '%s' two", "exit 3", "sleep 0.3; echo late", "seq 1 2000", "echo three >&2")
+LONG_RESULT, BACKGROUND_JOB = "seq 1 40000", "sleep 3 & echo started"
+SLOW_TOOL = r"sleep [0-9.]+; echo late"
+TEXTS = (
+    "A small animal. {nonce}",
+    "It rolls itself up when it is worried, and then it waits. {nonce}",
+    "Igel 🦔. {nonce}",
+)
+SENTENCE = "A hedgehog is a small animal with spines. "
+LONG, VERY_LONG = SENTENCE * 40 + "{nonce}", SENTENCE * 250 + "{nonce}"
+HOSTED = "look_up"
+"""The tool of our tool host."""
+MOST_CALLS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a round may call."""
+
+    shell: bool
+    own: Mapping[str, Mapping[str, Any]]
+    """JSON Schemas of arguments, by the tool's name."""
+    host: bool
+    slow_s: float
+    """How long a slow command runs, in seconds of the machine."""
+
+    @property
+    def names(self) -> list[str]:
+        """The tools by name."""
+        return [SHELL] * self.shell + sorted(self.own) + [HOSTED] * self.host
+
+
+def tool_round(draw: Choices, tools: Tools, script: ScriptKind) -> Any:
+    """A reply that calls tools."""
+    calls = _calls(draw, tools, script if tools.shell or script not in OF_THE_SHELL else "plain")
+    said = [{"text": "I look."}] if draw.choose((False, True)) else []
+    return [*said, *calls] if len(calls) > 1 or said else calls[0]
+
+
+def _calls(draw: Choices, tools: Tools, script: ScriptKind) -> list[Drawn]:
+    if script == "several tools":
+        return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(3, MOST_CALLS))]
+    if script == "failing tool":
+        return [command("echo one"), command("exit 3"), command("echo two")][draw.between(0, 1) :]
+    if script == "long result":
+        return [command(LONG_RESULT)]
+    if script == "background job":
+        return [command(BACKGROUND_JOB)]
+    if script == "slow tool":
+        return [command("echo one")] * draw.between(0, 1) + [command(f"sleep {tools.slow_s:g}; echo late")]
+    return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(1, 2))]
+
+
+def command(text: str) -> Drawn:
+    """A call of the shell."""
+    return {"tool": SHELL, "args": {"command": text}}
+
+
+def _call(draw: Choices, tools: Tools, name: str) -> Drawn:
+    if name == SHELL:
+        return command(draw.choose(COMMANDS))
+    return {"tool": name, "args": {} if name == HOSTED else value_for(draw, tools.own[name])}
+
+
+def answer(draw: Choices, script: ScriptKind) -> Any:
+    """The reply that ends a turn."""
+    if script == "empty answer":
+        return []
+    if script == "long answer":
+        return {"text": draw.choose((LONG, VERY_LONG))}
+    if script == "slow answer":
+        return draw.choose(([{"delay_s": 2}, {"text": TEXTS[0]}], [{"text": LONG, "pace_ms": 10}]))
+    text: Drawn = {"text": draw.choose((*TEXTS, LONG))}
+    extra = draw.choose((None, {"thinking": "I think."}, {"delay_s": 0.3}))
+    return text if extra is None else [extra, text]
+
+
+def fitting(shell: bool, calls_tools: bool) -> Sequence[ScriptKind]:
+    """The kinds for an agent with these tools."""
+    return [
+        script
+        for script in SCRIPTS
+        if (shell or script not in OF_THE_SHELL) and (calls_tools or script not in IN_A_ROUND)
+    ]
+
+
+def kinds_in(turns: Sequence[Drawn]) -> Iterator[ScriptKind]:
+    """The kinds of scripts that can break an agent without a fault."""
+    replies = [reply for turn in turns for reply in turn["model"]]
+    commands = [item.get("args", {}).get("command", "") for reply in replies for item in as_items(reply)]
+    marks: Mapping[ScriptKind, bool] = {
+        "empty answer": [] in replies,
+        "long result": LONG_RESULT in commands,
+        "background job": BACKGROUND_JOB in commands,
+        "slow tool": any(re.fullmatch(SLOW_TOOL, str(it)) and it not in COMMANDS for it in commands),
+        "slow answer": any(it.get("delay_s", 0) > 1 or "pace_ms" in it for reply in replies for it in as_items(reply)),
+    }
+    return (kind for kind, applies in marks.items() if applies)
+
+
+def as_items(reply: Any) -> list[Drawn]:
+    """The items of one reply."""
+    return reply if isinstance(reply, list) else [reply]
