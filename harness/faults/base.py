@@ -151,7 +151,7 @@ class PortFault(WireFault):
     __slots__ = ()
     closes_port: ClassVar[bool] = True
     ends = "fin"
-    aim = Aim(phases=(None, "connect"), phases_say="strikes connections: write `phase: connect`")
+    aim = Aim(phases=(None, "connect"), phases_say="fires on connections: write `phase: connect`")
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
         """End an open connection."""

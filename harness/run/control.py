@@ -209,8 +209,8 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
         and not _has(control, CONTROL_TOOL),
-        "the fault strikes MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
-        "the fault strikes MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
+        "the fault fires on MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
+        "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }

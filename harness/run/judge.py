@@ -131,7 +131,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).named("validator")
     for unproven in history.of(e.FaultUnproven):
-        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it struck"
+        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
     yield from _unfired(history, plan)
@@ -175,7 +175,7 @@ def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict
         early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
         if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
             evidence = [event for event in (turn.end,) if event is not None]
-            said = f"{turn} was not answered before any fault struck: {outcome.how}"
+            said = f"{turn} was not answered before any fault fired: {outcome.how}"
             yield inconclusive(said, evidence).named("harm")
 
 
@@ -191,9 +191,7 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
         if calls and all(call.main for call in calls):
-            said = (
-                f"the {fired.name} may have struck a call beside the conversation: the agent makes some, and none came"
-            )
+            said = f"the {fired.name} may have fired on a call beside the conversation: the agent makes some, none came"
             yield inconclusive(said, [fired]).named("faults")
 
 

@@ -233,7 +233,8 @@ class Recorder:
         at = ended.body_bytes if cut is None else max(0, min(cut.at, ended.body_bytes))
         arrived = call.marks_within(at)
         sent = self._placing.sent(ended.call) or SentReply()
-        whole = call.whole and not edited
+        # The one mark of a reply in one piece counts all its blocks as one; an edit changes its text, and cuts none.
+        whole = call.whole and (not edited or len(ended.frames) == 1)
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
         blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
         self._history.add(

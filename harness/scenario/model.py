@@ -233,7 +233,7 @@ def _fits(fault: Fault, words: FaultConfig) -> None:
     if not isinstance(fault, ActorFault):
         key = "session" if words.at.session is not None else "phase"
         if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
-            raise BadValueError(f"{fault.name} strikes bytes or words: `{key}` is for faults on processes", "at", key)
+            raise BadValueError(f"{fault.name} fires on bytes or words: `{key}` is for faults on processes", "at", key)
 
 
 class PageConfig(ConfigModel):

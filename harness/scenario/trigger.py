@@ -59,7 +59,7 @@ class Trigger:
         """Why this fault can never fire here; None where it can."""
         on_all = isinstance(fault, WireFault) and fault.reach == "link" and link in (HOST, STORE, CHAT)
         if on_all and getattr(self, "byte", None):
-            said = f"{fault.name} strikes all of {link}, and begins with its next byte: leave `byte` out"
+            said = f"{fault.name} applies to all of {link}, and begins with its next byte: leave `byte` out"
             return said, ("at", "byte")
         if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer()):
             return f"{fault.name} changes the whole answer: name its call, and `event` if it has one", ("at", key)
@@ -73,7 +73,7 @@ class Trigger:
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
-            return f"{fault.name} strikes a tool call: write `at: {{tool: 1}}` with its turn and step", ("at",)
+            return f"{fault.name} fires at a tool call: write `at: {{tool: 1}}` with its turn and step", ("at",)
         return _NEEDS_CHAT if link == CHAT else None
 
 
@@ -120,7 +120,7 @@ class AtReply(AtCall):
             if getattr(self, key) is not None:
                 return _IN_A_REPLY.format(key, link), ("at", key)
         place = "`query: 1`" if link == STORE else "`tool: 1`"
-        return f"on {link} a {fault.name} strikes at {place} or `phase: connect`", ("at",)
+        return f"on {link} a {fault.name} fires at {place} or `phase: connect`", ("at",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,13 @@ class AtTool(Trigger):
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
-            late = f"{fault.name} strikes before the result is there: leave `when` out", ("at", "when")
+            late = f"{fault.name} fires before the result is there: leave `when` out", ("at", "when")
             return late if self.when == "done" else None
         if link not in (HOST, STORE) or not isinstance(fault, WireFault) or fault.reach == "link":
             return Trigger._misfit(self, fault, link)
         if link == STORE:
-            return f"on {link} a {fault.name} strikes at `query: 1` or `phase: connect`", ("at",)
-        late = f"a {fault.name} strikes a result before its first byte, or at `byte`: leave `when` out", ("at", "when")
+            return f"on {link} a {fault.name} fires at `query: 1` or `phase: connect`", ("at",)
+        late = f"a {fault.name} fires before the first byte of a result, or at `byte`: leave `when` out", ("at", "when")
         return late if self.when == "done" else None
 
 
@@ -205,7 +205,7 @@ class AtChat(Trigger):
         if self.chat == "poll" and self.in_request:
             return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
         if isinstance(fault, WireFault) and fault.closes_port:
-            return f"{fault.name} strikes connections: write `phase: connect` instead of `chat`", ("at", "chat")
+            return f"{fault.name} fires on connections: write `phase: connect` instead of `chat`", ("at", "chat")
         return None
 
 

@@ -59,7 +59,7 @@ def test_a_shortened_retry_after_is_still_a_whole_second():
     ],
 )
 def test_an_edit_strikes_at_the_triggers_event(do, edit):
-    """Without an event it strikes before the first; a failure has no stream to edit."""
+    """Without an event it fires before the first; a failure has no stream to edit."""
     assert harmed(do) == replace(REPLY, edits=(edit,))
     assert harmed(do, context=replace(CONTEXT, event=None)).edits[0].event == 0
     assert harmed(do, Failure(500)) == Failure(500)

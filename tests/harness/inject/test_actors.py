@@ -152,7 +152,7 @@ async def test_without_a_spot_a_kill_strikes_when_the_request_has_arrived(rig: A
 
 
 async def test_of_a_late_reply_the_request_alone_is_waited_for(rig: Any):
-    """It strikes before the time passes that the reply takes, and not again when that is over."""
+    """It fires before the time passes that the reply takes, and not again when that is over."""
     it = rig({"do": "kill", "times": "always"}, {"at": {"byte": 40}, "do": "kill"})
     await it.injector.before_turn(1)
     call = it.arrives()

@@ -155,7 +155,7 @@ def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_reque
     struck = replace(FIRED, name="stall", step=None, attempt=None, call=None)
     judgement = judged(with_event(tell.end().seal(), struck), ControlFacts(True, background=makes_some), **UPLOAD)
     assert judgement.verdict == verdict
-    assert makes_some is came or "may have struck a call beside the conversation" in judgement.says
+    assert makes_some is came or "may have fired on a call beside the conversation" in judgement.says
 
 
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
@@ -204,7 +204,7 @@ def test_a_fault_whose_step_came_never_because_the_turn_ended_in_an_error_is_exc
     assert judged(history, faults=[{"at": {"step": 2, "byte": 5}, "do": "cut"}]).verdict == "pass"
 
 
-UNHARMED = "turn 1 was not answered before any fault struck: exit code 1: Error: the provider is overloaded"
+UNHARMED = "turn 1 was not answered before any fault fired: exit code 1: Error: the provider is overloaded"
 
 
 @pytest.mark.parametrize("fires_later", [True, False])

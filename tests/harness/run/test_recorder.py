@@ -459,6 +459,14 @@ def test_an_edited_stream_ended_early_and_only_its_own_frames_count(rig: Rig, ed
     assert [call.whole for call in end.tool_calls] == [False, False]
 
 
+def test_an_edited_reply_in_one_piece_that_arrived_has_all_its_calls(rig: Rig):
+    """It has one mark only; without its usage both calls are as whole as with it."""
+    rig.accepted(edited=("no_usage",))
+    rig.recorder.saw(fact.WriteEnded(1, 120, 450, 15, (fact.FrameMark(450, 15, True),), "complete", "tool"))
+    assert rig.ended.blocks_delivered == 3
+    assert [call.whole for call in rig.ended.tool_calls] == [True, True]
+
+
 def test_a_tool_call_that_max_tokens_cut_is_not_whole_though_all_of_it_arrived(rig: Rig):
     """Its arguments are not as the model meant them."""
     rig.asks(1, TALK)

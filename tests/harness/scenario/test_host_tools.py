@@ -62,16 +62,19 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
     ("fault", "said"),
     [
         ("{do: lose_result}", "lose_result is something our tool host does: write `link: tool:mcp`"),
-        ("{link: tool:mcp, do: lose_result}", "lose_result strikes a tool call: write `at: {tool: 1}`"),
+        ("{link: tool:mcp, do: lose_result}", "lose_result fires at a tool call: write `at: {tool: 1}`"),
         (
             "{link: tool:mcp, at: {tool: 1, when: done}, do: lose_result}",
-            "lose_result strikes before the result is there: leave `when` out",
+            "lose_result fires before the result is there: leave `when` out",
         ),
-        ("{link: tool:mcp, do: {cut: fin}}", "on tool:mcp a cut strikes at `tool: 1` or `phase: connect`"),
+        ("{link: tool:mcp, do: {cut: fin}}", "on tool:mcp a cut fires at `tool: 1` or `phase: connect`"),
         ("{link: tool:mcp, at: {event: 3}, do: {cut: fin}}", "`event` is a place in a model's reply"),
         ("{link: tool:mcp, at: {phase: body}, do: {cut: fin}}", "`phase` is a place in a model's reply"),
-        ("{link: tool:mcp, at: {tool: 1, when: done}, do: {cut: fin}}", "a cut strikes a result before its first byte"),
-        ("{link: store:db, at: {tool: 1}, do: {stall: forever}}", "on store:db a stall strikes at `query: 1`"),
+        (
+            "{link: tool:mcp, at: {tool: 1, when: done}, do: {cut: fin}}",
+            "a cut fires before the first byte",
+        ),
+        ("{link: store:db, at: {tool: 1}, do: {stall: forever}}", "on store:db a stall fires at `query: 1`"),
         ("{at: {query: 1}, do: {cut: fin}}", "`query` counts what our database is asked: write `link: store:db`"),
     ],
 )

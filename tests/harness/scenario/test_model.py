@@ -65,7 +65,7 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - link: lm\n    do: cut\n", "a-story.yaml:8: unknown link 'lm', expected one of llm"),
         ("faults:\n  - do: give_up\n", "a-story.yaml:8: "),
         ("faults:\n  - link: tool:web\n    do: {status: 429}\n", "a-story.yaml:8: status is something the model says"),
-        ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse strikes connections"),
+        ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse fires on connections"),
         ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: `event` and `byte` are two places"),
         ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
         (
@@ -334,7 +334,7 @@ def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Pat
         ("{link: chat, at: {chat: send, phase: body}, do: {stall: forever}}", "`phase` is a place in a model's reply"),
         ("{link: chat, at: {chat: send, event: 2}, do: {stall: forever}}", "`event` is a place in a model's reply"),
         ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service knows no steps"),
-        ("{link: chat, at: {chat: send}, do: refuse}", "refuse strikes connections: write `phase: connect`"),
+        ("{link: chat, at: {chat: send}, do: refuse}", "refuse fires on connections: write `phase: connect`"),
     ],
 )
 def test_a_trigger_that_the_chat_service_does_not_know_is_said(file: Any, words: str, said: str):
