@@ -36,6 +36,22 @@ class SeededChoices:
         return self._random.randint(least, most)
 
 
+class SmallNumbers:
+    """Choices whose numbers stay near their least one: a tool that counts to five hundred takes its time."""
+
+    def __init__(self, draw: Choices, wide: int = 8) -> None:
+        """`wide` is how far above the least a number goes."""
+        self._draw, self._wide = draw, wide
+
+    def choose(self, options: Sequence[Choice]) -> Choice:
+        """One of the options."""
+        return self._draw.choose(options)
+
+    def between(self, least: int, most: int) -> int:
+        """A whole number."""
+        return self._draw.between(least, min(most, least + self._wide))
+
+
 class HypothesisChoices:
     """Choices of a Hypothesis test, which it can shrink and replay."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wedgehog.fake_llm.script.roles import SHELL
-from wedgehog.harness.search.draw import Choices
+from wedgehog.harness.search.draw import Choices, SmallNumbers
 from wedgehog.harness.search.values import value_for
 
 Drawn = dict[str, Any]
@@ -99,7 +99,7 @@ def command(text: str) -> Drawn:
 def _call(draw: Choices, tools: Tools, name: str) -> Drawn:
     if name == SHELL:
         return command(draw.choose(COMMANDS))
-    return {"tool": name, "args": {} if name == HOSTED else value_for(draw, tools.own[name])}
+    return {"tool": name, "args": {} if name == HOSTED else value_for(SmallNumbers(draw), tools.own[name])}
 
 
 def answer(draw: Choices, script: ScriptKind) -> Any:

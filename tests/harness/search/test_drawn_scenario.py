@@ -92,6 +92,16 @@ def test_each_kind_of_script_is_drawn(script: ScriptKind):
     assert document["time_scale"] == 20 and document["invariants"]["turn_deadline"] == {"turn_s": 120}
 
 
+def test_a_tool_that_counts_is_not_told_to_count_far():
+    """The work would take most of the turn, and no fault is needed for that."""
+    count = {"type": "object", "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 700}}}
+    own = Palette(False, {"work": {**count, "required": ["count"]}}, False, 1, ("llm",))
+    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, "several tools")
+    documents = [Drawer(SeededChoices(f"{seed}"), own).scenario([cell], "drawn-1") for seed in range(200)]
+    counts = {item["args"]["count"] for it in documents for item in items(it["turns"][0]) if "args" in item}
+    assert counts == set(range(1, 10))
+
+
 def test_what_an_agent_shows_of_an_empty_reply_is_not_judged():
     """Some print an empty line, some say that nothing came: both are right."""
     empty = next(cell for cell in CELLS if cell.fault == "empty_reply")
