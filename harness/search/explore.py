@@ -12,8 +12,8 @@ from typing import Protocol
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
-from wedgehog.harness.search.drawn_scenario import Drawn
 from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.shrink import smaller
 from wedgehog.harness.search.stories import FAULTS, Stories
 from wedgehog.harness.search.threshold import thresholds

@@ -24,8 +24,8 @@ from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.run.sim_worker import SimJob, play
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.search.drawn_scenario import Drawn
 from wedgehog.harness.search.player import Measures, Played, behaviour_of, measures_of
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.sim.frozen import real_s
 from wedgehog.harness.sim.world import SimWorld
 

@@ -79,7 +79,7 @@ class Search:
         self._clock, self._seed, self._ends_s, self._aim = clock, seed, ends_s, aim
         done = set(corpus.cells)
         known = {cell.bare for cell in done}
-        left = [cell for cell in cells(palette.links) if cell not in known and palette.fits(cell)]
+        left = [cell for cell in cells(palette.links) if cell not in known and self._fits(cell)]
         self.coverage = Coverage(left, sorted(done, key=str), palette.scripts)
         self.all_cells = [*self.coverage.tried, *self.coverage.left]
         self.result = Found()
@@ -317,3 +317,7 @@ class Search:
     def _name(self) -> str:
         self._names += 1
         return f"drawn-{self._names}"
+
+    def _fits(self, cell: Cell) -> bool:
+        """Whether the agent can take part in it."""
+        return self._palette.fits(cell)

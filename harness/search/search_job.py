@@ -13,10 +13,11 @@ from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
-from wedgehog.harness.search.drawn_scenario import Drawn, Palette
+from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.explore import BATCH, Explorer, OverError
 from wedgehog.harness.search.in_one_process import InOneProcess
 from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.stories import Stories
 from wedgehog.harness.sim.frozen import real_s
 from wedgehog.harness.sim.world import SimWorld

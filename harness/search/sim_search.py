@@ -17,9 +17,10 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
-from wedgehog.harness.search.drawn_scenario import Drawer, Drawn, Palette
+from wedgehog.harness.search.drawn_scenario import Drawer, Palette
 from wedgehog.harness.search.in_one_process import REAL_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
+from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Goal, Search, Watcher
 from wedgehog.harness.search.search_job import SearchJob
 

@@ -7,7 +7,8 @@ from typing import Any
 from wedgehog.harness.scenario.model import AGENT
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.draw import Choices
-from wedgehog.harness.search.drawn_scenario import Drawer, Drawn, Palette
+from wedgehog.harness.search.drawn_scenario import Drawer, Palette
+from wedgehog.harness.search.scripts import Drawn
 
 FAULTS = (2, 3, 4)
 """How many faults a story has. With more of them two that break an agent together meet sooner; shrinking removes the
