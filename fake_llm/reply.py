@@ -33,16 +33,23 @@ class ToolCall:
     """A call of one of the agent's tools.
 
     `id` is the id without the provider's prefix ("1x2" becomes `toolu_1x2`, `call_1x2`); empty: generated.
-    `raw_args` is sent verbatim instead of `args`, even if it is not JSON.
+    `raw_args` is sent verbatim instead of `args`, even if it is not JSON. A streamed piece of the arguments comes every
+    `pace_ms`.
     """
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""
     raw_args: str | None = None
+    pace_ms: float = 0
 
 
 Item: TypeAlias = Text | Thinking | ToolCall
+
+
+def pace_s(item: Item) -> float:
+    """Seconds before each streamed piece of an item."""
+    return 0.0 if isinstance(item, Thinking) else item.pace_ms / 1000
 
 
 @dataclass(frozen=True, slots=True)

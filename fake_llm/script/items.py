@@ -30,12 +30,13 @@ class ThinkingConfig(ConfigModel):
 
 
 class ToolConfig(ConfigModel):
-    """`{tool: shell, args: {command: ls}}`, or `raw_args: '{"comm'` to send arguments verbatim."""
+    """`{tool: shell, args: {command: ls}}`, or `raw_args: '{"comm'` to send them verbatim; `pace_ms` as for text."""
 
     tool: str
     args: dict[str, Any] = Field(default_factory=dict)
     raw_args: str | None = None
     id: str = ""
+    pace_ms: NonNegativeFloat = 0
 
 
 class UsageCounts(ConfigModel):
@@ -109,7 +110,7 @@ class ReplyConfig(RootModel[ItemConfig | list[ItemConfig]]):
                 case ThinkingConfig():
                     items.append(Thinking(word.thinking))
                 case ToolConfig():
-                    items.append(ToolCall(word.tool, word.args, word.id, word.raw_args))
+                    items.append(ToolCall(word.tool, word.args, word.id, word.raw_args, word.pace_ms))
                 case UsageConfig():
                     usage = Usage(word.usage.input_tokens, word.usage.output_tokens)
                 case StopConfig():

@@ -224,6 +224,9 @@ class Injector(LinkFaults):
                 break
             if byte is None:
                 continue
+            if state.planned.pause_at(point, byte):
+                stops.append(self._hold(state, point, byte))
+                break
             if byte > BEFORE_HEAD and (state.at_byte or state.at.after_s is not None):
                 stops.append(self._hold(state, point, byte))
             else:
@@ -251,6 +254,8 @@ class Injector(LinkFaults):
 
     async def _inject(self, state: FaultState, point: Point, byte: int) -> None:
         """The reply is held at the fault's byte, or before it, where that will do."""
+        if pause_s := state.planned.pause_at(point, byte):
+            await self.unless_healed(state, pause_s)
         if state.healed.is_set():
             return
         if state.at.in_request:

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, replace
 
-from wedgehog.fake_llm.reply import Reply, Text
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.record.event import StimulusKind
 from wedgehog.harness.scenario.model import Scenario
@@ -79,6 +79,7 @@ class RunMessages:
 def faster(reply: Reply, time_scale: float) -> Reply:
     """The same reply with its delay and its pace divided by `time_scale`."""
     items = tuple(
-        replace(item, pace_ms=item.pace_ms / time_scale) if isinstance(item, Text) else item for item in reply.items
+        replace(item, pace_ms=item.pace_ms / time_scale) if isinstance(item, Text | ToolCall) else item
+        for item in reply.items
     )
     return replace(reply, items=items, delay_s=reply.delay_s / time_scale)

@@ -369,7 +369,7 @@ class Scenario(ConfigModel):
 
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""
-        return FaultPlan(tuple(words.planned() for words in self.faults)).scaled(time_scale)
+        return FaultPlan(tuple(words.planned().paused() for words in self.faults)).scaled(time_scale)
 
     @property
     def tools_called(self) -> frozenset[str]:

@@ -19,6 +19,8 @@ StickTo = Literal["call", "connection", "link"]
 Misfit = tuple[str, tuple[str, ...]]
 """What is wrong, and the key of the fault at which it is wrong."""
 
+BREAK_PAUSE_S = 0.2
+"""Real networks deliver, pause, then break: a client that reads at its ease has read what came before."""
 ALWAYS = -1
 """`times: always`"""
 _NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
@@ -250,6 +252,19 @@ class PlannedFault:
     sticks_to: StickTo = "call"
     heal_after_s: float | None = None
     """None: healed at the end of the turn."""
+    pause_s: float = 0.0
+    """Real seconds between the bytes before the fault and a fault that breaks off a reply in its middle."""
+
+    def paused(self) -> "PlannedFault":
+        """The same line with the usual pause, where it breaks off replies and names no `after_s` of its own."""
+        breaks = isinstance(self.fault, WireFault) and self.fault.ends in ("fin", "rst")
+        return replace(self, pause_s=BREAK_PAUSE_S) if breaks and self.trigger.after_s is None else self
+
+    def pause_at(self, reply: Point, byte: int) -> float:
+        """The pause at this byte of a reply; none near a stream's end, where a client may have all that it needs."""
+        ends = reply.frame_ends
+        last = ends[-3] if len(ends) > 2 else 0 if ends else reply.body
+        return self.pause_s if 0 < byte < last else 0.0
 
     @property
     def heals_in_s(self) -> float | None:

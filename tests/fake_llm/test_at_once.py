@@ -9,10 +9,18 @@ import pytest
 
 from wedgehog.fake_llm.connection import Connection
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
+from wedgehog.fake_llm.dialects.base import Exchange
+from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
+from wedgehog.fake_llm.dialects.ollama.wire import OLLAMA
+from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
+from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn, Fact, WriteEnded
-from wedgehog.fake_llm.reply import Answer, Reply, Text
+from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall
+from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.server import FakeLLM
+from wedgehog.fake_llm.usage import billed
 
 BODY = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer k\r\nContent-Length: %d\r\n\r\n" % len(BODY)
@@ -115,3 +123,16 @@ async def test_nothing_may_take_time_before_there_is_a_task() -> None:
     connection.connection_made(Tape())
     with pytest.raises(AssertionError, match="can_wait"):
         connection.data_received(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "pieces"), [(ANTHROPIC, 8), (OPENAI_CHAT, 7), (OPENAI_RESPONSES, 7), (GEMINI, 1), (OLLAMA, 1)]
+)
+def test_the_arguments_of_a_call_are_paced_as_text_is(dialect: Any, pieces: int) -> None:
+    """Each streamed piece waits; a provider that streams a call in one piece waits once."""
+    call = ToolCall("bash", {"command": "ls -la /tmp"}, pace_ms=200)
+    path = "/api/chat" if dialect is OLLAMA else "/"
+    request = Request(1, "POST", path, {})
+    talk = Conversation(dialect.WIRE, "m", True, ())
+    frames = list(dialect.stream(Reply((call,)), Exchange(request, talk, billed(Reply((call,)), talk), 0)))
+    assert [frame.delay_s for frame in frames if frame.delay_s] == [0.2] * pieces

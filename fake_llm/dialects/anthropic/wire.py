@@ -12,7 +12,7 @@ from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, 
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Item, Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Item, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, blocks, counted, listed, mapped, system_first, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments
 
@@ -49,10 +49,10 @@ class _AnthropicWriter(ReplyWriter):
             yield _frame("content_block_start", {"index": index, "content_block": self._opening(index)}, meter)
             if index == 0:
                 yield Frame(_PING)
-            pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
+            pause_s = pace_s(item)
             for chars, delta in _deltas(item):
                 meter.add(chars)
-                yield _frame("content_block_delta", {"index": index, "delta": delta}, meter, delay_s=pace_s)
+                yield _frame("content_block_delta", {"index": index, "delta": delta}, meter, delay_s=pause_s)
             yield _frame("content_block_stop", {"index": index}, meter, completes=self.delivers(index))
         delta = {"stop_reason": self.stop, "stop_sequence": None}
         told = {"type": "message_delta", "delta": delta, "usage": self._usage(self.spent)}

@@ -15,7 +15,7 @@ from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import args_of, arguments, words
 
@@ -58,11 +58,11 @@ class _GeminiWriter(ReplyWriter):
             parts = list(self._parts(index, whole=False))
             if not parts:
                 meter.add(len(words(item)))
-            pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
+            pause_s = pace_s(item)
             for number, part in enumerate(parts, start=1):
                 tokens = meter.add(len(words(item)) if isinstance(item, ToolCall) else len(part["text"]))
                 completes = number == len(parts) and self.delivers(index)
-                yield Frame(self._framed(self._chunk([part], tokens)), pace_s, tokens, completes)
+                yield Frame(self._framed(self._chunk([part], tokens)), pause_s, tokens, completes)
         last = self._chunk([{"text": ""}], self.spent, self._ending())
         yield Frame(self._framed(last), tokens=self.spent, terminal=True)
 

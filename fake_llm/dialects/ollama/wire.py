@@ -16,7 +16,7 @@ from wedgehog.fake_llm.dialects.ollama.validate import CHAT, WIRE, no_model, onl
 from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, is_known
 from wedgehog.fake_llm.usage import args_of, arguments, words
 
@@ -60,14 +60,14 @@ class _OllamaWriter(ReplyWriter):
         """Yield a line for each piece and each call, and a last line with the counts."""
         meter = self.meter()
         for index, item in enumerate(self.items):
-            pace_s = item.pace_ms / 1000 if isinstance(item, Text) else 0
+            pause_s = pace_s(item)
             name, value = self._said(index)
             parts = [value] if name == "tool_calls" else pieces(value)
             for number, part in enumerate(parts, start=1):
                 tokens = meter.add(len(words(item)) if name == "tool_calls" else len(part))
                 completes = self.delivers(index) and number == len(parts)
                 line = _line(self.exchange, **{name: part}) | {"done": False}
-                yield Frame(_framed(line), pace_s, tokens, completes)
+                yield Frame(_framed(line), pause_s, tokens, completes)
         yield Frame(_framed(_line(self.exchange) | self._ending()), tokens=self.spent, terminal=True)
 
     def _said(self, index: int) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, missing, unr
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in
 
@@ -96,7 +96,7 @@ class _ChatWriter(ReplyWriter):
                 parts = pieces(item.text)
                 for number, part in enumerate(parts, start=1):
                     ends = whole and number == len(parts)
-                    yield {key: part}, Frame(b"", item.pace_ms / 1000, meter.add(len(part)), ends)
+                    yield {key: part}, Frame(b"", pace_s(item), meter.add(len(part)), ends)
             else:
                 yield from _tool_call(item, place, self._called(item, index, choice), whole, meter)
                 place += 1
@@ -132,7 +132,7 @@ def _tool_call(item: ToolCall, place: int, called: dict[str, Any], whole: bool, 
     yield {"tool_calls": [opening]}, _frame(meter.add(len(item.name)), whole and not parts)
     for number, part in enumerate(parts, start=1):
         delta = {"tool_calls": [{"index": place, "function": {"arguments": part}}]}
-        yield delta, _frame(meter.add(len(part)), whole and number == len(parts))
+        yield delta, Frame(b"", pace_s(item), meter.add(len(part)), whole and number == len(parts))
 
 
 def _frame(tokens: int, completes: bool = False) -> Frame:

@@ -19,7 +19,7 @@ from wedgehog.fake_llm.dialects.openai_responses.validate import (
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, system_first, text_of
 from wedgehog.fake_llm.usage import Meter, arguments
 
@@ -186,7 +186,7 @@ def _said(said: Text, item: dict[str, Any], about: dict[str, Any], meter: Meter)
     logprobs: dict[str, Any] = {"logprobs": []} if key == "text" else {}
     yield "response.content_part.added", {**at, "part": {**part, key: ""}}, Frame(b"", tokens=meter.now)
     for piece in pieces(said.text):
-        frame = Frame(b"", said.pace_ms / 1000, meter.add(len(piece)))
+        frame = Frame(b"", pace_s(said), meter.add(len(piece)))
         yield f"{name}.delta", {**at, "delta": piece, **logprobs}, frame
     yield f"{name}.done", {**at, key: said.text, **logprobs}, Frame(b"", tokens=meter.now)
     yield "response.content_part.done", {**at, "part": part}, Frame(b"", tokens=meter.now)
@@ -196,7 +196,7 @@ def _called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: 
     meter.add(len(said.name))
     name = "response.function_call_arguments"
     for piece in pieces(item["arguments"]):
-        yield f"{name}.delta", {**about, "delta": piece}, Frame(b"", tokens=meter.add(len(piece)))
+        yield f"{name}.delta", {**about, "delta": piece}, Frame(b"", pace_s(said), meter.add(len(piece)))
     told = {"name": said.name, "arguments": item["arguments"]}
     yield f"{name}.done", {**about, **told}, Frame(b"", tokens=meter.now)
 

@@ -28,13 +28,15 @@ class Rig:
     def __init__(self, clock: Any, link: Any, faults: tuple[dict[str, Any], ...]) -> None:
         self.clock, self.link = clock, link
         self.history = History(clock)
-        plan = FaultPlan(tuple(FaultConfig.model_validate(words).planned() for words in faults))
+        plan = FaultPlan(tuple(self.planned(words) for words in faults))
         self.delivered: list[tuple[int, PartialDelivery | None]] = []
         links = {"llm": link, "channel": link, "tool:web": link}
         self.injector = Injector(
             plan, links, self.history, clock, delivered=lambda call, cut: self.delivered.append((call, cut))
         )
         self.calls = 0
+
+    planned = staticmethod(lambda words: FaultConfig.model_validate(words).planned())
 
     @property
     def strikes(self) -> list[Any]:
@@ -250,7 +252,7 @@ async def test_a_healed_fault_does_not_strike_again(rig: Any):
 
 async def test_a_fault_has_fired_when_the_network_proves_it_and_says_which_call_it_hit(rig: Any):
     """The event carries the call's place and the bytes of its body that were let through."""
-    it = rig({"at": {"step": 2, "event": 1}, "do": {"cut": "rst"}})
+    it = rig({"at": {"step": 2, "event": 1}, "do": {"cut": {"then": "rst"}}})
     await it.injector.before_turn(1)
     await it.call(step=1)
     await it.call(step=2, attempt=1)
@@ -1115,3 +1117,41 @@ async def test_closing_right_after_a_turn_began_leaves_nothing_half_begun(rig: A
     await it.injector.close()
     gc.collect()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# ---- a break in the middle of a reply
+
+MIDDLE = {"do": {"cut": {"then": "rst"}}, "at": {"byte": 33}}
+
+
+@pytest.mark.parametrize(
+    ("words", "paused"),
+    [
+        (MIDDLE, True),
+        ({**MIDDLE, "at": {"byte": 33, "after_s": 0}}, False),
+        ({**MIDDLE, "do": {"stall": "forever"}}, False),
+        ({**MIDDLE, "at": {"event": 2}}, False),
+        ({**MIDDLE, "at": {"phase": "linger"}}, False),
+        ({**MIDDLE, "at": {"phase": "headers"}}, False),
+    ],
+)
+async def test_a_break_in_the_middle_comes_a_moment_after_the_bytes_before_it(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, settled: Any, words: dict[str, Any], paused: bool
+):
+    """A client reads them in that time. A silence needs no pause, nor does the end of a stream."""
+    monkeypatch.setattr(Rig, "planned", staticmethod(lambda it: FaultConfig.model_validate(it).planned().paused()))
+    it = rig(words)
+    call = it.arrives()
+    stops = await it.ask(call)
+    if not paused:
+        assert it.strikes or stops
+        return
+    assert (stops, it.strikes) == ([33], [])
+    holding = asyncio.create_task(it.ask(call, 33))
+    await settled()
+    await it.clock.advance(0.19)
+    await settled()
+    assert not holding.done() and not it.strikes
+    await it.clock.advance(0.02)
+    await holding
+    assert it.strikes[0].spot.at == HEAD + 33
