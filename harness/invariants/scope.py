@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from wedgehog.harness.record.event import Event, FaultFired
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn
-from wedgehog.harness.record.verdict import Verdict, nothing, passed, worst
+from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
 
 
 def over(turn: Turn) -> Event | None:
@@ -98,10 +98,12 @@ def refused_by_us(calls: Iterable[Call]) -> Call | None:
 
 
 def together(findings: Iterable[Verdict]) -> Verdict:
-    """The first of the worst findings; of passes one pass with all remarks; of none, nothing."""
-    found = [finding for finding in findings if finding.status != "nothing"]
+    """The first of the worst findings; of passes one pass with all remarks; else nothing, with its reasons."""
+    given = list(findings)
+    found = [finding for finding in given if finding.status != "nothing"]
     if not found:
-        return nothing()
+        said = dict.fromkeys(finding.says for finding in given if finding.says != NOTHING_TO_JUDGE)
+        return nothing("; ".join(said)) if said else nothing()
     status = worst(found)
     if status == "pass":
         return passed("; ".join(dict.fromkeys(finding.says for finding in found if finding.says)))

@@ -1,10 +1,11 @@
 """The results of finished tool calls are kept when a parallel one fails."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, tool_uses_of
-from wedgehog.harness.record.event import BeaconSeen, Event, RequestArrived, ToolResult
+from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived, ToolResult
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 
@@ -16,7 +17,8 @@ SMALLEST_CAP_CHARS = 200
 def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
     """When one of several parallel tool calls fails, the results of those that finished are in the next request.
 
-    Where the turn ends before that request it is reported, or, with `asked`, judged on the next turn's first request.
+    Where the turn ends before that request it is not judged; but where the agent ends it because a command failed, and
+    no fault struck the turn, or with `asked`, the next turn's first request is.
     """
     for turn in history.turns:
         for siblings in _replies(turn):
@@ -40,7 +42,19 @@ def _judge(history: History, turn: Turn, siblings: Sequence[ToolUse], asked: boo
         return nothing()
     if following is not None:
         return _kept(finished, following, "the next request")
+    if not asked and _gave_up(history, turn, failed):
+        kept = _after_the_turn(history, turn, finished, True)
+        says = f"{turn} ended after a tool call had failed; {kept.says}"
+        return replace(kept, says=says) if kept.status == "fail" else kept
     return _after_the_turn(history, turn, finished, asked)
+
+
+def _gave_up(history: History, turn: Turn, failed: Sequence[ToolUse]) -> bool:
+    """Whether the agent ended the turn by itself after a command had failed, and not because of any fault."""
+    exits = [end.exit_code for use in failed for end in use.done]
+    struck = any(fault.turn == turn.number for fault in history.of(FaultFired))
+    by_itself = over(turn) is None and turn.end is not None and turn.end.ended == "by itself"
+    return by_itself and not struck and any(exits) and any(it.number > turn.number for it in history.turns)
 
 
 def _after_the_turn(history: History, turn: Turn, finished: Sequence[ToolUse], asked: bool) -> Verdict:
@@ -49,9 +63,9 @@ def _after_the_turn(history: History, turn: Turn, finished: Sequence[ToolUse], a
     later = next((call for call in calls if ended is None or call.arrived.id > ended.id), None)
     if later is None:
         says = f"{turn} ended before the results of {_tokens(finished)} could be sent, and no turn followed"
-        return inconclusive(says, _proof(finished)) if asked else passed(says)
+        return inconclusive(says, _proof(finished)) if asked else nothing(f"not judged: {says}")
     kept = _kept(finished, later.arrived, "the next turn's first request")
-    return kept if asked or kept.status == "pass" else passed(f"not judged: {kept.says}")
+    return kept if asked or kept.status == "pass" else nothing(f"not judged: {kept.says}")
 
 
 def _sort(siblings: Sequence[ToolUse], until: Event | None) -> tuple[list[ToolUse], list[ToolUse]]:

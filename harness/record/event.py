@@ -395,6 +395,8 @@ class ReplyEnded(Event):
     """Tokens of the whole scripted reply if the agent's own limit cut it; else 0."""
     first_byte_s: float | None = None
     """Seconds from the request to the moment the provider sent the first byte; None if no byte of the body arrived."""
+    damaged: bool = False
+    """Whether a fault changed its stream or body, though it may have arrived whole."""
 
 
 class HungUp(Event):

@@ -87,6 +87,12 @@ class Call:
         return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
 
     @property
+    def damaged(self) -> bool:
+        """Whether a fault damaged its content: the stream or body, or the arguments of a tool call."""
+        ended = self.ended
+        return ended is not None and (ended.damaged or not all(offered.whole for offered in ended.tool_calls))
+
+    @property
     def final(self) -> bool:
         """Whether its reply arrived whole and ends the turn."""
         return self.ok and self.ended is not None and self.ended.stop == "end"

@@ -3,9 +3,10 @@
 1. `answered`: the answer contains the whole nonce (also if the turn then exceeds its deadline)
 2. `silent`: the turn exceeded its deadline
 3. `surfaced`: an error that a user or a script can see
-4. `stopped at its limit`: other words, and no call of the turn failed
+4. `stopped at its limit`: other words, no call of the turn failed or was damaged, and no answer came: a tool round has
+   been sent and one more was asked for, or the model refused, said nothing, or said these words
 5. `truncated`: part of a cut reply, shown as the answer
-6. `hidden`: no words, or other words after a failed call (a canned apology)
+6. `hidden`: no words, or other words in the place of an answer (a canned apology)
 
 A turn that its user stopped (`stopped by its user`) or that a kill ended (`killed`) needs neither answer nor error. A
 wake-up needs no answer.
@@ -102,7 +103,9 @@ def outcome_of(turn: Turn, history: History) -> TurnOutcome:
         late = "it answered but did not end by itself" if turn.deadline else ""
         late = "it answered before it was killed" if turn.killed else late
         return TurnOutcome("answered", "the answer is complete", late)
-    return _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, end, history) or _wordy(turn, end)
+    return (
+        _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, end, history) or _wordy(turn, end, history)
+    )
 
 
 def _stopped(turn: Turn) -> TurnOutcome | None:
@@ -170,18 +173,30 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     return None
 
 
-def _wordy(turn: Turn, end: TurnEnded) -> TurnOutcome:
+def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
     if words and any(_shows_cut(call, turn, end.answer) for call in failed):
         return TurnOutcome("truncated", f"the answer is part of a cut reply: {_short(words)}")
-    if words and not _failed(turn, made_good_by="tool"):
+    gone_wrong = _failed(turn, made_good_by="tool")
+    if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {_short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up owes no answer")
     if not words:
         return TurnOutcome("hidden", "no answer and no word of an error")
-    return TurnOutcome("hidden", f"after a failed call it said only {_short(words)}")
+    when = "after a failed call" if gone_wrong else "no call failed, and in the place of an answer"
+    return TurnOutcome("hidden", f"{when} it said only {_short(words)}")
+
+
+def _may_be_last_words(turn: Turn, answer: str) -> bool:
+    """Whether no answer came that these words could hide: the agent stopped at a limit, or says what the model said."""
+    last = turn.main_calls[-1] if turn.main_calls else None
+    if last is None or last.ended is None:
+        return True
+    at_limit = last.ended.stop == "tool" and last.arrived.step > 1
+    no_answer = last.ended.stop == "refusal" or (last.ended.stop == "end" and not last.ended.text_delivered.strip())
+    return at_limit or no_answer or any(_shows_cut(call, turn, answer) for call in turn.main_calls)
 
 
 def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
@@ -195,8 +210,10 @@ def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
     unseen = any(last is None or last.arrived.id < fault.id for fault in turn.kept_away)
     if unseen or last is None:
         return unseen
-    ended_well = last.ok and last.ended is not None and (made_good_by == "any" or last.ended.stop == "tool")
-    return not ended_well and any(not call.ok for call in calls)
+    if made_good_by == "any":
+        return not last.ok and any(not call.ok for call in calls)
+    ended_well = last.ok and not last.damaged and last.ended is not None and last.ended.stop == "tool"
+    return not ended_well and any(not call.ok or call.damaged for call in calls)
 
 
 def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:

@@ -234,6 +234,7 @@ STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^
 def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
     """What helps to understand the run: remarks of checks, timers that fired, repairs that were logged."""
     yield from (it.says for it in verdicts if it.status == "pass" and it.says not in ("", "nothing to judge"))
+    yield from (it.says for it in verdicts if it.status == "nothing" and it.says.startswith("not judged"))
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         if outcome.remark:

@@ -253,6 +253,7 @@ class Recorder:
                 tool_calls=_offered(sent, blocks),
                 tokens_needed=sent.tokens_needed,
                 first_byte_s=call.first_byte_s(at),
+                damaged=bool(edited),
             )
         )
 

@@ -116,6 +116,7 @@ class CallBuilder:
         delivered: int | None = None,
         input_tokens: int = 1000,
         took_s: float = 0.1,
+        damaged: bool = False,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each tool call is whole. Returns their tokens."""
         turn, step = self._calls[call]
@@ -135,6 +136,7 @@ class CallBuilder:
                 bytes_delivered=got * 10,
                 blocks_delivered=blocks,
                 text_delivered=text,
+                damaged=damaged,
                 tool_calls=tuple(
                     e.ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
                 ),

@@ -87,10 +87,10 @@ class RunDraw:
                 self.tell.wait(0.1).done(token)
         return tuple(result(token, is_error=bad) for token, bad in zip(tokens, errors, strict=True))
 
-    def work(self, most_rounds: int = 3) -> tuple[int, tuple[ToolResult, ...]]:
+    def work(self, most_rounds: int = 3, *, least_rounds: int = 0) -> tuple[int, tuple[ToolResult, ...]]:
         """Tool rounds with failed attempts; the number of the next step and the results that it carries."""
         results: tuple[ToolResult, ...] = ()
-        rounds = self.draw(st.integers(0, most_rounds))
+        rounds = self.draw(st.integers(least_rounds, most_rounds))
         for step in range(1, rounds + 1):
             self.failures(step, results, self.draw(st.integers(0, min(2, self.agent.retries))))
             results += self.tool_round(step, results)
@@ -142,8 +142,8 @@ def gives_in(play: RunDraw) -> None:
 
 
 def stops_at_its_limit(play: RunDraw) -> None:
-    """The model asks for one more tool, and the agent stops with words of its own."""
-    step, results = play.work()
+    """The model asks for one more tool after a round, and the agent stops with words of its own."""
+    step, results = play.work(least_rounds=1)
     play.tool_round(step, results)
     play.tell.end("I stopped after the rounds that I am allowed.")
 

@@ -115,7 +115,7 @@ def test_a_turn_that_ended_first_is_reported_and_judged_only_when_asked():
     """On the next turn's first request."""
     lost, kept = _ended_first(), _ended_first(result(FAST), result(SLOW, is_error=True))
     verdict = check("work_kept", lost)
-    assert verdict.status == "pass"
+    assert verdict.status == "nothing"
     assert verdict.says.startswith("not judged: tool call 1.1.1 finished, but the next turn's first request")
     assert check("work_kept", lost, asked=True).status == "fail"
     assert check("work_kept", kept, asked=True).status == "pass"
@@ -125,7 +125,38 @@ def test_asked_of_a_turn_that_no_other_followed_it_is_inconclusive():
     """There is no request to look at."""
     history = _one_done_one_stuck().fails("Error: timed out").seal()
     assert check("work_kept", history, asked=True).status == "inconclusive"
-    assert check("work_kept", history).status == "pass"
+    assert check("work_kept", history).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("code", "struck", "later", "status"),
+    [
+        (3, False, (), "fail"),
+        (3, False, (result(FAST), result(SLOW, is_error=True)), "pass"),
+        (3, True, (), "nothing"),
+        (None, False, (), "nothing"),
+    ],
+)
+def test_an_agent_that_ends_its_turn_because_a_command_failed_owes_the_siblings_result(
+    code: int | None, struck: bool, later: tuple[ToolResult, ...], status: str
+):
+    """Without any fault, a command that exits with 3 is no reason to lose the other one's work."""
+    tell = HistoryBuilder()
+    tell.message()
+    fast, slow = tell.reply(tell.ask(1), tools=[True, True])
+    tell.starts(fast)
+    tell.done(fast, 0)
+    if code is not None:
+        tell.starts(slow)
+        tell.done(slow, code)
+    if struck:
+        tell.connection_refused()
+    tell.fails("Error: a command failed").message()
+    tell.answer_step(1, later)
+    verdict = check("work_kept", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says.startswith("turn 1 ended after a tool call had failed; tool call 1.1.1 finished, but")
 
 
 def test_an_abort_ends_the_turn_for_its_tools_too():
@@ -134,4 +165,4 @@ def test_an_abort_ends_the_turn_for_its_tools_too():
     tell.abort()
     tell.refuse(tell.ask(2, results=[result(SLOW, is_error=True)]))
     tell.end("", ended="aborted", exit_code=130)
-    assert check("work_kept", tell.seal()).status == "pass"
+    assert check("work_kept", tell.seal()).status == "nothing"

@@ -51,7 +51,7 @@ def test_the_whole_nonce_is_an_answer_whatever_stands_around_it(answer: str):
 
 @pytest.mark.parametrize("answer", ["saffron01otte", "saffron02otter"])
 def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
-    """The nonce must be that of this turn, and complete."""
+    """The nonce must be that of this turn, and complete; a part of it is at least what the model said."""
     assert _fine(answer).kind == "stopped at its limit"
 
 
@@ -203,9 +203,58 @@ def test_a_specs_own_patterns_count_too():
     assert _came_to(History(events=[run, *told[1:]]).seal()).kind == "surfaced"
 
 
-def test_words_of_its_own_after_calls_that_all_went_well_are_a_stop_at_its_limit():
-    """The agent ended the turn with words of its own."""
-    assert _fine("I stopped after five rounds.").kind == "stopped at its limit"
+def test_other_words_in_the_place_of_an_answer_that_came_are_none():
+    """No call failed, and the model's answer was there."""
+    outcome = _fine(APOLOGY)
+    assert (outcome.kind, outcome.how) == (
+        "hidden",
+        f"no call failed, and in the place of an answer it said only {APOLOGY}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ({"stop": "refusal", "text": "I can't."}, "It refused."),
+        ({"text": ""}, "It said nothing."),
+        ({"text": "The answer is forty-two."}, "> The answer is forty-two"),
+    ],
+)
+def test_what_the_model_said_or_did_not_say_may_be_shown(reply: dict[str, Any], answer: str):
+    """A refusal, an empty reply, words without the nonce: no answer came that the agent could have lost."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), **reply)
+    assert _came_to(tell.end(answer).seal()).kind == "stopped at its limit"
+
+
+def _rounds(tell: HistoryBuilder, count: int) -> list[Any]:
+    """So many tool rounds whose results were sent."""
+    results: list[Any] = []
+    for step in range(1, count + 1):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    return results
+
+
+def test_a_limit_needs_a_round():
+    """An agent that ends its turn because its first tool failed has stopped at no limit."""
+    for rounds, kind in ((1, "hidden"), (2, "stopped at its limit")):
+        tell = HistoryBuilder()
+        tell.message()
+        _rounds(tell, rounds)
+        assert _came_to(tell.end(APOLOGY).seal()).kind == kind
+
+
+@pytest.mark.parametrize("damage", [{"damaged": True}, {"tools": [False]}])
+def test_a_call_whose_content_a_fault_damaged_has_gone_wrong(damage: dict[str, Any]):
+    """Though its reply ended well on the wire; words of the model in it count as its words."""
+    tell = HistoryBuilder()
+    tell.message()
+    results = _rounds(tell, 2)
+    tell.reply(tell.ask(3, results=results), **{"tools": [True], **damage})
+    outcome = _came_to(tell.end(APOLOGY).seal())
+    assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {APOLOGY}")
 
 
 def test_no_words_at_all_are_hidden_even_when_no_call_failed():
@@ -277,7 +326,7 @@ def test_a_failure_on_the_way_does_not_turn_a_stop_at_a_limit_into_an_apology():
     tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429)
-    tell.reply(tell.ask(1), tools=[True])
+    _rounds(tell, 2)
     assert _came_to(tell.end("I stopped after one round.").seal()).kind == "stopped at its limit"
 
 
@@ -303,7 +352,7 @@ def test_a_refused_connection_that_a_later_call_made_good_is_no_failure():
     tell = HistoryBuilder()
     tell.message()
     tell.connection_refused()
-    tell.reply(tell.ask(1), tools=[True])
+    _rounds(tell, 2)
     assert _came_to(tell.end("I stopped after one round.").seal()).kind == "stopped at its limit"
 
 

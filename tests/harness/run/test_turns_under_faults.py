@@ -223,7 +223,7 @@ def test_an_answer_to_another_message_that_the_model_never_saw_with_it_is_none()
     tell.reply(tell.ask(1, sees=[2]), f"Done {tell.nonce}")
     tell.end()
     history = tell.goes_on(1).end("saffron02otter").seal()
-    assert kinds(history) == ["stopped at its limit", "answered"]
+    assert kinds(history) == ["hidden", "answered"]
 
 
 def test_a_model_that_saw_both_messages_at_once_answers_both():
