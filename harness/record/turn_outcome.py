@@ -61,7 +61,12 @@ OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECA
 """Words of an agent that the harness stops."""
 
 CUT_TEXT_CHARS = 12
+SHOWN_CHARS = 120
+"""At most so many characters of an agent's words are quoted."""
 CUT_NONCE_CHARS = 6
+IF_ITS_ERROR = (
+    "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,9 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     if end.raised:
         return TurnOutcome("surfaced", f"raised {_short(end.raised)}")
     if end.exit_code not in (None, 0) and words:
-        return TurnOutcome("surfaced", f"exit code {end.exit_code}: {_short(end.error or end.stderr or words)}")
+        return TurnOutcome(
+            "surfaced", f"exit code {end.exit_code}: {_short(_telling(end.error or end.stderr or words, history))}"
+        )
     if end.status is not None and end.status >= 400:
         return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(words)}")
     if history.run.error_at_path and end.error.strip():
@@ -185,8 +192,9 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
         return TurnOutcome("stopped by its user", "a wake-up owes no answer")
     if not words:
         return TurnOutcome("hidden", "no answer and no word of an error")
-    when = "after a failed call" if gone_wrong else "no call failed, and in the place of an answer"
-    return TurnOutcome("hidden", f"{when} it said only {_short(words)}")
+    if not gone_wrong:
+        return TurnOutcome("hidden", f"no call failed, and in the place of an answer it said only {_short(words)}")
+    return TurnOutcome("hidden", f"after a failed call it said only {_short(words)} {IF_ITS_ERROR}")
 
 
 def _may_be_last_words(turn: Turn, answer: str) -> bool:
@@ -249,7 +257,25 @@ def _matching(text: str, more: tuple[str, ...]) -> str | None:
     return next((it.group(0) for it in found if it), None)
 
 
-def _short(text: str, limit: int = 120) -> str:
+WARNING = re.compile(r"\b\w*Warning: |^\(Use `node --trace")
+"""A line of a language's own warnings; indented lines behind it show its place in the code."""
+
+
+def _telling(text: str, history: History) -> str:
+    """What an error says, without warnings before it; of many lines the last one that names a cause."""
+    lines: list[str] = []
+    in_warning = False
+    for line in exception_in(uncoloured(text)).splitlines():
+        in_warning = WARNING.search(line) is not None or (in_warning and line[:1].isspace())
+        lines += [] if in_warning else [line]
+    left = "\n".join(lines).strip()
+    if not left or len(left) <= SHOWN_CHARS:
+        return left or text
+    named = [line for line in lines if _matching(line, history.run.error_patterns)]
+    return named[-1] if named else left
+
+
+def _short(text: str, limit: int = SHOWN_CHARS) -> str:
     line = " ".join(exception_in(uncoloured(text)).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

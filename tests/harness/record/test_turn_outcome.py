@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import FaultFired, RunStarted
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import TurnOutcome, causes, outcome_of, plain
+from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, causes, outcome_of, plain
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
@@ -254,7 +254,7 @@ def test_a_call_whose_content_a_fault_damaged_has_gone_wrong(damage: dict[str, A
     results = _rounds(tell, 2)
     tell.reply(tell.ask(3, results=results), **{"tools": [True], **damage})
     outcome = _came_to(tell.end(APOLOGY).seal())
-    assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {APOLOGY}")
+    assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {APOLOGY} {IF_ITS_ERROR}")
 
 
 def test_no_words_at_all_are_hidden_even_when_no_call_failed():
@@ -369,6 +369,33 @@ def test_a_wake_up_owes_no_answer_but_an_error_if_it_came_to_nothing(failures: i
         tell.reply(tell.ask(1), "Nothing to do.")
     expected = "stopped by its user" if kind == "owes" else kind
     assert _came_to(tell.end("").seal()).kind == expected
+
+
+PYTHON_WARNS = "/x/agent.py:3: DeprecationWarning: 'cgi' is deprecated\n  import cgi\n"
+NODE_WARNS = (
+    "(node:7) [DEP0040] DeprecationWarning: punycode is deprecated.\n(Use `node --trace-deprecation ...` to see)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "how"),
+    [
+        (f"{PYTHON_WARNS}fatal: no route", "fatal: no route"),
+        (f"{NODE_WARNS}fatal: no route", "fatal: no route"),
+        (f"{'loading plugins ' * 9}\nError: overloaded\nbye", "Error: overloaded"),
+        (PYTHON_WARNS, "/x/agent.py:3: DeprecationWarning: 'cgi' is deprecated import cgi"),
+    ],
+)
+def test_the_error_that_is_quoted_is_the_one_that_tells(stderr: str, how: str):
+    """Not a warning, and not the first of many lines."""
+    assert _down(stderr=stderr, exit_code=3).how == f"exit code 3: {how}"
+
+
+def test_words_that_no_pattern_knows_say_how_to_make_them_known():
+    """An agent may say it in words of its own, or in another language."""
+    for words in ("I could not reach the language model: its server is not responding.", "Der Server antwortet nicht."):
+        outcome = _down(words)
+        assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {words} {IF_ITS_ERROR}")
 
 
 def test_colours_are_not_repeated():
