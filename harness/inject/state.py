@@ -208,7 +208,8 @@ class InjectorState:
 
     def slows_model(self, state: FaultState) -> bool:
         """Whether the link to the model is slow because of this fault."""
-        return state.slows and state.planned.link == "llm" and bool(state.armed) and not state.healed.is_set()
+        of_replies = state.planned.link == "llm" and not state.at.in_request
+        return state.slows and of_replies and bool(state.armed) and not state.healed.is_set()
 
     def slowed(self, call: int) -> None:
         """A reply is about to be written: what has slowed the link slows it too."""

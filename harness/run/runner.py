@@ -29,7 +29,7 @@ from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.sim_diagnostics import SimDiagnostics
-from wedgehog.harness.run.turn import IN_VIRTUAL_TIME, AfterStop, NetworkBrokeError, TurnPlayer
+from wedgehog.harness.run.turn import HANG_UP_ARRIVES_S, IN_VIRTUAL_TIME, AfterStop, NetworkBrokeError, TurnPlayer
 from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
@@ -215,6 +215,7 @@ class _Run:
             sessions=processes.sessions,
             cpu=self.cpu,
             watch=IN_VIRTUAL_TIME if self.simulated else AfterStop(),
+            hang_up_s=HANG_UP_ARRIVES_S,
         )
         turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))

@@ -21,6 +21,7 @@ AFTER_STOP_S = 2.0
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
+HANG_UP_ARRIVES_S = 0.002
 END_WITHIN_S = 15.0
 GiveMessage = Callable[[int], None]
 
@@ -82,6 +83,8 @@ class TurnPlayer:
     at_work: bool = False
     frozen_before_s: float = 0.0
     watch: AfterStop = AfterStop()
+    hang_up_s: float = 0.0
+    """For a hang-up with which the agent ends its turn to reach the provider, before the turn's faults are healed."""
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
@@ -105,6 +108,8 @@ class TurnPlayer:
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
             self.positions.end(message.number)
+            if self.hang_up_s:
+                await self.clock.sleep(self.hang_up_s)
             await self.injector.after_turn(message.number)
 
     @contextlib.asynccontextmanager

@@ -17,14 +17,14 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import MISSING, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.server import FakeLLM
-from wedgehog.harness.faults.base import WireFault, parameters, registered
+from wedgehog.harness.faults.base import Fault, WireFault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, choices
 from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.network.base import Address, Downstream, Link, Network, NetworkName, Target, WholeLink
@@ -37,6 +37,8 @@ from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, BeforeRequest, Fa
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import simulate
+
+SomeFault = TypeVar("SomeFault", bound=Fault)
 
 NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy", "sim")
 REPLY = Reply((Text("The lighthouse keeper counted his otters."),))
@@ -57,7 +59,7 @@ BRISK = 10_000
 """The time scale of a slowing fault for an agent that waits; most durations are 1 s."""
 
 
-def examples(cls: type[WireFault]) -> Iterator[WireFault]:
+def examples(cls: type[SomeFault]) -> Iterator[SomeFault]:
     """The fault with each combination of its options; a required number is 1 s or the smallest allowed one."""
     known = parameters(cls)
     return (cls(**dict(zip(known, values, strict=True))) for values in itertools.product(*map(_values, known.values())))
