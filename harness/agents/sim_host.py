@@ -20,7 +20,7 @@ from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.loop import SimLoop
 from wedgehog.harness.sim.tasks import in_order, waits_for
 
-CALL, PROGRAM = "the agent's call", "the agent's program"
+CALL, PROGRAM_TASK = "the agent's call", "the agent's program"
 """The names of the tasks with which an agent begins."""
 OURS = (Path(__file__).parents[1], Path(__file__).parents[2] / "fake_llm")
 
@@ -107,7 +107,7 @@ def agent_waits() -> list[str]:
 def _is_the_agents(task: asyncio.Task[object]) -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
     ours = code is not None and any(code.co_filename.startswith(str(folder)) for folder in OURS)
-    return task.get_name() in (CALL, PROGRAM) or not ours
+    return task.get_name() in (CALL, PROGRAM_TASK) or not ours
 
 
 def _loop() -> SimLoop:

@@ -7,7 +7,7 @@ it is cancelled.
 import asyncio
 import signal
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -16,22 +16,33 @@ from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulu
 from wedgehog.harness.agents.callable_host import load
 from wedgehog.harness.agents.http import HttpSession
 from wedgehog.harness.agents.process import CommandSession
-from wedgehog.harness.agents.sim_host import PROGRAM, SimHost
+from wedgehog.harness.agents.sim_host import PROGRAM_TASK, SimHost
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sim.programs import PROGRAM, Program
+from wedgehog.harness.sim.tasks import tasks_of
 
 
 class SimProcess:
-    """A program's task, with what a session asks of a process; SIGINT cancels it, other signals end it at once."""
+    """A program's task, with what a session asks of a process; a signal that it does not handle cancels it."""
 
     pid: int | None = None
 
     def __init__(self, target: str, argv: Sequence[str], host: SimHost) -> None:
         """Start `target`, an async function."""
-        self._host, self._signal = host, 0
-        self._task = asyncio.create_task(self._main(target, list(argv)), name=PROGRAM)
+        self._host, self._signal, self._program = host, 0, Program()
+        self._task = asyncio.create_task(self._main(target, list(argv)), name=PROGRAM_TASK)
 
     async def _main(self, target: str, argv: list[str]) -> int:
+        PROGRAM.set(self._program)
+        try:
+            return await self._to_its_end(target, argv)
+        finally:
+            # As `asyncio.run` does; the commands that it started run on.
+            for task in tasks_of(self._program):
+                task.cancel()
+
+    async def _to_its_end(self, target: str, argv: list[str]) -> int:
         try:
             return int(await load(target)(argv) or 0)
         except SystemExit as end:
@@ -57,9 +68,18 @@ class SimProcess:
     finished = ended
 
     def send_signal(self, number: signal.Signals) -> None:
-        """End it, or let it end itself."""
+        """Call the program's handler; without one, end it."""
+        if number in self._program.handlers and number != signal.SIGKILL:
+            asyncio.get_running_loop().call_soon(self._handle, self._program.handlers[number])
+            return
         self._signal = number
         self._task.cancel()
+
+    def _handle(self, handler: Callable[[], object]) -> None:
+        try:
+            handler()
+        except (SystemExit, KeyboardInterrupt):  # what a handler raises ends its program, not our loop
+            self._task.cancel()
 
     def kill(self) -> None:
         """End it."""

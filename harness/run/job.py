@@ -34,8 +34,11 @@ class Job:
     @property
     def time_scale(self) -> float:
         """The scenario's, if the agent can be run faster; else 1. Virtual time is not scaled."""
-        if self.network_name == "sim":
-            return 1.0
+        return 1.0 if self.network_name == "sim" else self.live_time_scale
+
+    @property
+    def live_time_scale(self) -> float:
+        """How much faster than the script the same run would be live; the commands of tools are not."""
         return self.scenario.time_scale if self.agent.scales_time else 1.0
 
     @property

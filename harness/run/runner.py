@@ -36,6 +36,7 @@ from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
+from wedgehog.harness.sim.loop import watch_commands
 from wedgehog.harness.stdio_proxy.session import StdioServer
 
 CANARY = "sk-wedgehog-canary"
@@ -223,6 +224,8 @@ class _Run:
     @contextlib.asynccontextmanager
     async def _background(self) -> AsyncIterator[None]:
         """Watch the beacons and the network meanwhile."""
+        if self.simulated:
+            watch_commands(self.beacons.look, self.job.live_time_scale)
         works = [] if self.simulated else [self.beacons.watch(self.clock), self._watch_network()]
         tasks = [asyncio.create_task(work) for work in works]
         try:

@@ -22,7 +22,7 @@ class SimHorizonError(SimError):
 
 
 class SimUnsupportedError(SimError, NotImplementedError):
-    """Something that the simulated world does not have.
+    """Something that the simulated world does not have; `what` names it.
 
     It is a NotImplementedError too: libraries expect that from an event loop without signals or child processes.
     """
@@ -30,3 +30,4 @@ class SimUnsupportedError(SimError, NotImplementedError):
     def __init__(self, what: str) -> None:
         """`what` is the subject of the sentence."""
         super().__init__(f"{what} is not simulated: {LIVE}")
+        self.what = what

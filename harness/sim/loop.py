@@ -9,18 +9,22 @@ no timer      ──▶ SimDeadlockError                nothing can happen any m
 
 import asyncio
 import contextvars
+import os
 import socket
 import ssl
 import threading
 import weakref
 from asyncio import sslproto
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.sim.byte_stream import ByteStream
 from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError, SimUnsupportedError
 from wedgehog.harness.sim.net import Net
+from wedgehog.harness.sim.processes import ProcessTable, SimChild
+from wedgehog.harness.sim.programs import PROGRAM
 from wedgehog.harness.sim.server import SimServer
 from wedgehog.harness.sim.tasks import in_order, numbered_tasks, waits_for
 from wedgehog.harness.sim.tcp import SimSocket, SimTransport
@@ -80,6 +84,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._selector = _NextTimer(self)
         self.unsupported: list[SimUnsupportedError] = []
         """What was refused, in order: code may catch the error and go on."""
+        self.processes = ProcessTable(self.refusal)
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
         self._foreign = False
         self.set_task_factory(numbered_tasks())
@@ -256,6 +261,28 @@ class SimLoop(asyncio.BaseEventLoop):
             await server.start_serving()
         return server
 
+    # ---- child processes
+
+    async def subprocess_exec(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.SubprocessProtocol],
+        *argv: str,
+        stdin: Any = asyncio.subprocess.PIPE,
+        stdout: Any = asyncio.subprocess.PIPE,
+        stderr: Any = asyncio.subprocess.PIPE,
+        **options: Any,
+    ) -> tuple[SimChild, asyncio.SubprocessProtocol]:
+        """Start a command that the simulated shell knows. Raises SimUnsupportedError for any other."""
+        protocol = protocol_factory()
+        words = [os.fsdecode(word) for word in argv]
+        return self.processes.start(protocol, words, (stdin, stdout, stderr), options), protocol
+
+    async def subprocess_shell(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.SubprocessProtocol], cmd: str, **options: Any
+    ) -> tuple[SimChild, asyncio.SubprocessProtocol]:
+        """Start a shell script."""
+        return await self.subprocess_exec(protocol_factory, "/bin/sh", "-c", os.fsdecode(cmd), **options)
+
     # ---- what is not there
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":  # type: ignore[override]
@@ -272,12 +299,15 @@ class SimLoop(asyncio.BaseEventLoop):
         return self.call_soon(callback, *args, context=context)
 
     def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:  # type: ignore[override]
-        """Not simulated."""
-        raise SimUnsupportedError("a signal handler")
+        """A handler of the program that asks. Raises SimUnsupportedError for code that is no simulated program."""
+        if (program := PROGRAM.get()) is None:
+            raise SimUnsupportedError("a signal handler")
+        program.handlers[sig] = partial(callback, *args)
 
     def remove_signal_handler(self, sig: int) -> bool:
-        """There is none."""
-        return False
+        """Remove the program's handler; whether there was one."""
+        program = PROGRAM.get()
+        return program is not None and program.handlers.pop(sig, None) is not None
 
     def remove_reader(self, fd: Any) -> bool:
         """There is none."""
@@ -291,6 +321,12 @@ class SimLoop(asyncio.BaseEventLoop):
 def free_sim_port() -> int:
     """A free port of the running simulation."""
     return cast(SimLoop, asyncio.get_running_loop()).net.free_port()
+
+
+def watch_commands(look: Callable[[], None], stretch: float) -> None:
+    """Call `look` when a command of the running simulation has written to a file; its seconds take `stretch` s each."""
+    processes = cast(SimLoop, asyncio.get_running_loop()).processes
+    processes.wrote, processes.stretch = look, stretch
 
 
 def _run(future: "asyncio.Future[Any]", func: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -324,8 +360,6 @@ _MISSING = {
     "create_unix_server": "a Unix socket",
     "connect_read_pipe": "a pipe",
     "connect_write_pipe": "a pipe",
-    "subprocess_exec": "a child process",
-    "subprocess_shell": "a child process",
 }
 for _name, _what in _MISSING.items():
     setattr(SimLoop, _name, _refuses(_what))

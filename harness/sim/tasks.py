@@ -7,6 +7,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from wedgehog.harness.sim.programs import PROGRAM, Program
+
 MOST_CALLERS = 2
 """How many callers are named, the outermost last."""
 
@@ -16,7 +18,7 @@ class SimTask(asyncio.Task[Any]):
 
     def __init__(self, coro: Any, *, serial: int, **options: Any) -> None:
         """`serial` counts the tasks of a loop."""
-        self.serial = serial
+        self.serial, self.program = serial, PROGRAM.get()
         super().__init__(coro, **options)
 
     def __hash__(self) -> int:
@@ -47,6 +49,11 @@ def numbered_tasks() -> Callable[..., SimTask]:
 def in_order(loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[Any]]:
     """The unfinished tasks of a loop, oldest first."""
     return sorted(asyncio.all_tasks(loop), key=lambda task: getattr(task, "serial", 0))
+
+
+def tasks_of(program: Program) -> list[asyncio.Task[Any]]:
+    """The unfinished tasks that a program of the running loop began, oldest first."""
+    return [task for task in in_order(asyncio.get_running_loop()) if getattr(task, "program", None) is program]
 
 
 def cancel_all(loop: asyncio.AbstractEventLoop) -> None:

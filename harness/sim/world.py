@@ -19,6 +19,7 @@ from wedgehog.harness.sim.guard import guarded, inline_threads
 from wedgehog.harness.sim.lazy_ca import lazy_ca
 from wedgehog.harness.sim.loop import SimLoop
 from wedgehog.harness.sim.net import Net
+from wedgehog.harness.sim.processes import simulated_signals
 from wedgehog.harness.sim.tasks import cancel_all
 
 Value = TypeVar("Value")
@@ -39,7 +40,7 @@ def simulate(main: Callable[[], Coroutine[None, None, Value]], *, seed: int = 0,
     """
     loop = loop or SimLoop()
     try:
-        with seeded(seed), inline_threads(), guarded(loop.refusal):
+        with seeded(seed), inline_threads(), guarded(loop.refusal), simulated_signals(loop.processes):
             try:
                 return loop.run_until_complete(main())
             finally:

@@ -91,6 +91,21 @@ def service(options: argparse.Namespace) -> web.Application:
     return app
 
 
+async def simulate(argv: Sequence[str]) -> int:
+    """The same on a running event loop, for virtual time."""
+    options = parse(argv)
+    if options.serve is None:
+        return await command(options)
+    runner = web.AppRunner(service(options), handler_cancellation=True, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", options.serve).start()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+    return 0
+
+
 def describe(error: Exception) -> str:
     """The error in the form that the user reads."""
     return f"{type(error).__name__}: {error}"

@@ -154,7 +154,7 @@ async def blocking(func: Callable[..., object], *args: object) -> None:
 
 
 NOT_SIMULATED: dict[str, Callable[[], Awaitable[object]]] = {
-    "a child process": lambda: asyncio.create_subprocess_exec("true"),
+    "a child process, the command 'git',": lambda: asyncio.create_subprocess_exec("git"),
     "a signal handler": lambda: blocking(loop().add_signal_handler, 2, print),
     "a real file descriptor": lambda: blocking(loop().add_reader, 0, print),
     "UDP": lambda: loop().create_datagram_endpoint(asyncio.DatagramProtocol, ("127.0.0.1", 1)),

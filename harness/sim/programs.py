@@ -1,0 +1,17 @@
+"""A program of the simulated world: the tasks that it began, and its signal handlers."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+
+class Program:
+    """What a process would be."""
+
+    def __init__(self) -> None:
+        """No handler is set."""
+        self.handlers: dict[int, Callable[[], Any]] = {}
+
+
+PROGRAM: ContextVar[Program | None] = ContextVar("PROGRAM", default=None)
+"""The program whose code runs."""

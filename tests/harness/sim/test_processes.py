@@ -1,0 +1,107 @@
+"""Child processes in virtual time: commands of a scenario take virtual time, print, write, end and can be killed."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.services import beacon
+from wedgehog.harness.sim.errors import SimUnsupportedError
+from wedgehog.harness.sim.loop import watch_commands
+from wedgehog.harness.sim.world import simulate
+
+PIPE = asyncio.subprocess.PIPE
+
+
+async def shell(text: str) -> tuple[int | None, str, float]:
+    """Exit code, output and virtual seconds."""
+    began = asyncio.get_running_loop().time()
+    process = await asyncio.create_subprocess_shell(text, stdout=PIPE)
+    output, _ = await process.communicate()
+    return process.returncode, output.decode(), round(asyncio.get_running_loop().time() - began, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("echo one; sleep 30; echo two", (0, "one\ntwo\n", 30)),
+        ("sleep 1.5 && echo yes || echo no", (0, "yes\n", 1.5)),
+        ("false && echo no; echo $?", (0, "1\n", 0)),
+        ("false || echo yes # a comment", (0, "yes\n", 0)),
+        ("(exit 3); echo $?; exit 4; echo never", (4, "3\n", 0)),
+        ("x=a; { echo \"$x b\" '$x' c\\ d; }\necho ${x}", (0, "a b $x c d\na\n", 0)),
+        ("printf '%s-%s\\n' 1 2; seq 3", (0, "1-2\n1\n2\n3\n", 0)),
+    ],
+)
+def test_a_command_does_what_a_shell_does(text: str, expected: tuple[int, str, float]):
+    """In virtual time; a real shell, which needs the same seconds, prints the same."""
+    assert simulate(lambda: shell(text)) == expected
+    if not expected[2]:
+        real = subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=False)
+        assert (real.returncode, real.stdout) == expected[:2]
+
+
+def test_the_trace_of_a_scripted_command_is_written_and_noticed_at_once(tmp_path: Path):
+    """The wrapper of the harness runs as it is."""
+    file, seen = tmp_path / "trace", []
+
+    async def main() -> tuple[int | None, str, float]:
+        watch_commands(lambda: seen.append(asyncio.get_running_loop().time() - began), 10.0)
+        began = asyncio.get_running_loop().time()
+        return await shell(beacon.wrapped("sleep 2; exit 5", "wqbcd1x2x1", file))
+
+    assert simulate(main) == (5, "wqbcd1x2x1\n", 20)
+    assert file.read_text() == "1.2.1 started\n1.2.1 done 5\n"
+    assert seen == [0, pytest.approx(20)]
+
+
+@pytest.mark.parametrize("by", ["process", "pid", "group"])
+def test_a_command_is_killed_and_waited_for(by: str):
+    async def main() -> tuple[int, float]:
+        began = asyncio.get_running_loop().time()
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", "sleep 60; echo late", stdout=PIPE, process_group=0
+        )
+        await asyncio.sleep(1)
+        kills = {
+            "process": process.kill,
+            "pid": lambda: os.kill(process.pid, 9),
+            "group": lambda: os.killpg(process.pid, 9),
+        }
+        kills[by]()
+        assert process.stdout is not None
+        assert await process.stdout.read() == b""
+        code = await process.wait()
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return code, asyncio.get_running_loop().time() - began
+
+    assert simulate(main) == (-signal.SIGKILL, pytest.approx(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("git status", "a child process, the command 'git', is not simulated: it needs the live world"),
+        ("echo one | cat", "the shell's '|'"),
+        ("echo $(date)", "the shell's '('"),
+        ("echo *.py", "the shell pattern '*.py'"),
+        ("sleep 20 &", "the shell's '&'"),
+        ("if true; then echo; fi", "the command 'if'"),
+    ],
+)
+def test_what_is_not_simulated_is_named_before_anything_runs(text: str, says: str):
+    with pytest.raises(SimUnsupportedError) as refused:
+        simulate(lambda: shell(f"echo first; {text}"))
+    assert says in str(refused.value)
+
+
+def test_no_real_process_is_signalled():
+    async def main() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SimUnsupportedError, match="a signal to a real process"):
+        simulate(main)

@@ -1,0 +1,25 @@
+"""The commands of a shell tool in virtual time: an incident with its report's own numbers, judged as it is live."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+INCIDENT = Path(__file__).parents[2] / "scenarios" / "incidents" / "dangling-call"
+
+
+def test_a_tool_that_outlasts_the_timeout_is_judged_as_it_is_live(wedgehog: Any, tmp_path: Path):
+    """A timeout of 90 s, an abort, a service whose client hangs up, and a tool of 180 s."""
+    names = ("timeout-mid-tool", "user-abort-mid-tool", "outside-cancel-mid-tool", "no-timeout-slow-tool")
+    files = [INCIDENT / "scenarios" / f"{name}.yaml" for name in names]
+    done = wedgehog("run", *map(str, files), "--world", "sim")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = list(csv.DictReader((tmp_path / "runs" / "latest" / "summary.csv").read_text().splitlines()))
+    verdicts = {(row["scenario"], row["agent"]): (row["verdict"], row["violated"]) for row in rows}
+    lost = ("fail", "session_recovers;tool_call_pairing")
+    assert verdicts["timeout-mid-tool", "buggy"] == lost
+    assert verdicts["timeout-mid-tool", "fixed"] == ("pass", "")
+    assert verdicts["outside-cancel-mid-tool", "only-cleanup-in-run-service"] == lost
+    assert verdicts["user-abort-mid-tool", "buggy"] == ("pass", "")
+    turns = {row["scenario"]: float(row["turn_s"]) for row in rows}
+    assert 89 < turns["timeout-mid-tool"] < 91
+    assert 180 <= turns["no-timeout-slow-tool"] < 181
