@@ -65,7 +65,8 @@ class SimChild(asyncio.SubprocessTransport):
         """`fds` are stdin, stdout and stderr as Popen takes them."""
         super().__init__()
         self.pid, self.group, self._table, self._protocol = pid, group, table, protocol
-        self._fds, self._code = list(fds), None
+        self._fds = list(fds)
+        self._code: int | None = None
         self._over = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[int] | None = None
 
