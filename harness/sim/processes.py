@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from wedgehog.harness.sim.errors import SimUnsupportedError
+from wedgehog.harness.sim.guard import MakesError
 from wedgehog.harness.sim.shell import FAILED, Shell, script_of
 from wedgehog.harness.sim.shell_syntax import CommandList
 
@@ -24,7 +25,6 @@ FIRST_PID = 1 << 23
 _IGNORED = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH}
 _OPTIONS = {"cwd", "env", "start_new_session", "process_group", "limit", "bufsize", "universal_newlines", "shell"}
 """Options of Popen that mean something here, or nothing anywhere."""
-Refuse = Callable[[str], SimUnsupportedError]
 
 
 class _ReadPipe(asyncio.ReadTransport):
@@ -150,7 +150,7 @@ class SimChild(asyncio.SubprocessTransport):
 class ProcessTable:
     """The processes of one simulated world."""
 
-    def __init__(self, refuse: Refuse) -> None:
+    def __init__(self, refuse: MakesError) -> None:
         """`refuse` notes what is not simulated, and returns its error."""
         self.refuse = refuse
         self.wrote: Callable[[], None] = lambda: None
