@@ -202,7 +202,9 @@ def taken(probe: Probe, history: History) -> Taken:
     stopped = turn.deadline or turn.start_missed or history.events[-1]
     slack_s = LATE_S + history.lag_s
     latest_s = stopped.at_s if over_s is None else over_s + slack_s
-    attempts = tuple(TimedAttempt(call.at_s, _given_up_s(call, latest_s)) for call in turn.main_calls)
+    # What arrives after the end of the turn was let through by our healing: the agent had given it up.
+    made = [call for call in turn.main_calls if turn.end is None or call.arrived.id < turn.end.id]
+    attempts = tuple(TimedAttempt(call.at_s, _given_up_s(call, latest_s)) for call in made)
     stuck = [TimedAttempt(it.at_s, None) for it in fired if it.call is None and probe.stops_requests]
     if stuck:  # their durations are unknown, so only starts are compared
         stuck += [TimedAttempt(attempt.began_s, None) for attempt in attempts]

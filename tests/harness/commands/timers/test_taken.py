@@ -67,6 +67,12 @@ def test_a_request_that_is_open_after_the_end_has_outlived_its_turn():
     assert not soon.outlived and soon.lasted_s and abs(soon.lasted_s[0] - 4.1) < 1e-9
 
 
+def test_a_request_that_arrives_when_the_turn_is_over_is_no_attempt():
+    """Our healing lets a held upload through, after its agent has reported its error."""
+    it = of(arrived(1, 3), HungUp(call=1, at_s=7), arrived(2, 8), HungUp(call=2, at_s=12), over(12.1), arrived(3, 12.2))
+    assert len(it.attempts) == 2 and not it.outlived
+
+
 def test_an_attempt_beside_another_one_overlaps_it():
     """The one before was still open."""
     it = of(arrived(1, 3), arrived(2, 5), HungUp(call=1, at_s=9), HungUp(call=2, at_s=11), over(11))
