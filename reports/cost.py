@@ -35,6 +35,23 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
     return values.groupby(["scenario", "agent"], sort=False).agg(folds).reset_index()
 
 
+def per_answer(table: pd.DataFrame) -> pd.DataFrame:
+    """Per scenario and agent, over all repeats: dollars and tokens billed per *answered* turn, and the wasted share.
+
+    Wasted are dollars for calls that completed no text block and no tool call. Without an answer, NaN.
+    """
+    played = table[table["verdict"] != "skipped"]
+    names = ["cost_usd", "wasted_usd", "tokens_billed", "answered_turns"]
+    sums = played[["scenario", "agent"]].join(played[names].astype(float))
+    found = sums.groupby(["scenario", "agent"], sort=False)[names].sum(min_count=1)
+    found["unpriced"] = sums["cost_usd"].isna().groupby([sums["scenario"], sums["agent"]], sort=False).any()
+    answers = found["answered_turns"].where(found["answered_turns"] > 0)
+    usd = found["cost_usd"].mask(found["unpriced"])
+    found["usd_per_answer"], found["tokens_per_answer"] = usd / answers, found["tokens_billed"] / answers
+    found["wasted_share"] = found["wasted_usd"] / usd.where(usd > 0)
+    return found[["answered_turns", "usd_per_answer", "tokens_per_answer", "wasted_share"]].reset_index()
+
+
 def _usage(column: "pd.Series[str]") -> str:
     return next((said for said in column if said in SCRIPTED), "counted")
 

@@ -17,7 +17,9 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.reports.all_runs import AllRuns
 from wedgehog.reports.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
-from wedgehog.reports.cost import asked, cost_words, notes, shares, total_words, worst
+from wedgehog.reports.cost import asked, cost_words, notes, per_answer, shares, total_words, worst
+from wedgehog.reports.latency import samples
+from wedgehog.reports.latency_section import latency_section
 from wedgehog.reports.markup import Markup, document, scrolled, tag
 from wedgehog.reports.matrix import NumberedRun, grid
 from wedgehog.reports.plot import Bar, bars
@@ -27,14 +29,18 @@ from wedgehog.reports.words import NONE, brief, count, missing, money, seconds
 CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
+BARS_SHOWN, ROWS_SHOWN = 60, 500
+"""So many bars of a family and rows of the numbers are in the page; summary.csv holds all."""
+
 NUMBERS_NOTE = (
     "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
     "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
-    f"({LEAST_S:g} s at least). All times are real times."
+    f"({LEAST_S:g} s at least). Per answer: over all repeats, divided by the answered turns. Wasted: the share of the "
+    "money for calls that completed no text block and no tool call."
 )
 _NUMBERS = (
     *("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min"),
-    *("turn", "first error", "recovery", "database"),
+    *("$/answer", "tokens/answer", "wasted", "database"),
 )
 
 
@@ -55,7 +61,14 @@ class _Page:
 
     def document(self) -> str:
         shown = attention_list(self.campaign, self.runs.bad, self.runs.address)
-        sections = (shown, self._matrices(), self._plots(), self._numbers(), self._fixes())
+        sections = (
+            shown,
+            self._matrices(),
+            self._plots(),
+            self._numbers(),
+            self._latency(),
+            self._fixes(),
+        )
         said = "Wedgehog made this page from the histories in this folder; `wedgehog check` makes it again."
         main = tag("main", sections, self.runs.parts(), self._what_ran(), self._controls())
         title = f"Wedgehog: {headline(self.campaign)}"
@@ -132,24 +145,29 @@ class _Page:
         if not len(spent) or not spent["paid_calls"].max() > 0:
             return None
         whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
-        records = (whole if len(whole) else spent).to_dict("records")
-        calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
-        dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
-        plots = (bars("Paid calls", calls), bars("Money", dollars))
-        return tag("section", tag("h2", "What it cost"), tag("div", plots, class_="plots"))
+        some = whole if len(whole) else spent
+        families = some["scenario"].map(self.campaign.family)
+        plots = [_bars(str(family), rows) for family, rows in some.groupby(families, sort=False)]
+        note = tag("p", "Each family has a scale of its own.", class_="soft") if len(plots) > 1 else None
+        return tag("section", tag("h2", "What it cost"), note, tag("div", plots, class_="plots"))
 
     def _numbers(self) -> Markup | None:
         """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
         both = worst(self.table)
+        if len(both):
+            both = both.merge(per_answer(self.table), on=["scenario", "agent"])
         if not len(both):
             return None
         body = [
             (_group(str(scenario), rows["report_number"].iloc[0]), [_line(row) for row in rows.to_dict("records")])
-            for scenario, rows in both.groupby("scenario", sort=False)
+            for scenario, rows in both.head(ROWS_SHOWN).groupby("scenario", sort=False)
         ]
         heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _NUMBERS)]
         said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
         return tag("section", tag("h2", "Calls, tokens, money, time"), scrolled(heads, body, "numbers"), said)
+
+    def _latency(self) -> Markup | None:
+        return latency_section(samples(self.campaign))
 
     def _controls(self) -> Markup | None:
         """What each agent did without a fault."""
@@ -178,6 +196,14 @@ def _single_fix(run: StoredRun) -> bool:
     return run.judgement.agent.startswith(SINGLE_FIX)
 
 
+def _bars(family: str, rows: pd.DataFrame) -> tuple[Markup, Markup]:
+    records = rows.head(BARS_SHOWN).to_dict("records")
+    of = "" if family == NO_FAMILY else f": {family}"
+    calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
+    dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
+    return bars(f"Paid calls{of}", calls), bars(f"Money{of}", dollars)
+
+
 def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
     value = 0.0 if missing(row[column]) else float(row[column])
     return Bar(str(row["scenario"]), str(row["agent"]), value, says)
@@ -195,10 +221,18 @@ def _line(row: Mapping[Any, Any]) -> Markup:
         seconds(row["calls_s"]),
         brief(row["peak_calls_per_min"]),
         NONE if missing(row["peak_calls_per_min"]) else money(row["peak_usd_per_min"]),
-        *(seconds(row[name]) for name in ("turn_s", "first_error_s", "recovery_s")),
+        *_of_answers(row),
         asked(row),
     )
     return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
+
+
+def _of_answers(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+    """Cost and tokens for each answered turn, and the share of the money that brought nothing."""
+    wasted = NONE if missing(row["wasted_share"]) else f"{row['wasted_share']:.0%}"
+    if missing(row["tokens_per_answer"]):
+        return "no answer", NONE, wasted
+    return money(row["usd_per_answer"]), brief(row["tokens_per_answer"]), wasted
 
 
 def _control(folder: Path) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History, Turn
-from wedgehog.harness.record.ledger import Ledger, books
+from wedgehog.harness.record.ledger import Ledger, books, ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.reports.campaign_folder import StoredCampaign
@@ -29,7 +29,7 @@ WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "fa
 
 BESIDE = (
     *("family", "repeat", "standing", "reads", "report_number", "queries", "queries_s", "queries_share", "says"),
-    *("skipped", "tags", "harmed_answered"),
+    *("skipped", "tags", "harmed_answered", "answered_turns", "wasted_usd"),
 )
 """More columns of `table`, for the other reports and for `--json`."""
 
@@ -63,6 +63,8 @@ def _whole_row(run: StoredRun, campaign: StoredCampaign) -> dict[str, Any]:
         judged.skipped,
         ";".join(campaign.tags(judged.scenario)),
         harmed_answered(run.history),
+        answered_turns(run.history),
+        wasted_usd(run.history),
     )
     whole = row(run, campaign.place(run.folder)) | dict(zip(BESIDE, beside, strict=True))
     return {name: _encodable(value) if isinstance(value, str) else value for name, value in whole.items()}
@@ -155,6 +157,17 @@ def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
     """Whether each message that needs an answer was answered; None if no message needs one."""
     owing = [came for turn, came in played if _needs_answer(turn, came)]
     return all(came.kind == "answered" for came in owing) if owing else None
+
+
+def answered_turns(history: History) -> int:
+    """How many turns of the scenario were answered."""
+    return sum(outcome_of(turn, history).kind == "answered" for turn in history.turns if not turn.recovery)
+
+
+def wasted_usd(history: History) -> float | None:
+    """Dollars for calls that completed no text block and no tool call; None if a price is unknown."""
+    wasted = [call for call in history.played_calls if call.paid and not call.progressed]
+    return ledger_of(history, wasted).cost_usd
 
 
 def harmed_answered(history: History) -> bool | None:

@@ -250,6 +250,7 @@ def check(
     level: LevelOption = None,
     against: BaselineOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
+    parquet: Annotated[bool, typer.Option(help="Also write runs, calls and latency as Parquet.")] = False,
 ) -> None:
     """Judge stored histories again, and write the reports again. The exit codes are those of `run`."""
     from wedgehog.harness.record.store import run_folders
@@ -268,6 +269,10 @@ def check(
             err.print(f"wedgehog: {line}", markup=False)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
         _report(campaign, as_json=False, verbose=verbose)
+        if parquet:
+            from wedgehog.reports.parquet import write_parquet
+
+            write_parquet(campaign)
     if known is not None:
         raise typer.Exit(gate_code(campaign, known))
     raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))

@@ -1,0 +1,89 @@
+"""Distributions of times as SVG, drawn by matplotlib; the colours are those of the page, light and dark."""
+
+import importlib.util
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from wedgehog.reports.latency import MEASURES
+from wedgehog.reports.markup import Markup, tag
+from wedgehog.reports.words import clean, one_line
+
+DRAWS = importlib.util.find_spec("matplotlib") is not None
+MISSING = "The distributions are drawn where matplotlib is installed: pip install 'wedgehog[plots]'"
+
+ROWS_SHOWN = 40
+DOTS = 150
+"""At most so many samples of a row are drawn, evenly chosen in order of size; quantiles are those of all."""
+
+_COLOURS = {"#010101": "var(--ink)", "#020202": "var(--soft)", "#030303": "var(--line)", "#040404": "var(--accent)"}
+_INK, _SOFT, _LINE, _ACCENT = _COLOURS
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "wedgehog",
+    "text.parse_math": False,
+    "font.size": 9,
+    "axes.edgecolor": _LINE,
+    "xtick.color": _SOFT,
+    "ytick.color": _INK,
+}
+
+
+def distributions(taken: pd.DataFrame) -> list[Markup]:
+    """A figure for each measure: a row for each family and agent, on a logarithmic scale of seconds."""
+    figures = []
+    for number, measure in enumerate(MEASURES):
+        some = taken[(taken["measure"] == measure) & (taken["seconds"] > 0)]
+        if len(some):
+            caption = tag("figcaption", f"{measure.capitalize()}: each dot is one, the line p50 to p95")
+            figures.append(tag("figure", caption, _drawn(some, f"d{number}", measure), class_="distribution"))
+    return figures
+
+
+def _rows(some: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
+    groups = some.groupby(["family", "agent"], sort=False)["seconds"]
+    for (family, agent), values in list(groups)[:ROWS_SHOWN]:
+        yield one_line(clean(f"{family} · {agent}"), 34), sorted(values)
+
+
+def _drawn(some: pd.DataFrame, prefix: str, measure: str) -> Markup:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    rows = list(_rows(some))
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(6.2, 0.55 + 0.19 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        for y, (_, values) in enumerate(rows):
+            dots = values[:: max(1, len(values) // DOTS)]
+            axes.plot(dots, [y] * len(dots), "o", ms=3.2, color=_ACCENT, alpha=0.35, mew=0)
+            column = pd.Series(values)
+            axes.plot([column.quantile(0.5), column.quantile(0.95)], [y, y], color=_INK, lw=1.4)
+            axes.plot([column.quantile(0.5)], [y], "|", color=_INK, ms=8, mew=1.6)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda s, _: f"{s:g} s" if s >= 1 else f"{s * 1000:g} ms")
+        axes.xaxis.set_minor_formatter(lambda s, _: "")
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(axis="x", color=_LINE, lw=0.6)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="both", which="both", length=0)
+        target = io.StringIO()
+        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(target.getvalue(), prefix, f"Distribution of {measure}, in seconds, per family and agent")
+
+
+def _inline(svg: str, prefix: str, label: str) -> Markup:
+    """A drawing as a part of the page: own ids, the page's colours, no style, no address of a namespace."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' (?:xmlns(?::\w+)?|clip-path|version)="[^"]*"', "", svg)
+    svg = re.sub(r'(<svg)[^>]*?(viewBox="[^"]*")[^>]*>', rf'\1 \2 role="img" aria-label="{label}">', svg, count=1)
+    svg = re.sub(r'( id="| xlink:href="#)', rf"\g<1>{prefix}-", svg)
+    svg = re.sub(r"font: ([\d.]+)px[^;\"]*", r"font-size: \1px", svg)
+    for colour, name in _COLOURS.items():
+        svg = svg.replace(colour, name)
+    return Markup(re.sub(r"\n\s*", "\n", svg))

@@ -1,0 +1,132 @@
+"""Latency over repeats, money per answer, the drawn distributions, and the tables as Parquet."""
+
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports import distributions, parquet, write_all
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.cost import per_answer
+from wedgehog.reports.latency import MEASURES, latency, samples
+from wedgehog.reports.parquet import call_rows, write_parquet
+from wedgehog.reports.rows import table
+
+from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
+
+
+def _took(seconds: float):
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        telling.later(seconds).whole(call, "no nonce", first_byte_s=seconds / 2)
+        telling.end(1, "no nonce")
+
+    return tell
+
+
+def _found(campaign: Campaign) -> pd.DataFrame:
+    return latency(samples(load(campaign.folder))).set_index("measure")
+
+
+def test_quantiles_are_those_of_all_repeats(campaign):
+    """A hundred runs of 1 to 100 s: count, p50, p95, p99 and maximum of calls and first bytes."""
+    for repeat in range(1, 101):
+        campaign.run(judgement("s", "a", repeat=repeat), _took(float(repeat)))
+    found = _found(campaign)
+    shown = found.loc["call", ["count", "p50", "p95", "p99", "max"]].tolist()
+    assert shown == pytest.approx([100, 50.5, 95.05, 99.01, 100])
+    assert found.loc["first byte", "max"] == 50
+
+
+def test_each_measure_counts_what_it_says(campaign):
+    """The recovery message is a recovery and neither a turn nor a call; a tool without an end has no time."""
+    campaign.run(storm_judgement(), storm(7, "buggy"))
+    found = _found(campaign)
+    assert found["count"].to_dict() == {"call": 7, "turn": 1, "first error": 1, "recovery": 1}
+    assert found.loc["call", "max"] == pytest.approx(0.054)
+
+
+def test_a_tool_is_timed_from_its_start_to_its_end(campaign):
+    """One of two commands ended."""
+    campaign.run(judgement("s", "a"), dangling)
+    assert _found(campaign).loc["tool", "count"] == 1
+
+
+def test_money_per_answer_and_what_was_wasted(campaign):
+    """A storm without an answer has no price per answer, and all its money is wasted; an answered run wastes none."""
+    campaign.run(storm_judgement(), storm(10, "buggy"))
+    campaign.run(judgement("plain", "fixed"), plain_run)
+    found = per_answer(table(load(campaign.folder))).set_index("agent")
+    assert found.loc["buggy", "wasted_share"] == pytest.approx(1)
+    assert pd.isna(found.loc["buggy", "usd_per_answer"])
+    assert found.loc["fixed", "usd_per_answer"] == pytest.approx((8_000 * 3 + 40 * 15) / 1e6)
+    assert (found.loc["fixed", "tokens_per_answer"], found.loc["fixed", "wasted_share"]) == (8_040, 0)
+    write_all(campaign.folder)
+    assert ">no answer</td>" in (campaign.folder / "report.html").read_text()
+
+
+# ---- drawn
+
+EVIL = "$\\frac{<script>alert(1)</script>"
+
+
+def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(campaign):
+    """No id twice, no fixed colour, no style, no address, and names are text, not formulas or markup."""
+    pytest.importorskip("matplotlib")
+    campaign.run(judgement("s", EVIL), _took(1.0))
+    campaign.run(storm_judgement(), storm(30, "buggy"))
+    taken = samples(load(campaign.folder))
+    drawn = "".join(distributions.distributions(taken))
+    assert drawn == "".join(distributions.distributions(taken))
+    assert drawn.count("<figure") == len(set(taken["measure"])) <= len(MEASURES)
+    ids = re.findall(r' id="([^"]+)"', drawn)
+    assert len(ids) == len(set(ids))
+    assert not re.search(r"#[0-9a-f]{6}|url\(|https?:|<style|<script|<metadata", drawn)
+    assert "$\\frac{&lt;script" in drawn
+    parser = HTMLParser()
+    parser.feed(drawn)
+
+
+def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch):
+    """The tables are there all the same."""
+    monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", False)
+    campaign.run(judgement("s", "a"), _took(1.0))
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text()
+    assert "wedgehog[plots]" in page and "first byte" in page
+
+
+# ---- Parquet
+
+
+def test_parquet_holds_runs_calls_and_latency(campaign):
+    """The columns are those of the documentation, and the numbers those of the history."""
+    pytest.importorskip("pyarrow")
+    campaign.run(storm_judgement(), storm(5, "buggy"))
+    runs, calls, taken = (pd.read_parquet(path) for path in write_parquet(campaign.folder))
+    assert (len(runs), len(calls)) == (1, 6)
+    assert calls["gen_ai.usage.input_tokens"].sum() == 6 * 8_000
+    assert calls["error.type"].tolist() == ["stalled"] * 5 + [None] or calls["error.type"].isna().sum() == 1
+    assert set(taken["measure"]) == {"call", "turn", "first error", "recovery"}
+
+
+def test_every_column_of_the_calls_is_documented(campaign, request):
+    """docs/reports.md names each of them, and no other of ours."""
+    campaign.run(judgement("s", "a"), _took(1.0))
+    run: StoredRun = load(campaign.folder).runs[0]
+    said = (request.config.rootpath / "docs/reports.md").read_text(encoding="utf-8")
+    section = said.partition("## Parquet")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`((?:gen_ai|wedgehog|http|error)\.[a-z_.]+)`", section))
+    assert named == set(call_rows(run)[0])
+
+
+def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
+    """No traceback of pandas."""
+    monkeypatch.setattr(parquet, "INSTALLED", False)
+    with pytest.raises(ValueError, match=r"pip install 'wedgehog\[parquet\]'"):
+        write_parquet(campaign.folder)
