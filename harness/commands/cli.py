@@ -223,7 +223,7 @@ def fuzz(
 
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """
-    from wedgehog.harness.commands.fuzz import Fuzz, Wish, seconds
+    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, seconds
     from wedgehog.harness.run.campaign import Options, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import named_agent
@@ -234,9 +234,9 @@ def fuzz(
             raise ValueError("--agent: one agent, or two to find where they differ")
         agents = tuple(map(named_agent, agent))
         budget_s = seconds(budget or ("1h" if most else "60s"))
-        wish = Wish(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most)
+        asked = FuzzOptions(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
-        search = Fuzz(wish, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
+        search = Fuzz(asked, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = _play(search.run(), "interrupted; what was found is saved")
         for line in search.lines():
             Stdout().print(line, markup=False, soft_wrap=True)

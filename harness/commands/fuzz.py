@@ -19,7 +19,7 @@ from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.player import Player
-from wedgehog.harness.search.search import Found, Goal, Search
+from wedgehog.harness.search.search import Found, Objective, Search
 from wedgehog.harness.search.sim_search import SimSearch, Simulated
 from wedgehog.harness.sim.errors import LIVE
 
@@ -28,7 +28,7 @@ NO_HYPOTHESIS = "a search in virtual time needs Hypothesis: pip install 'wedgeho
 
 
 @dataclass(frozen=True)
-class Wish:
+class FuzzOptions:
     """What the command line asks for."""
 
     agents: tuple[AgentSpec, ...]
@@ -36,7 +36,7 @@ class Wish:
     """The agents as the user named them: a replay command repeats them."""
     budget_s: float
     folder: Path
-    aim: Goal | None = None
+    objective: Objective | None = None
     again: bool = False
     world: World | None = None
     """None: the simulated one if every agent can run there."""
@@ -81,17 +81,17 @@ class LiveLine:
 class Fuzz:
     """One search from the command line."""
 
-    def __init__(self, wish: Wish, options: Options, console: Console) -> None:
+    def __init__(self, asked: FuzzOptions, options: Options, console: Console) -> None:
         """The folder of the corpus carries the agents' names."""
-        self.wish, self.options, self._console = wish, options, console
-        name = "-".join(safe_name(agent.name) for agent in wish.agents)
-        self._folder = wish.folder / name
+        self.asked, self.options, self._console = asked, options, console
+        name = "-".join(safe_name(agent.name) for agent in asked.agents)
+        self._folder = asked.folder / name
         self.search: Search | None = None
         self.clock: Clock = WallClock()
 
     async def run(self) -> None:
         """Play the control runs, then search until the budget is used. Errors: ValueError if a control run failed."""
-        ends_s = self.clock.now() + self.wish.budget_s
+        ends_s = self.clock.now() + self.asked.budget_s
         if self._console.is_terminal:
             with self._console.status("control run") as status:
                 await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
@@ -100,8 +100,8 @@ class Fuzz:
 
     async def _run(self, watcher: LiveLine, ends_s: float) -> None:
         """Search in virtual time if that is possible, or asked for; else live."""
-        if self.wish.world != "live" and (why := await self._why_not_simulated(watcher, ends_s)):
-            if self.wish.world == "sim":
+        if self.asked.world != "live" and (why := await self._why_not_simulated(watcher, ends_s)):
+            if self.asked.world == "sim":
                 raise ValueError(why)
             watcher.say(f"searching live: {why}")
         if self.search is None:
@@ -119,26 +119,26 @@ class Fuzz:
 
     def _why_live(self) -> str:
         """Why there is no search in virtual time; empty if there can be one."""
-        if found := next(filter(None, (why_not_in_virtual_time(None, agent) for agent in self.wish.agents)), ""):
+        if found := next(filter(None, (why_not_in_virtual_time(None, agent) for agent in self.asked.agents)), ""):
             return found
         return "" if find_spec("hypothesis") else NO_HYPOTHESIS
 
     async def _search(self, world: World, watcher: LiveLine, ends_s: float) -> None:
         options = replace(self.options, world=world)
         campaign = Campaign([], options, NoProgress(), watcher.say)
-        async with campaign.opened(self.wish.agents) as opened:
-            controls = [await opened.control(agent) for agent in self.wish.agents]
-            for agent, control in zip(self.wish.agents, controls, strict=True):
+        async with campaign.opened(self.asked.agents) as opened:
+            controls = [await opened.control(agent) for agent in self.asked.agents]
+            for agent, control in zip(self.asked.agents, controls, strict=True):
                 if not control.passed:
                     wrong = f"the control run of {agent.name} failed: {control.says}"
                     raise _NotInVirtualTimeError(wrong) if world == "sim" and LIVE in wrong else ValueError(wrong)
-            agents = tuple(zip(self.wish.agents, controls, strict=True))
+            agents = tuple(zip(self.asked.agents, controls, strict=True))
             palette = Palette.common([Palette.of(agent, control) for agent, control in agents])
-            player = Player(opened.play, self.wish.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
             corpus = Corpus(self._folder, "tried-sim" if opened.sim else "tried")
-            if self.wish.again:
+            if self.asked.again:
                 corpus.forget()
-            kind = partial(SimSearch, Simulated(opened.sim, agents, self.wish.most)) if opened.sim else Search
+            kind = partial(SimSearch, Simulated(opened.sim, agents, self.asked.most)) if opened.sim else Search
             self.search = kind(
                 player.play,
                 palette,
@@ -147,13 +147,13 @@ class Fuzz:
                 self.clock,
                 seed=self.options.seed,
                 ends_s=ends_s,
-                aim=self.wish.aim,
+                objective=self.asked.objective,
             )
             await self.search.run(self._jobs(world))
 
     def _jobs(self, world: World) -> int:
         """Live scenarios mostly wait; simulated ones never do."""
-        return self.options.jobs if self.wish.jobs is None and world == "live" else self.wish.jobs or 1
+        return self.options.jobs if self.asked.jobs is None and world == "live" else self.asked.jobs or 1
 
     def lines(self) -> Iterator[str]:
         """What was tried and found, for the terminal."""
@@ -163,7 +163,7 @@ class Fuzz:
         yield from _coverage(self.search, found)
         yield from _doubts(found)
         for played in found.greatest[:1]:
-            yield f"greatest {self.wish.aim}: {played.measures}"
+            yield f"greatest {self.asked.objective}: {played.measures}"
         if not found.findings:
             yield "no failure found"
         for finding in sorted(found.findings, key=lambda it: it.path.stem):
@@ -171,7 +171,7 @@ class Fuzz:
             yield from self._finding(finding)
 
     def _finding(self, finding: Finding) -> Iterator[str]:
-        agent = f" ({finding.agent})" if len(self.wish.agents) > 1 else ""
+        agent = f" ({finding.agent})" if len(self.asked.agents) > 1 else ""
         yield f"✗ {', '.join(finding.violated)}{agent}: {finding.says}"
         for line in finding.document["faults"]:
             yield f"    {_words(line)}"
@@ -181,7 +181,7 @@ class Fuzz:
             yield f"    breaking point: {finding.breaks_at}"
         if finding.again:
             yield f"    {finding.again} other scenarios show the same"
-        agents = (word for name in self.wish.named for word in ("--agent", name))
+        agents = (word for name in self.asked.named for word in ("--agent", name))
         yield f"    play it: {shlex.join(['wedgehog', 'run', str(finding.path), *agents])}"
 
     @property

@@ -57,7 +57,7 @@ class Explorer:
     known: list[Finding]
     seed: str
     heard: Heard
-    aim: str | None = None
+    objective: str | None = None
     _finding: Finding | None = None
     _alone: dict[str, list[bool]] = field(default_factory=dict)
     """By fault, whether each story with it alone was decided."""
@@ -113,8 +113,8 @@ class Explorer:
         played = self.play(document)
         if played is None:
             hypothesis.reject()
-        if self.aim is not None:
-            hypothesis.target(float(getattr(played.measures, self.aim)), label=self.aim)
+        if self.objective is not None:
+            hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
         self.heard.played(cells, played)
         if len(cells) == 1:
             self._alone.setdefault(cells[0].fault, []).append(not played.unclear)

@@ -1,7 +1,7 @@
 """The search: draws scenarios within a budget of time, and shrinks every failure by replay.
 
 First every pair of fault, place, call, repetition and script is covered, quick ones first. Then faults are combined
-on scenarios whose behaviour was new. With an aim the scenarios with the greatest measure are varied instead. Failures
+on scenarios whose behaviour was new. With an objective the greatest scenarios are varied instead. Failures
 are shrunk beside that, those whose replay is quick first.
 """
 
@@ -22,9 +22,9 @@ from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.shrink import smaller
 from wedgehog.harness.search.threshold import thresholds
 
-Goal = Literal["cost", "calls", "silence"]
+Objective = Literal["cost", "calls", "silence"]
 KEPT = 5
-"""With an aim, so many of the greatest scenarios are varied."""
+"""With an objective, so many of the greatest scenarios are varied."""
 
 
 class Watcher(Protocol):
@@ -72,11 +72,11 @@ class Search:
         *,
         seed: int,
         ends_s: float,
-        aim: Goal | None = None,
+        objective: Objective | None = None,
     ) -> None:
         """`ends_s` is the end of the budget on the clock."""
         self._play, self._palette, self._corpus, self._watcher = play, palette, corpus, watcher
-        self._clock, self._seed, self._ends_s, self._aim = clock, seed, ends_s, aim
+        self._clock, self._seed, self._ends_s, self._objective = clock, seed, ends_s, objective
         done = set(corpus.cells)
         known = {cell.bare for cell in done}
         left = [cell for cell in cells(palette.links) if cell not in known and self._fits(cell)]
@@ -170,10 +170,10 @@ class Search:
         return self._combined(SeededChoices(f"{self._seed} combine {self._drawn}"), quick) if quick else None
 
     def _combined(self, draw: Choices, quick: Sequence[Cell]) -> list[Cell]:
-        """Two faults that were not combined yet; with an aim, or when all were, a variation of a promising scenario."""
+        """Two faults that were not combined yet; else, or with an objective, a promising one varied."""
         faults = sorted({cell.fault for cell in quick})
         fresh = [pair for pair in combinations(faults, 2) if pair not in self._combinations]
-        if fresh and self._aim is None:
+        if fresh and self._objective is None:
             pair = draw.choose(fresh)
             self._combinations.add(pair)
             return [draw.choose([cell for cell in quick if cell.fault == fault]) for fault in pair]
@@ -193,7 +193,7 @@ class Search:
             self.result.skipped += 1
             return
         self.result.tried += 1
-        if self._aim is not None:
+        if self._objective is not None:
             self._rank(chosen, played)
         elif played.behaviour not in self._behaviours:
             self._behaviours.add(played.behaviour)
@@ -205,9 +205,9 @@ class Search:
 
     def _rank(self, chosen: list[Cell], played: Played) -> None:
         """Keep the greatest few, and vary only them."""
-        aim = str(self._aim)
+        objective = str(self._objective)
         self.result.greatest.append(played)
-        self.result.greatest.sort(key=lambda one: -getattr(one.measures, aim))
+        self.result.greatest.sort(key=lambda one: -getattr(one.measures, objective))
         del self.result.greatest[KEPT:]
         if played in self.result.greatest:
             self._promising = [*self._promising, chosen][-KEPT:]

@@ -39,7 +39,7 @@ class SearchJob:
     budget_s: float
     most: int | None
     """How many stories are played at most."""
-    aim: str | None = None
+    objective: str | None = None
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Search until the budget is used or the other end hangs up."""
@@ -56,7 +56,7 @@ class SearchJob:
                 return one.play(document)
 
             stories = Stories(self.cells, self.palette)
-            explorer = Explorer(play, stories, list(self.known), str(self.seed), told, self.aim)
+            explorer = Explorer(play, stories, list(self.known), str(self.seed), told, self.objective)
             try:
                 self._batches(explorer, told)
             except OverError:

@@ -21,7 +21,7 @@ from wedgehog.harness.search.drawn_scenario import Drawer, Palette
 from wedgehog.harness.search.in_one_process import REAL_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.search import Goal, Search, Watcher
+from wedgehog.harness.search.search import Objective, Search, Watcher
 from wedgehog.harness.search.search_job import SearchJob
 
 STUCK = f"the agent loops without waiting: virtual time stood still for {REAL_LIMIT_S} s"
@@ -51,11 +51,11 @@ class SimSearch(Search):
         *,
         seed: int,
         ends_s: float,
-        aim: Goal | None = None,
+        objective: Objective | None = None,
     ) -> None:
         """`play` plays a scenario in a fresh process."""
         self._simulated = simulated
-        super().__init__(play, palette, corpus, watcher, clock, seed=seed, ends_s=ends_s, aim=aim)
+        super().__init__(play, palette, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
         self._workers = 0
 
     async def _search(self, jobs: int) -> None:
@@ -85,7 +85,7 @@ class SimSearch(Search):
             self._jobs,
             self._left_s,
             most,
-            self._aim,
+            self._objective,
         )
 
     def _fits(self, cell: Cell) -> bool:
@@ -119,7 +119,7 @@ class SimSearch(Search):
             self._count_again(played)
         elif played.unclear:
             self.result.unclear.append(played)
-        if self._aim is not None:
+        if self._objective is not None:
             self._rank(chosen, played)
         return fresh
 

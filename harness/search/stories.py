@@ -44,7 +44,7 @@ class Stories:
 
 
 def one_attempt_each(faults: Sequence[Mapping[str, Any]]) -> list[Drawn]:
-    """The same faults; those on one call strike its attempts in turn, once each, as only one can strike a reply.
+    """The same faults; those on one call fire on its attempts in turn, once each, as only one can fire on a reply.
 
     >>> one_attempt_each([{"do": "cut"}, {"do": "stall"}])
     [{'do': 'cut'}, {'do': 'stall', 'at': {'attempt': 2}}]

@@ -17,7 +17,7 @@ from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
 from wedgehog.harness.search.drawn_scenario import Palette, items
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.search import Goal, Search
+from wedgehog.harness.search.search import Objective, Search
 
 PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
 Fails = Callable[[Drawn], tuple[str, ...]]
@@ -73,8 +73,10 @@ class Agent:
         return Played(document, (one,), 0.01, (violated, len(document["faults"])), Measures(len(repr(document)), 1, 0))
 
 
-def search(agent: Agent, folder: Path, runs: int, aim: Goal | None = None) -> Search:
-    return Search(agent.play, PALETTE, Corpus(folder), Watched(), agent, seed=0, ends_s=agent.s + runs, aim=aim)
+def search(agent: Agent, folder: Path, runs: int, objective: Objective | None = None) -> Search:
+    return Search(
+        agent.play, PALETTE, Corpus(folder), Watched(), agent, seed=0, ends_s=agent.s + runs, objective=objective
+    )
 
 
 def needs(*names: str) -> Fails:
@@ -201,9 +203,9 @@ async def test_a_cut_last_line_of_a_killed_search_is_passed_over(tmp_path: Path)
     assert len(Corpus(tmp_path).lines) == 3
 
 
-async def test_with_an_aim_the_greatest_scenarios_are_kept(tmp_path: Path):
+async def test_with_an_objective_the_greatest_scenarios_are_kept(tmp_path: Path):
     """And varied: the greatest is greater than any single fault's."""
-    found = await search(Agent(lambda document: ()), tmp_path, 600, aim="cost").run(1)
+    found = await search(Agent(lambda document: ()), tmp_path, 600, objective="cost").run(1)
     assert 0 < len(found.greatest) <= 5
     assert len(found.greatest[0].document["faults"]) > 1
 
