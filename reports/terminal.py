@@ -25,7 +25,7 @@ from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
 from wedgehog.reports.totals import side_by_side
-from wedgehog.reports.words import NONE, clean, count, missing, money, seconds, speakable
+from wedgehog.reports.words import NONE, clean, count, many, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
 
@@ -155,6 +155,12 @@ class _Report:
             self._heading("Side by side")
         for depth, line in lines:
             self._say(line, indent=2 + 2 * depth)
+        limited = [run for run in self.campaign.runs if run.judgement.own_limit]
+        if limited:
+            self._heading("Over their own limits, which are not judged here")
+        for alike in _grouped(limited, lambda run: (run.judgement.scenario, run.judgement.agent)):
+            judged = alike[0].judgement
+            self._say(f"{judged.scenario}, {judged.agent} ({many(len(alike), 'run')}): {judged.own_limit}", indent=2)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
         """For each variant of a specimen its verdicts, if variants with single fixes were played."""

@@ -99,6 +99,10 @@ def run(
     plugin: Plugins = None,
     level: LevelOption = None,
     *,
+    turn_s: Annotated[
+        float | None,
+        typer.Option("--turn-s", min=0.1, help="The bound of a turn for all agents, in place of scenario and spec."),
+    ] = None,
     against: BaselineOption = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="With --baseline: say how many repeats can decide, and play nothing.")
@@ -118,7 +122,7 @@ def run(
         places, agents = tuple(scenarios or ()), tuple(agent or ())
         entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world)
+        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world, turn_s)
         known = read_for_gate(against)
         if plan:
             print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)

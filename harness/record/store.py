@@ -65,6 +65,8 @@ class Judgement:
     """The invariants that fail at level `strict` and not at `safe`."""
     replay: str = ""
     remarks: tuple[str, ...] = field(default=())
+    own_limit: str = ""
+    """How the agent exceeds the tighter limit of its spec, where a common bound is judged."""
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
 

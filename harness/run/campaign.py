@@ -33,6 +33,7 @@ from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.stored import keep_inputs
+from wedgehog.harness.run.yardstick import own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
@@ -85,6 +86,8 @@ class Options:
     plugins: tuple[str, ...] = ()
     """The names after `--plugin`: a replay needs them too."""
     world: World = "live"
+    turn_s: float | None = None
+    """The bound of a turn for all agents, in real seconds."""
 
 
 class OpenCampaign(NamedTuple):
@@ -210,7 +213,8 @@ class Campaign:
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
-        keep_inputs(store, entry, control, seed)
+        common = yardstick_of(entry, self.entries, self.options.turn_s)
+        keep_inputs(store, entry, control, seed, common)
         skipped = self._why_not(agent, scenario) or (why_skipped(scenario, agent, control) if control.passed else "")
         if not control.passed or skipped:
             judgement = _unplayed(entry, control, skipped, network.name)
@@ -218,10 +222,14 @@ class Campaign:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, Path(self._folder))
             began = time.perf_counter()
+            if common is not None:
+                job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))
             history, _ = await self._run(job, network, store)
             took_s = time.perf_counter() - began
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
-            judgement = await asyncio.to_thread(judge, history, scenario, agent, control)
+            judgement = await asyncio.to_thread(judge, history, job.scenario, job.agent, control)
+            if common is not None:
+                judgement = replace(judgement, own_limit=own_limit(history, agent))
             judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement
         return replace(
             judgement,

@@ -8,19 +8,23 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, for_others
+from wedgehog.harness.run.yardstick import Yardstick, own_limit
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.model import Scenario, load_scenario
 
 _LEVEL: TypeAdapter[Level] = TypeAdapter(Level)
 _CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
-def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int) -> None:
+def keep_inputs(
+    store: RunStore, entry: Entry, control: ControlFacts, seed: int, common: Yardstick | None = None
+) -> None:
     """Write the inputs into the run's folder."""
     store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
     store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
@@ -36,6 +40,7 @@ def keep_inputs(store: RunStore, entry: Entry, control: ControlFacts, seed: int)
         "own": entry.own,
         "seed": seed,
         "level": entry.agent.level,
+        "yardstick": None if common is None else asdict(common),
         "control": asdict(control),
     }
     write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1, default=sorted) + "\n")
@@ -68,12 +73,21 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     if not inputs.get("own", True):
         scenario = for_others(scenario)
     agent = _variant(load_spec(folder / "agent.yaml"), inputs).at_level(level)
-    fresh = judge(stored.history, scenario, agent, control)
+    fresh = _judged(stored.history, scenario, agent, control, inputs.get("yardstick"))
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
     fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s)
     write_judgement(folder, fresh)
     return fresh
+
+
+def _judged(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts, kept: object) -> Judgement:
+    """Judge by the bound by which the run was played."""
+    if not isinstance(kept, dict):
+        return judge(history, scenario, agent, control)
+    common = Yardstick(**kept)
+    fresh = judge(history, common.scenario(scenario, history.run.time_scale), common.agent(agent), control)
+    return replace(fresh, own_limit=own_limit(history, agent))
 
 
 def read_inputs(folder: Path) -> dict[str, object]:

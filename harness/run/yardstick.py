@@ -1,0 +1,59 @@
+"""One bound of time for all agents that are compared, in place of what each spec promises.
+
+A spec's `turn_s` is stricter for one agent than for another: the same program would pass under one spec and fail under
+the other. So where agents with different limits play one scenario, the scenario's bound holds, or that of `--turn-s`.
+A tighter limit of a spec is judged apart, and changes no verdict.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.scenario.model import Scenario
+
+DEADLINE = "turn_deadline"
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The common bound. `turn_s`: in real seconds, from `--turn-s`; None: the scenario's, or the stock one."""
+
+    turn_s: float | None = None
+
+    def scenario(self, scenario: Scenario, time_scale: float) -> Scenario:
+        """The scenario with this bound; one that bounds no turn stays as it is."""
+        given = scenario.invariants.get(DEADLINE, {})
+        if self.turn_s is None or given is None:
+            return scenario
+        bound = {**given, "turn_s": self.turn_s * time_scale}
+        return scenario.model_copy(update={"invariants": {**scenario.invariants, DEADLINE: bound}})
+
+    def agent(self, agent: AgentSpec) -> AgentSpec:
+        """The agent without its own bound."""
+        return agent.model_copy(update={"limits": agent.limits.model_copy(update={"turn_s": None})})
+
+
+def yardstick_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -> Yardstick | None:
+    """The common bound of an entry; None: no agent with another limit plays its scenario, so the spec's limit holds.
+
+    An incident's own agents are no comparison: the scenario says what must come of each.
+    """
+    if turn_s is not None:
+        return Yardstick(turn_s)
+    beside = [it for it in entries if it.file.path == entry.file.path and not _specimen(it)]
+    return Yardstick() if entry in beside and len({it.agent.limits.turn_s for it in beside}) > 1 else None
+
+
+def _specimen(entry: Entry) -> bool:
+    return entry.matrix_only or entry.agent.name in entry.scenario.expect
+
+
+def own_limit(history: History, agent: AgentSpec) -> str:
+    """The sentence about a turn that exceeds the limit of its spec; empty if it is kept, or if there is none."""
+    if agent.limits.turn_s is None:
+        return ""
+    found = check(DEADLINE, history, turn_s=agent.limits.turn_s)
+    return found.says if found.status == "fail" else ""

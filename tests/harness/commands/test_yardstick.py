@@ -1,0 +1,75 @@
+"""Agents that are compared are judged by one bound of time; what a spec promises beyond it is shown apart."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from wedgehog.harness.commands.cli import app
+from wedgehog.harness.run.selection import Wanted, select
+from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
+
+ASKS = """
+import json, sys, urllib.request
+body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
+head = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+asked = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), head)
+print(json.load(urllib.request.urlopen(asked, timeout=20))["content"][0]["text"])
+"""
+STORY = {
+    "name": "well",
+    "why": "The reply takes two seconds.",
+    "turns": [{"user": "Hi", "model": [{"text": "Hello {nonce}"}]}],
+    "faults": [{"at": {"turn": 1, "step": 1}, "do": {"slow": 2}}],
+}
+
+
+@pytest.fixture
+def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Two specs of one program that promise different times, and a scenario that names none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "well.yaml").write_text(yaml.safe_dump(STORY))
+    for name, turn_s in (("strict", 0.2), ("patient", 8)):
+        command = ["{python}", "-S", "-c", ASKS, "{llm_url}", "{message}"]
+        spec = {"name": name, "wire": "anthropic", "command": command, "limits": {"turn_s": turn_s}}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_one_program_gets_one_verdict_whatever_its_specs_promise(wedgehog: Callable[..., Result], tmp_path: Path):
+    """Both pass by the common bound, the tighter limit is named; judged again, it is the same."""
+    ran = wedgehog("run", "well.yaml", "-a", "strict.yaml", "-a", "patient.yaml", "--network", "embedded")
+    assert ran.exit_code == 0, ran.output
+    assert "Over their own limits, which are not judged here" in ran.stdout
+    assert "well, strict (1 run): turn 1 took " in ran.stdout and "0.2 s allowed" in ran.stdout
+    assert "well, patient (1 run)" not in ran.stdout
+    strict = tmp_path / "runs" / "latest" / "well" / "strict"
+    kept = json.loads((strict / "verdicts.json").read_text())
+    assert wedgehog("check", "runs/latest").exit_code == 0
+    assert json.loads((strict / "verdicts.json").read_text()) == kept
+    assert "took" in kept["own_limit"]
+
+
+def test_alone_an_agent_is_held_to_its_own_limit(wedgehog: Callable[..., Result]):
+    """Without another agent there is nothing to compare; `--turn-s` is a common bound all the same."""
+    assert wedgehog("run", "well.yaml", "-a", "strict.yaml", "--network", "embedded").exit_code == 1
+    ran = wedgehog("run", "well.yaml", "-a", "strict.yaml", "--network", "embedded", "--turn-s", "6")
+    assert ran.exit_code == 0, ran.output
+
+
+def test_only_different_limits_need_a_common_bound(wedgehog: Callable[..., Result], tmp_path: Path):
+    """Specimens of an incident keep theirs: the scenario says what must come of each."""
+
+    def common(**expect: object) -> list[Yardstick | None]:
+        (tmp_path / "well.yaml").write_text(yaml.safe_dump({**STORY, "expect": expect} if expect else STORY))
+        entries = select(Wanted(("well.yaml",), ("strict.yaml", "patient.yaml")))
+        return [yardstick_of(entry, entries, None) for entry in entries]
+
+    assert common() == [Yardstick(), Yardstick()]
+    assert common(strict="pass") == [None, None]
+    (tmp_path / "patient.yaml").write_text((tmp_path / "strict.yaml").read_text().replace("strict", "patient"))
+    assert common() == [None, None]
