@@ -20,7 +20,7 @@ COLUMNS = (
     *("level", "strict"),
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "usage", "at_least"),
     *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s", "recovery_s", "answered"),
-    *("faults_fired", "run_dir", "replay"),
+    *("virtual_s", "real_s", "faults_fired", "run_dir", "replay"),
 )
 """The columns of summary.csv, in order."""
 
@@ -90,6 +90,8 @@ def row(run: StoredRun, run_dir: str) -> dict[str, Any]:
         "level": judged.level,
         "strict": ";".join(judged.strict),
         **(_NOT_PLAYED if judged.skipped else _spent(run.history) | _waited(run.history)),
+        "virtual_s": judged.virtual_s,
+        "real_s": judged.real_s,
         "run_dir": run_dir,
         "replay": judged.replay,
     }

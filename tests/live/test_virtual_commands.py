@@ -1,6 +1,7 @@
 """The commands of a shell tool in virtual time: an incident with its report's own numbers, judged as it is live."""
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +24,14 @@ def test_a_tool_that_outlasts_the_timeout_is_judged_as_it_is_live(wedgehog: Any,
     turns = {row["scenario"]: float(row["turn_s"]) for row in rows}
     assert 89 < turns["timeout-mid-tool"] < 91
     assert 180 <= turns["no-timeout-slow-tool"] < 181
+    both_clocks_are_shown(tmp_path / "runs" / "latest", rows, done.stderr + done.stdout)
+
+
+def both_clocks_are_shown(campaign: Path, rows: list[dict[str, str]], told: str) -> None:
+    """The virtual and the real seconds of each run: in summary.csv, on the page, and their sums for the terminal."""
+    page = (campaign / "report.html").read_text()
+    for row in rows:
+        clocks = json.loads((campaign / row["run_dir"] / "verdicts.json").read_text())
+        assert (float(row["virtual_s"]), float(row["real_s"])) == (clocks["virtual_s"], clocks["real_s"])
+        assert f"Virtual time: {clocks['virtual_s']:g} s, played in {clocks['real_s']:g} s." in page
+    assert f"virtual time: {sum(float(row['virtual_s']) for row in rows):.0f} s, played in " in told

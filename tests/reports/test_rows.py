@@ -27,9 +27,10 @@ def test_summary_csv_has_exactly_the_promised_columns_in_order(sample, tmp_path)
     write_csv(table(load(sample)), tmp_path / "s.csv")
     head = (tmp_path / "s.csv").read_text().split("\n")[0]
     assert head == (
-        "scenario,agent,world,network,time_scale,verdict,expected,violated,paid_calls,refused_calls,tokens_billed,"
+        "scenario,agent,world,network,time_scale,verdict,expected,violated,level,strict,"
+        "paid_calls,refused_calls,tokens_billed,"
         "tokens_delivered,cost_usd,usage,at_least,calls_s,peak_calls_per_min,peak_usd_per_min,turn_s,first_error_s,"
-        "recovery_s,answered,faults_fired,run_dir,replay"
+        "recovery_s,answered,virtual_s,real_s,faults_fired,run_dir,replay"
     )
 
 
@@ -101,7 +102,7 @@ def test_a_skipped_run_has_a_row_without_numbers(campaign, tmp_path):
     write_csv(table(load(campaign.folder)), tmp_path / "s.csv")
     written = _written(tmp_path / "s.csv")
     assert written["verdict"] == "skipped"
-    assert {written[name] for name in COLUMNS[7:19]} == {""}
+    assert {written[name] for name in ("violated", *COLUMNS[10:23])} == {""}
 
 
 def test_a_run_without_any_event_still_has_a_row(campaign):
