@@ -175,7 +175,9 @@ class LinkFaults(InjectorState):
         reply = self.limited[call]
         reply.hung_up = True
         if reply.fault.slows and not reply.settled:
-            self._settle(call, reply.cut(self.clock.now()))
+            now = self.clock.now()
+            # What closes at the moment at which the last byte arrives has it: our count of that moment is not exact.
+            self._settle(call, None if now + SETTLE_S >= reply.whole_s else reply.cut(now))
         self._release(call)
 
     async def once_arrived(self, call: int) -> None:

@@ -386,6 +386,19 @@ async def test_every_reply_on_a_slow_link_is_late_though_only_the_first_was_stru
     assert len(it.strikes) == 1
 
 
+async def test_who_leaves_a_slow_link_as_the_last_byte_arrives_has_the_whole_reply(rig: Any, manual_clock: Any):
+    """Its close is told some milliseconds before or after that moment; it must not count as half a reply."""
+    it = rig({"do": {"latency": 2}})
+    await it.injector.before_turn(1)
+    call = it.arrives()
+    for _ in range(2):
+        await it.ask(call)
+    it.injector.ended(call, True)
+    await manual_clock.advance(1.99)
+    it.injector.closed(call)
+    assert it.delivered == [(call, None)]
+
+
 async def test_a_fault_on_every_attempt_slows_its_link_once(rig: Any, settled: Any):
     """Delays of one fault do not add up; each attempt has its own proof."""
     it = rig({"do": {"latency": 60}, "times": "always"})
