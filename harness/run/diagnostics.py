@@ -188,6 +188,11 @@ def _on_its_way(history: History, sight: Diagnosis, turn: int) -> str:
     held = any(peer.link == "llm" and peer.state == "ESTABLISHED" for peer in sight.peers)
     if asked or not held:
         return ""
+    if any(call.arrived.turn < turn for call in history.calls):
+        return (
+            "no request of this turn has come through; it holds a connection to the model, "
+            "which may be an idle one of an earlier turn"
+        )
     return "it held a connection to the model, and no request of this turn has come through"
 
 

@@ -92,6 +92,19 @@ def test_a_tool_that_runs_is_what_it_waited_for():
     assert said(tell, sight()).endswith("its last call, 2, was answered whole")
 
 
+def test_a_connection_that_an_earlier_turn_may_have_left_open_is_not_said_to_carry_a_request():
+    """An agent that keeps its connections alive holds one while it waits for something else."""
+    tell = told()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    found = sentence(tell.seal(), sight(a_peer("llm")), 2, 61.0)
+    assert found == (
+        "no request of this turn has come through; it holds a connection to the model, "
+        "which may be an idle one of an earlier turn"
+    )
+
+
 def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
     """It left no word of its end."""
     tell = told()
