@@ -113,7 +113,8 @@ def read_control(
 
 def _no_tool_turn(history: History) -> str:
     uses = [use for use in history.tool_uses if use.turn > 1]
-    if not uses or any(use.results for use in uses):
+    lost = any(refused.pairing for refused in history.of(RequestRefused))  # its own failure, which every run shows
+    if lost or not uses or any(use.results for use in uses):
         return ""
     ran = "the tool was run" if any(use.started for use in uses) else "the tool was not run"
     return f"in its control run {ran}, and no request carried its result: {RESULT_MARKS}"

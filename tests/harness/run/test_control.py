@@ -127,6 +127,18 @@ def test_a_tool_whose_result_never_came_rules_tools_out(shows: tuple[str, ...], 
     assert why_skipped(scenario(), agent(), facts) == ""
 
 
+def test_a_result_that_the_provider_misses_is_the_agents_failure():
+    """It loses results without any fault: its runs are played, and each shows the refusal."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.refuse(tell.ask(1), 400, pairing=True, scripted=False)
+    assert read(tell.end("Error: 400").seal()).no_tool_turn == ""
+
+
 def test_refusals_that_happen_without_a_fault_are_remembered():
     """They excuse the same refusal under a fault; scripted ones are ours."""
     tell = HistoryBuilder()
