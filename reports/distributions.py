@@ -38,7 +38,7 @@ def distributions(taken: pd.DataFrame) -> list[Markup]:
     for number, measure in enumerate(MEASURES):
         some = taken[(taken["measure"] == measure) & (taken["seconds"] > 0)]
         if len(some):
-            caption = tag("figcaption", f"{measure.capitalize()}: each dot is one, the line p50 to p95")
+            caption = tag("figcaption", f"{measure.capitalize()}")
             figures.append(tag("figure", caption, _drawn(some, f"d{number}", measure), class_="distribution"))
     return figures
 

@@ -15,9 +15,9 @@ ROWS_SHOWN = 400
 
 _HEADS = (*((name, "keep") for name in KEYS[1:]), *((name, "n") for name in QUANTILES))
 NOTE = (
-    "Over all repeats. First byte: from the request to the first byte that the provider sent, if one arrived. Call: "
-    "until its end that the agent could see. Turn: from its first request. The recovery message counts "
-    "only as recovery."
+    "Over all repeats. Each dot is one time, the stroke is p50, the line reaches to p95. First byte: from the request "
+    "to the first byte that the provider sent, if one arrived. Call: until its end that the agent could see. Turn: "
+    "from its first request. The recovery message counts only as recovery."
 )
 
 
