@@ -2,7 +2,10 @@
 
 A scenario takes 794 virtual seconds: an agent makes ten streamed calls through the relay. Four replies stall until its
 timer of 180 s, two requests get 429 with `Retry-After: 30`, one reply is reset, one ends early; the agent tries again.
-The injector arms every fault, and the recorder writes the history, as in a run.
+The injector arms every fault, and the recorder writes the history, as in a run. Then every invariant judges it.
+
+`looptime` plays the same on real sockets of the loopback, with the embedded relay: it moves the clock of asyncio's own
+loop when nothing is ready. Both take turns, so that other load on the machine affects both.
 """
 
 from __future__ import annotations
@@ -10,20 +13,31 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import platform
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
+from benchmarks.gauge import machine, write
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, Failure, Reply, Text
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.invariants import check, known
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.event import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault
 from wedgehog.harness.sim.byte_stream import ByteStreamEnd
-from wedgehog.harness.sim.clock import SimClock
+from wedgehog.harness.sim.clock import EPOCH, SimClock
 from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
@@ -44,6 +58,9 @@ FAULTS: Final[dict[int, WireFault]] = {
 TOO_MANY: Final = {5, 10}
 REPLY: Final = Reply((Text("It is noon in Oslo.", pace_ms=250),))
 MESSAGES: Final[Any] = [{"role": "user", "content": "Hi"}]
+ANSWERED: Final = TurnEnded(
+    turn=1, ended="by itself", answer="It is noon in Oslo.", error="", exit_code=0, status=None, raised=None
+)
 BODY: Final = {"model": "m", "stream": True, "messages": MESSAGES}
 
 
@@ -173,18 +190,45 @@ AGENTS: Final[dict[str, Callable[[str], Awaitable[list[str]]]]] = {
 }
 
 
+class LoopClock:
+    """The running loop's time, for a loop that is not a `SimLoop`."""
+
+    def __init__(self) -> None:
+        """The clock starts at 0."""
+        self._loop = asyncio.get_running_loop()
+        self._zero = self._loop.time()
+
+    def now(self) -> float:
+        """Seconds since this clock was made."""
+        return self._loop.time() - self._zero
+
+    def wall(self) -> datetime:
+        """The start, and the seconds since then."""
+        return EPOCH + timedelta(seconds=self.now())
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep on the loop."""
+        await asyncio.sleep(seconds)
+
+
 async def play(agent: str) -> tuple[list[str], History, float]:
     """Play the scenario: what went wrong for the agent, the history, and the virtual seconds that it took."""
-    clock = SimClock()
+    return await play_on(SimNetwork(), SimClock(), agent)
+
+
+async def play_on(opens: Network, clock: Clock, agent: str) -> tuple[list[str], History, float]:
+    """Play the scenario on a network."""
     trial = Scenario(FaultPlan(tuple(_planned(*item) for item in FAULTS.items())), clock)
-    async with SimNetwork() as network, FakeLLM(trial, trial) as llm:
+    async with opens as network, FakeLLM(trial, trial) as llm:
         link = trial.links["llm"] = await network.open_link("llm", (llm.host, llm.port), resets=True)
+        trial.history.add(StimulusGiven(turn=1, stimulus="user", marker="", nonce="", text="Hi"))
         await trial.injector.before_turn(1)
         wrong = await AGENTS[agent]("http://{}:{}".format(*link.address))
         took_s = clock.now()
+        trial.history.add(ANSWERED)
         await trial.end()
         await trial.injector.close()
-    return wrong, trial.history, took_s
+    return wrong, trial.history.seal(), took_s
 
 
 def _planned(call: int, fault: WireFault) -> PlannedFault:
@@ -204,23 +248,75 @@ def digest(world: SimWorld, agent: str, seed: int = 0) -> str:
     return seen.hexdigest()
 
 
+def in_sim(world: SimWorld, agent: str) -> Callable[[], list[Verdict]]:
+    """Return a function that plays and judges one scenario in the simulated world."""
+    return lambda: judge(world.run(lambda: play(agent))[1])
+
+
+def on_looptime(agent: str) -> Callable[[], list[Verdict]]:
+    """Return a function that plays and judges one scenario with looptime on the loopback."""
+    import looptime
+
+    def played() -> list[Verdict]:
+        loop = looptime.new_event_loop(start=0)
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return judge(runner.run(_on_loopback(agent))[1])
+
+    return played
+
+
+async def _on_loopback(agent: str) -> tuple[list[str], History, float]:
+    return await play_on(EmbeddedNetwork(), LoopClock(), agent)
+
+
+def judge(history: History) -> list[Verdict]:
+    """Ask every invariant."""
+    return [check(name, history) for name, it in known().items() if not it.asked]
+
+
 def main() -> None:
-    """Measure each agent, and print a line for it."""
+    """Measure each agent, and write a table."""
     told = argparse.ArgumentParser(description=__doc__)
     told.add_argument("agents", nargs="*", default=list(AGENTS))
-    told.add_argument("--seconds", type=float, default=5.0, help="processor time for each agent")
+    told.add_argument("--seconds", type=float, default=1.0, help="processor time of each measurement")
+    told.add_argument("--rounds", type=int, default=9, help="measurements of each world")
+    told.add_argument("--into", type=Path, help="a document with marks for the table")
     options = told.parse_args()
+    result = f"{_measured(options.rounds)}\n\n" + "\n".join([_HEAD, *(_row(it, options) for it in options.agents), ""])
+    print(result)
+    if options.into:
+        write(options.into, "sim", result)
+
+
+_COLUMNS: Final = ("agent", "simulated: scenarios in a second of CPU", "looptime", "ratio, with its range")
+_HEAD: Final = f"| {' | '.join(_COLUMNS)} |\n| --- | ---: | ---: | ---: |"
+
+
+def _measured(rounds: int) -> str:
+    day, python = time.strftime("%Y-%m-%d"), platform.python_version()
+    return f"Measured on {day}: {machine()}; Python {python}. Medians of {rounds} rounds, which took turns."
+
+
+def _row(agent: str, options: argparse.Namespace) -> str:
+    rounds = [_round(agent, options.seconds) for _ in range(options.rounds)]
+    ratios = sorted(sim / real for sim, real in rounds)
+    sim, real = (median(rates) for rates in zip(*rounds, strict=True))
+    return f"| {agent} | {sim:.1f} | {real:.1f} | {median(ratios):.1f} ({ratios[0]:.1f} to {ratios[-1]:.1f}) |"
+
+
+def _round(agent: str, seconds: float) -> tuple[float, float]:
+    """One measurement of each world, in turn: looptime needs the real `time`."""
     with SimWorld() as world:
-        for agent in options.agents:
-            wrong, _, took_s = world.run(lambda agent=agent: play(agent))  # type: ignore[misc]
-            print(f"{agent:12} {took_s:.0f} virtual s, {rate(world, agent, options.seconds):6.1f} a second  {wrong}")
+        simulated = rate(in_sim(world, agent), seconds)
+    return simulated, rate(on_looptime(agent), seconds)
 
 
-def rate(world: SimWorld, agent: str, seconds: float) -> float:
-    """Scenarios in a second of processor time."""
+def rate(play_once: Callable[[], object], seconds: float) -> float:
+    """Scenarios in a second of processor time, after one that does not count."""
+    play_once()
     count, began = 0, time.process_time()
     while time.process_time() - began < seconds:
-        world.run(lambda: play(agent), seed=count)
+        play_once()
         count += 1
     return count / (time.process_time() - began)
 

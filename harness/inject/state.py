@@ -140,6 +140,7 @@ class InjectorState:
     ) -> None:
         """Nothing is armed yet; `messages` are given when their triggers say so, and are no faults."""
         self.states = [FaultState(index, planned) for index, planned in enumerate((*plan.faults, *messages))]
+        self._families: dict[type[Fault], list[FaultState]] = {}
         self.plan, self.links = plan, links
         self.history, self.clock = history, clock
         self.calls: dict[int, tuple[CallPosition, str]] = {}
@@ -173,16 +174,17 @@ class InjectorState:
         if call not in self.calls:
             return []
         place, model = self.calls[call]
-        return [state for state in self.states if self._meets(state, place, model, family, conn, count)]
+        return [state for state in self._on_calls(family) if self._meets(state, place, model, conn, count)]
 
-    def _meets(
-        self, state: FaultState, place: CallPosition, model: str, family: type[Fault], conn: int, count: bool
-    ) -> bool:
-        planned, at = state.planned, state.at
-        on_calls = planned.link == "llm" or isinstance(planned.fault, ActorFault)
-        if not isinstance(at, AtCall) or not isinstance(planned.fault, family) or not on_calls:
-            return False
-        if state.healed.is_set():
+    def _on_calls(self, family: type[Fault]) -> list[FaultState]:
+        """The faults of one family that a call can meet; each reply asks for them several times."""
+        if family not in self._families:
+            self._families[family] = [state for state in self.states if _can_meet_calls(state.planned, family)]
+        return self._families[family]
+
+    def _meets(self, state: FaultState, place: CallPosition, model: str, conn: int, count: bool) -> bool:
+        at = state.at
+        if not isinstance(at, AtCall) or state.healed.is_set():
             return False
         return state.sticky or conn in state.conns or self._matches(state, at, place, model, count)
 
@@ -288,3 +290,8 @@ class InjectorState:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _can_meet_calls(planned: PlannedFault, family: type[Fault]) -> bool:
+    on_calls = planned.link == "llm" or isinstance(planned.fault, ActorFault)
+    return on_calls and isinstance(planned.trigger, AtCall) and isinstance(planned.fault, family)

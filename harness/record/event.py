@@ -7,7 +7,7 @@ Events are frozen plain data. history.jsonl tags them with their class name in s
 import re
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,6 +31,12 @@ class Event:
         dataclass(frozen=True, kw_only=True)(cls)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         KINDS[cls.kind] = cls
+
+    def placed(self, number: int, at_s: float) -> Self:
+        """This event with its id and its time; `dataclasses.replace` takes five times as long."""
+        placed = object.__new__(type(self))
+        placed.__dict__.update(self.__dict__, id=number, at_s=at_s)
+        return placed
 
     def as_json(self) -> dict[str, Any]:
         """This event as plain JSON data, tag first."""

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -265,7 +265,7 @@ class History:
         if self.sealed:
             raise RuntimeError("the history is sealed")
         at_s = event.at_s if event.at_s >= 0 or self._clock is None else self._clock.now()
-        placed = replace(event, id=len(self.events), at_s=at_s)
+        placed = event.placed(len(self.events), at_s)
         self.events.append(placed)
         self._sink(placed)
         return placed

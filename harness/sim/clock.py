@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from wedgehog.harness.sim.loop import START_S
+from wedgehog.harness.sim.virtual_time import START_S
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The virtual date and time at the start."""

@@ -18,7 +18,7 @@ from unittest import mock
 from freezegun import api, freeze_time
 
 from wedgehog.harness.sim.clock import EPOCH
-from wedgehog.harness.sim.loop import START_S
+from wedgehog.harness.sim.virtual_time import START_S
 
 IGNORED = ["hypothesis"]
 """Modules that see the real time: Hypothesis measures how long its examples take."""

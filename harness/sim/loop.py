@@ -1,11 +1,4 @@
-"""An asyncio event loop without a selector: its clock is virtual, and its TCP is in memory.
-
-```
-ready handles ──▶ run them                        time stands still
-none ready    ──▶ jump to the next timer          time passes at once
-no timer      ──▶ SimDeadlockError                nothing can happen any more
-```
-"""
+"""An asyncio event loop in virtual time whose TCP is in memory."""
 
 import asyncio
 import contextvars
@@ -21,50 +14,20 @@ from typing import Any, cast
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.sim.byte_stream import ByteStream
-from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError, SimUnsupportedError
+from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.processes import ProcessTable, SimChild
 from wedgehog.harness.sim.programs import PROGRAM
 from wedgehog.harness.sim.server import SimServer
 from wedgehog.harness.sim.tasks import in_order, numbered_tasks, waits_for
 from wedgehog.harness.sim.tcp import SimSocket, SimTransport
-
-START_S = 1000.0
-"""Where the virtual clock begins; a small number, because sums of floats must be exact to a nanosecond."""
-RESOLUTION_S = 1e-9
-"""Timers this close are due together."""
-PATIENCE_TURNS, SPIN_S = 10_000, 0.001
-"""A loop that has turned so often without waiting gets time for each further turn: a busy wait must end too."""
+from wedgehog.harness.sim.virtual_time import START_S, VirtualTimeLoop
 
 AddrInfo = tuple[int, int, int, str, Address]
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
-class _NextTimer:
-    """Takes the place of asyncio's selector: instead of waiting for files it moves the clock."""
-
-    def __init__(self, loop: "SimLoop") -> None:
-        self._loop = loop
-        self._turns = 0
-
-    def select(self, timeout: float | None) -> Sequence[object]:
-        """Wait `timeout` virtual seconds (None: for ever)."""
-        if timeout is None:
-            raise SimDeadlockError(self._loop.report())
-        if timeout > 0:
-            self._turns = 0
-            self._loop.jump()
-        else:
-            self._turns += 1
-            if self._turns > PATIENCE_TURNS:
-                self._loop.advance(self._loop.time() + SPIN_S)
-        return ()
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-class SimLoop(asyncio.BaseEventLoop):
+class SimLoop(VirtualTimeLoop):
     """An event loop in virtual time, and the network that its connections use."""
 
     def __init__(
@@ -75,13 +38,8 @@ class SimLoop(asyncio.BaseEventLoop):
         on_jump: Callable[[float], None] = lambda now: None,
     ) -> None:
         """`horizon_s` limits the virtual time; `on_jump` gets the new time at each jump."""
-        super().__init__()
+        super().__init__(horizon_s, on_jump)
         self.net = net or Net()
-        self._now = START_S
-        self._clock_resolution = RESOLUTION_S
-        self._end = None if horizon_s is None else START_S + horizon_s
-        self._on_jump = on_jump
-        self._selector = _NextTimer(self)
         self.unsupported: list[SimUnsupportedError] = []
         """What was refused, in order: code may catch the error and go on."""
         self.processes = ProcessTable(self.refusal)
@@ -89,24 +47,11 @@ class SimLoop(asyncio.BaseEventLoop):
         self._foreign = False
         self.set_task_factory(numbered_tasks())
 
-    # ---- time
-
-    def time(self) -> float:
-        """The virtual time."""
-        return self._now
-
-    def jump(self) -> None:
-        """Move the clock to the next timer. Raises SimHorizonError behind the end of the simulated time."""
+    def advance(self, now: float) -> None:
+        """Move the clock. Raises the error of a foreign thread, because the loop cannot wait for it."""
         if self._foreign:
             raise self.unsupported[-1]
-        self.advance(max(self._now, self._scheduled[0].when()))  # type: ignore[attr-defined]
-
-    def advance(self, now: float) -> None:
-        """Move the clock."""
-        if self._end is not None and now > self._end:
-            raise SimHorizonError(f"more than {self._end - START_S:g} virtual seconds\n{self.report()}")
-        self._now = now
-        self._on_jump(now)
+        super().advance(now)
 
     def report(self) -> str:
         """What each task waits for, one line for each."""
@@ -119,9 +64,6 @@ class SimLoop(asyncio.BaseEventLoop):
         """The error of code that does what is not simulated; it is noted."""
         self.unsupported.append(SimUnsupportedError(what))
         return self.unsupported[-1]
-
-    def _process_events(self, event_list: Sequence[object]) -> None:
-        """There are no files."""
 
     def _write_to_self(self) -> None:
         """Nothing waits."""

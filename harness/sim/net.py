@@ -44,11 +44,10 @@ class Net:
         name = host.decode() if isinstance(host, bytes) else host or HOST
         if name in self.names:
             return self.names[name]
-        try:
-            return str(ipaddress.IPv4Address(name))
-        except ValueError:
-            self.refused[name] = None
-            raise socket.gaierror(socket.EAI_NONAME, f"{name} is not in the simulated network: {LIVE}") from None
+        if name == HOST or _is_ipv4(name):
+            return name
+        self.refused[name] = None
+        raise socket.gaierror(socket.EAI_NONAME, f"{name} is not in the simulated network: {LIVE}")
 
     def listener(self, address: Address) -> "SimServer":
         """Who listens at an address. Raises ConnectionRefusedError, or OSError for a host outside of this world."""
@@ -81,3 +80,11 @@ class Net:
     def connecting(self) -> tuple[int, Address]:
         """The number of a new connection, and the client's address."""
         return next(self._connections), (HOST, next(self._connecting))
+
+
+def _is_ipv4(name: str) -> bool:
+    try:
+        ipaddress.IPv4Address(name)
+    except ValueError:
+        return False
+    return True

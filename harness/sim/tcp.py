@@ -132,7 +132,7 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Bytes that the kernel has not taken."""
-        return sum(map(len, self._buffer))
+        return sum(map(len, self._buffer)) if self._buffer else 0
 
     @property
     def has_unread(self) -> bool:
@@ -155,7 +155,8 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
         self._buffer.append(bytes(data))
         if len(self._buffer) == 1:
             self._push()
-        self._maybe_pause_protocol()
+        if self._buffer:
+            self._maybe_pause_protocol()
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """Write all in one piece."""

@@ -8,6 +8,7 @@ with SimWorld() as world:              # once for a process
 """
 
 import contextlib
+import gc
 import os
 import random
 import uuid
@@ -23,6 +24,8 @@ from wedgehog.harness.sim.processes import simulated_signals
 from wedgehog.harness.sim.tasks import cancel_all
 
 Value = TypeVar("Value")
+GARBAGE = 20_000
+"""So many new objects begin a search for garbage; Python's own number costs a tenth of a run."""
 
 
 def simulate(main: Callable[[], Coroutine[None, None, Value]], *, seed: int = 0, loop: SimLoop | None = None) -> Value:
@@ -58,6 +61,7 @@ class SimWorld:
         self._open = contextlib.ExitStack()
         self._open.enter_context(lazy_ca())
         self._open.enter_context(frozen_time())
+        self._open.enter_context(_rare_collections())
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -75,6 +79,16 @@ class SimWorld:
         """`simulate` with `time` and `datetime` at the virtual time."""
         with frozen_time() as move:
             return simulate(main, seed=seed, loop=SimLoop(net, horizon_s=horizon_s, on_jump=move))
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    young, *older = gc.get_threshold()
+    gc.set_threshold(max(young, GARBAGE), *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(young, *older)
 
 
 @contextlib.contextmanager

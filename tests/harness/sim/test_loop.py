@@ -1,6 +1,7 @@
 """The virtual clock: it jumps, it tells deadlocks, and it has no real files, processes, threads or sleeps."""
 
 import asyncio
+import gc
 import socket
 import subprocess
 import threading
@@ -10,7 +11,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError, SimUnsupportedError
-from wedgehog.harness.sim.loop import START_S, SimLoop
+from wedgehog.harness.sim.loop import SimLoop
+from wedgehog.harness.sim.virtual_time import START_S
 from wedgehog.harness.sim.world import simulate
 
 UNUSED = socket.socket()
@@ -203,3 +205,26 @@ def test_tasks_that_are_left_are_cancelled_oldest_first():
 
     simulate(main)
     assert ended == ["a", "b", "c"]
+
+
+def test_timers_that_are_due_at_one_time_are_called_in_the_order_in_which_they_were_set():
+    async def main() -> list[int]:
+        called: list[int] = []
+        at = asyncio.get_running_loop().time() + 60
+        timers = [asyncio.get_running_loop().call_at(at, called.append, number) for number in range(500)]
+        for timer in timers[:400]:
+            timer.cancel()
+        await asyncio.sleep(61)
+        return called
+
+    assert simulate(main) == list(range(400, 500))
+
+
+def test_cancelled_timers_are_forgotten_long_before_they_are_due():
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        for _ in range(10_000):
+            loop.call_later(3600, int).cancel()
+        return sum(isinstance(it, asyncio.TimerHandle) for it in gc.get_objects())
+
+    assert simulate(main) < 1000

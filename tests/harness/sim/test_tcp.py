@@ -13,8 +13,9 @@ import pytest
 import trustme
 
 from wedgehog.harness.sim.errors import SimError
-from wedgehog.harness.sim.loop import START_S, SimLoop
+from wedgehog.harness.sim.loop import SimLoop
 from wedgehog.harness.sim.net import Net
+from wedgehog.harness.sim.virtual_time import START_S
 from wedgehog.harness.sim.world import simulate
 
 Scene = Callable[[], Awaitable[list[object]]]

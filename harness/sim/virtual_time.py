@@ -1,0 +1,165 @@
+"""An asyncio event loop whose clock is virtual, and which waits for nothing but timers.
+
+```
+ready handles ──▶ run them                        time stands still
+none ready    ──▶ jump to the next timer          time passes at once
+no timer      ──▶ SimDeadlockError                nothing can happen any more
+```
+"""
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError
+
+START_S = 1000.0
+"""Where the virtual clock begins; a small number, because sums of floats must be exact to a nanosecond."""
+RESOLUTION_S = 1e-9
+"""Timers this close are due together."""
+FEW_TIMERS = 100
+"""So many cancelled timers are kept."""
+PATIENCE_TURNS, SPIN_S = 10_000, 0.001
+"""A loop that has turned so often without waiting gets time for each further turn: a busy wait must end too."""
+
+Callback = Callable[..., object]
+
+
+class _NoSelector:
+    """Takes the place of asyncio's selector, which `BaseEventLoop` closes."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class VirtualTimeLoop(asyncio.BaseEventLoop):
+    """Replaces asyncio's callbacks, timers and turns. It has no debug mode."""
+
+    _closed: bool
+    _stopping: bool
+    _ready: deque[asyncio.Handle]
+
+    def __init__(self, horizon_s: float | None, on_jump: Callable[[float], None]) -> None:
+        """`horizon_s` limits the virtual time; `on_jump` gets the new time at each jump."""
+        super().__init__()
+        self._now = START_S
+        self._end = None if horizon_s is None else START_S + horizon_s
+        self._on_jump = on_jump
+        self._selector = _NoSelector()
+        self._turns = 0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        """A heap. Timers that are due at one time are called in the order in which they were set."""
+        self._serials = itertools.count()
+        self._cancelled = 0
+        """How many of the timers are cancelled."""
+
+    def report(self) -> str:
+        """What each task waits for."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the loop, and forget its timers."""
+        super().close()
+        self._timers.clear()
+
+    # ---- time
+
+    def time(self) -> float:
+        """The virtual time."""
+        return self._now
+
+    def advance(self, now: float) -> None:
+        """Move the clock. Raises SimHorizonError behind the end of the simulated time."""
+        if self._end is not None and now > self._end:
+            raise SimHorizonError(f"more than {self._end - START_S:g} virtual seconds\n{self.report()}")
+        self._now = now
+        self._on_jump(now)
+
+    # ---- callbacks
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Call it in the next turn."""
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call it `delay` virtual seconds from now."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call it at a virtual time."""
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._serials), timer))
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
+
+    def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
+        """Called before a timer is cancelled; once most timers are, those are forgotten."""
+        if not timer._scheduled:  # type: ignore[attr-defined]
+            return
+        self._cancelled += 1
+        if self._cancelled > FEW_TIMERS and self._cancelled * 2 > len(self._timers):
+            self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._cancelled = 1
+
+    # ---- turns
+
+    def _run_once(self) -> None:
+        """One turn: what is ready runs; if nothing is, the clock jumps to the next timer first."""
+        ready = self._ready
+        if ready or self._stopping:
+            self._spin()
+        else:
+            self._jump()
+        self._take_due()
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _spin(self) -> None:
+        """Count a turn without a wait."""
+        self._turns += 1
+        if self._turns > PATIENCE_TURNS:
+            self.advance(self._now + SPIN_S)
+
+    def _jump(self) -> None:
+        """Move the clock to the next timer."""
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
+            self._cancelled -= 1
+        if not timers:
+            raise SimDeadlockError(self.report())
+        if timers[0][0] > self._now:
+            self._turns = 0
+            self.advance(timers[0][0])
+        else:
+            self._spin()
+
+    def _take_due(self) -> None:
+        """Let the timers that are due run in this turn."""
+        timers, due = self._timers, self._now + RESOLUTION_S
+        while timers and timers[0][0] < due:
+            timer = heapq.heappop(timers)[2]
+            timer._scheduled = False  # type: ignore[attr-defined]
+            if timer.cancelled():
+                self._cancelled -= 1
+            else:
+                self._ready.append(timer)
