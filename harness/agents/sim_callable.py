@@ -1,4 +1,4 @@
-"""An agent that is an async Python function, in virtual time: it runs on the harness's own event loop."""
+"""An agent that is a Python function, in virtual time: on the harness's own event loop, in a greenlet if it blocks."""
 
 import asyncio
 import inspect
@@ -24,7 +24,8 @@ from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
 from wedgehog.harness.sandbox.started import what_imports
-from wedgehog.harness.sim.errors import LIVE
+from wedgehog.harness.sim.blocking import BlockingError, run_blocking
+from wedgehog.harness.sim.blocking_socket import blocking_connections
 
 
 class SimCallableSession(Session):
@@ -50,7 +51,7 @@ class SimCallableSession(Session):
             await asyncio.wait({self._call}, timeout=1.0)
 
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Call the function. Raises AgentError for one that is not async, or needs what is not simulated."""
+        """Call the function. Raises AgentError for one that needs what is not simulated."""
         if kind == "wake_up":
             raise AgentError(f"{self._spec.path}: a callable has no wake_up")
         self._host.forget_output()
@@ -69,17 +70,15 @@ class SimCallableSession(Session):
             function = self._function = self._function or load(self._target)
             place = self._place
             given = {"session_dir": str(place.session_dir), "llm_url": place.llm_url, "key": place.key}
-            return text_of(await self._async(function)(text, **given))
-        except AgentError:
-            raise
+            if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+                return text_of(await function(text, **given))
+            with blocking_connections():
+                return text_of(await run_blocking(function, text, **given))
+        except BlockingError as missing:
+            raise self._host.refused(missing) from None
         except BaseException:
             traceback.print_exc()
             raise
-
-    def _async(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-            return function
-        raise AgentError(f"{self._spec.path}: {self._target} is not `async def`, so it blocks its thread: {LIVE}")
 
     async def abort(self) -> None:
         """What the spec's signal does to a live agent: SIGINT cancels the call, others end the process."""

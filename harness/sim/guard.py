@@ -4,6 +4,7 @@ Async code that works on an event loop only never meets it. What blocks the thre
 a port of this machine that has the number of a simulated one.
 """
 
+import asyncio
 import contextlib
 import sys
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+from wedgehog.harness.sim.blocking import can_wait, wait_for
 from wedgehog.harness.sim.errors import SimUnsupportedError
 
 _AUDITED = {
@@ -61,9 +63,12 @@ def _no_blocking(me: int, refusal: MakesError) -> Iterator[None]:
     sleep, start = time.sleep, threading.Thread.start
 
     def no_sleep(seconds: float) -> None:
-        if threading.get_ident() == me:
+        if threading.get_ident() != me:
+            sleep(seconds)
+        elif can_wait():
+            wait_for(asyncio.sleep(seconds))
+        else:
             raise refusal(f"time.sleep({seconds:g}), which blocks the event loop,")
-        sleep(seconds)
 
     def no_start(thread: threading.Thread) -> None:
         if threading.get_ident() == me:

@@ -9,6 +9,7 @@ with SimWorld() as world:              # once for a process
 
 import contextlib
 import gc
+import importlib
 import os
 import random
 import uuid
@@ -58,6 +59,8 @@ class SimWorld:
 
     def __enter__(self) -> Self:
         """Freeze `time` and `datetime`, which takes up to half a second."""
+        with contextlib.suppress(ImportError):  # it tries a real socket when it is imported, as an agent may do later
+            importlib.import_module("urllib3.util.connection")
         self._open = contextlib.ExitStack()
         self._open.enter_context(lazy_ca())
         self._open.enter_context(frozen_time())

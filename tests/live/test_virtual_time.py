@@ -49,6 +49,13 @@ def test_minutes_are_judged_by_the_virtual_clock(wedgehog: Wedgehog, tmp_path: P
     assert "Virtual time: " in page and " s, played in " in page
 
 
+def test_a_function_that_blocks_is_played_in_virtual_time_too(tmp_path: Path):
+    pytest.importorskip("greenlet")
+    (run,) = played(tmp_path, "blocks", "stall-always")
+    told = judgement(run)
+    assert told["verdict"] == "pass" and float(str(told["virtual_s"])) > 100 > float(str(told["real_s"]))
+
+
 def test_the_same_seed_gives_the_same_history(tmp_path: Path):
     """Byte for byte, in another campaign, by another process with another hash seed."""
     wedgehog = partial(in_a_new_process, tmp_path)
@@ -87,7 +94,7 @@ def test_a_stored_run_is_judged_again_with_its_clocks(wedgehog: Wedgehog, tmp_pa
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        ("blocks", "is not `async def`, so it blocks its thread: it needs the live world (`--world live`)"),
+        ("starts_a_thread", "a thread ("),
         ("starts_a_process", "a child process is not simulated: it needs the live world (`--world live`)"),
     ],
 )

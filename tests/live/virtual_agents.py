@@ -3,10 +3,12 @@
 import asyncio
 import json
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import aiohttp
+import requests
 
 
 async def answer(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
@@ -46,9 +48,25 @@ async def hangs(message: str, *, session_dir: str, llm_url: str, key: str) -> st
         return str((await reply.json())["content"][0]["text"])
 
 
-def blocks(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
-    """Not async."""
+def starts_a_thread(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Not async, which is fine, but virtual time cannot wait for its thread."""
+    thread = threading.Thread(target=time.sleep, args=(1,))
+    thread.start()
+    thread.join()
     return message
+
+
+def blocks(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Not async: asks with requests, whose timer is fifty seconds, and asks once more."""
+    body = {"model": "m", "max_tokens": 500, "messages": [{"role": "user", "content": message}]}
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    for _ in range(2):
+        try:
+            reply = requests.post(f"{llm_url}/v1/messages", json=body, headers=headers, timeout=50)
+            return str(reply.json()["content"][0]["text"])
+        except requests.RequestException:
+            time.sleep(1)
+    raise RuntimeError("the model did not answer")
 
 
 async def starts_a_process(message: str, *, session_dir: str, llm_url: str, key: str) -> str:

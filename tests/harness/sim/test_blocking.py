@@ -1,0 +1,223 @@
+"""Blocking clients and `time.sleep` in virtual time, without a thread."""
+
+import asyncio
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import anthropic
+import httpx
+import httpx2
+import openai
+import pytest
+import requests
+
+from tests.harness.sim.clients import BODY, KEY, MESSAGES, TIMER_S
+from tests.harness.sim.test_clients import WORDS, words_in
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.cut import Cut, Refuse
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.base import WholeLink
+from wedgehog.harness.scenario.trigger import AtReply
+from wedgehog.harness.sim import blocking
+from wedgehog.harness.sim.blocking import BlockingError, run_blocking
+from wedgehog.harness.sim.blocking_socket import blocking_connections
+from wedgehog.harness.sim.errors import SimUnsupportedError
+from wedgehog.harness.sim.network import SimNetwork
+from wedgehog.harness.sim.world import SimWorld, simulate
+from wedgehog.harness.testing.faults import AT, Bench
+
+pytest.importorskip("greenlet")
+
+
+def on_httpx(url: str) -> str:
+    with httpx.Client(timeout=TIMER_S) as client:
+        return client.post(f"{url}/v1/chat/completions", json=BODY, headers=KEY).text
+
+
+def on_openai(url: str) -> str:
+    with openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0, timeout=TIMER_S) as client:
+        stream = client.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+        return "".join([chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices])
+
+
+def on_anthropic(url: str) -> str:
+    with (
+        anthropic.Anthropic(api_key="k", base_url=url, max_retries=0, timeout=TIMER_S) as client,
+        client.messages.stream(model="m", max_tokens=99, messages=MESSAGES) as stream,
+    ):
+        return "".join(stream.text_stream)
+
+
+def on_requests(url: str) -> str:
+    return requests.post(f"{url}/v1/chat/completions", json=BODY, headers=KEY, timeout=TIMER_S).text
+
+
+def on_urllib(url: str) -> str:
+    body, headers = httpx.Request("POST", url, json=BODY).content, {"content-type": "application/json", **KEY}
+    asked = urllib.request.Request(f"{url}/v1/chat/completions", body, headers)
+    with urllib.request.urlopen(asked, timeout=TIMER_S) as reply:
+        return reply.read().decode()
+
+
+@dataclass(frozen=True)
+class Client:
+    ask: Callable[[str], str]
+    on_timeout: type[Exception]
+    on_reset: type[Exception]
+    on_refusal: type[Exception]
+
+
+CLIENTS = {
+    "httpx": Client(on_httpx, httpx.ReadTimeout, httpx.ReadError, httpx.ConnectError),
+    "openai": Client(on_openai, openai.APITimeoutError, openai.APIConnectionError, openai.APIConnectionError),
+    "anthropic": Client(on_anthropic, httpx2.ReadTimeout, httpx2.ReadError, anthropic.APIConnectionError),
+    "requests": Client(
+        on_requests,
+        requests.exceptions.ConnectionError,
+        requests.exceptions.ChunkedEncodingError,
+        requests.exceptions.ConnectionError,
+    ),
+    "urllib": Client(on_urllib, TimeoutError, ConnectionResetError, OSError),
+}
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[SimWorld]:
+    with SimWorld() as opened:
+        yield opened
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> Client:
+    return CLIENTS[request.param]
+
+
+async def asked(client: Client, address: tuple[str, int]) -> str:
+    with blocking_connections():
+        return words_in(await run_blocking(client.ask, "http://{}:{}".format(*address)))
+
+
+def failed(world: SimWorld, client: Client, fault: WireFault, error: type[Exception]) -> float:
+    """How long the client took to fail under a fault in the middle of its reply."""
+
+    async def main() -> float:
+        async with SimNetwork() as network, Bench(network, fault).trial(AtReply(byte=AT)) as trial:
+            began = time.monotonic()
+            with pytest.raises(error):
+                await asked(client, trial.links["llm"].address)
+            return time.monotonic() - began
+
+    return world.run(main)
+
+
+def test_a_streamed_reply_arrives(world: SimWorld, client: Client):
+    async def main() -> str:
+        async with SimNetwork() as network, Bench(network, Cut()).trial(None) as trial:
+            return await asked(client, trial.links["llm"].address)
+
+    assert world.run(main) == WORDS
+
+
+def test_a_stall_lasts_until_the_clients_own_timer(world: SimWorld, client: Client):
+    assert failed(world, client, Stall(), client.on_timeout) == pytest.approx(TIMER_S, abs=1)
+
+
+def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: Client):
+    assert failed(world, client, Cut("rst"), client.on_reset) < 1
+
+
+def test_a_closed_port_is_the_clients_own_connection_error(world: SimWorld, client: Client):
+    async def main() -> None:
+        async with SimNetwork() as network, Bench(network, Refuse()).trial(None) as trial:
+            await trial.links["llm"].strike(Refuse(), WholeLink())
+            with pytest.raises(client.on_refusal):
+                await asked(client, trial.links["llm"].address)
+
+    world.run(main)
+
+
+def test_a_sleep_takes_virtual_time_and_lets_other_tasks_run():
+    """The function waits ten minutes; a task beside it counts them."""
+
+    def function() -> str:
+        time.sleep(600)
+        return "slept"
+
+    async def minutes(passed: list[int]) -> None:
+        for minute in range(20):
+            await asyncio.sleep(60)
+            passed.append(minute)
+
+    async def main() -> tuple[str, int]:
+        passed: list[int] = []
+        beside = asyncio.create_task(minutes(passed))
+        answer = await run_blocking(function)
+        beside.cancel()
+        return answer, len(passed)
+
+    answer, passed = simulate(main)
+    assert answer == "slept" and passed in (9, 10)
+
+
+def test_a_cancellation_interrupts_the_function_where_it_waits():
+    """As Ctrl-C does in a process."""
+    seen: list[type[BaseException]] = []
+
+    def function() -> None:
+        try:
+            time.sleep(600)
+        except BaseException as error:
+            seen.append(type(error))
+            raise
+
+    async def main() -> bool:
+        call = asyncio.create_task(run_blocking(function))
+        await asyncio.sleep(1)
+        call.cancel()
+        await asyncio.wait([call])
+        return call.cancelled()
+
+    assert simulate(main) and seen == [KeyboardInterrupt]
+
+
+def test_two_functions_wait_beside_each_other():
+    def function(seconds: int) -> int:
+        time.sleep(seconds)
+        return seconds
+
+    async def main() -> tuple[list[int], float]:
+        began = asyncio.get_running_loop().time()
+        slept = await asyncio.gather(run_blocking(function, 60), run_blocking(function, 90))
+        return slept, asyncio.get_running_loop().time() - began
+
+    assert simulate(main) == ([60, 90], 90)
+
+
+def test_a_connection_of_other_code_is_still_refused():
+    """Not in a blocking function: there the loop itself would be blocked."""
+
+    async def main() -> None:
+        with blocking_connections():
+            on_requests("http://127.0.0.1:9")
+
+    with pytest.raises(SimUnsupportedError):
+        simulate(main)
+
+
+def test_without_greenlet_one_line_names_what_is_missing_and_the_live_world(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(blocking, "GREENLETS", None)
+
+    def answer() -> None:
+        raise AssertionError("it was called")
+
+    async def main() -> None:
+        await run_blocking(answer)
+
+    with pytest.raises(BlockingError) as refused:
+        simulate(main)
+    assert str(refused.value) == (
+        "answer, which is not `async def`, without greenlet (`pip install 'wedgehog[sync]'`) is not simulated: "
+        "it needs the live world (`--world live`)"
+    )
