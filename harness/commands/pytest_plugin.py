@@ -64,3 +64,12 @@ def chaos_agent(request: pytest.FixtureRequest) -> Callable[[str], Any]:
     from wedgehog.harness.commands.pytest_scenarios import play_named
 
     return lambda scenario: play_named(request.config, scenario)
+
+
+@pytest.fixture
+def sim_world() -> Iterator[Any]:
+    """Virtual time for this test: `sim_world.run(main, seed=1)` runs the coroutine that `main()` returns."""
+    from wedgehog.harness.sim.world import SimWorld
+
+    with SimWorld() as world:
+        yield world

@@ -103,3 +103,35 @@ def test_the_entry_point_names_the_plugin():
 
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["pytest11"] == {"wedgehog": "wedgehog.harness.commands.pytest_plugin"}
+
+
+def test_a_test_has_virtual_time_while_it_asks_for_it(pytester: pytest.Pytester):
+    """An hour takes no time, in the calendar too; the next test has the real time again."""
+    pytester.makepyfile(
+        """
+        import asyncio, time
+
+        async def hour():
+            began = time.time()
+            await asyncio.sleep(3600)
+            return time.time() - began
+
+        def test_virtual(sim_world):
+            assert sim_world.run(hour) == 3600
+
+        def test_real():
+            assert time.time() > 1.7e9 and "fake" not in time.time.__name__
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "no:randomly")
+    done.assert_outcomes(passed=2)
+
+
+def test_the_plugin_imports_nothing_of_ours_before_it_is_used():
+    """Every pytest session of its user loads it."""
+    program = (
+        "import sys, pytest, wedgehog.harness.commands.pytest_plugin\n"
+        "print([name for name in sys.modules if name.startswith('wedgehog.') and name.count('.') > 2])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['wedgehog.harness.commands.pytest_plugin']"
