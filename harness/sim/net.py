@@ -5,6 +5,7 @@ import ipaddress
 import itertools
 import os
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -71,9 +72,7 @@ class Net:
         """Add a listener."""
         if self.listeners.get(server.address, server) is not server:
             host, port = server.address
-            message = (
-                f"error while attempting to bind on address {(host, port)}: {os.strerror(errno.EADDRINUSE).lower()}"
-            )
+            message = f"error while attempting to bind on address {(host, port)}: {_in_use()}"
             raise OSError(errno.EADDRINUSE, message)
         self.listeners[server.address] = server
 
@@ -88,3 +87,9 @@ def _is_ipv4(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _in_use() -> str:
+    """The words of asyncio's error, which has the number too since Python 3.13."""
+    words = os.strerror(errno.EADDRINUSE)
+    return (str(OSError(errno.EADDRINUSE, words)) if sys.version_info >= (3, 13) else words).lower()

@@ -21,6 +21,11 @@ class SimTask(asyncio.Task[Any]):
         self.serial, self.program = serial, PROGRAM.get()
         super().__init__(coro, **options)
 
+    def set_name(self, name: object) -> None:
+        """Keep the number for None, which Python 3.13 sets for a task without a name."""
+        if name is not None:
+            super().set_name(name)
+
     def __hash__(self) -> int:
         """The serial number, not the address."""
         return self.serial
