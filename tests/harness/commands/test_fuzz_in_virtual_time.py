@@ -67,11 +67,11 @@ def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path,
     assert (done.returncode, len(found) > 0) == (1, True), done.stdout + done.stderr
     assert "play it: wedgehog run fuzz/mine/found/" in done.stdout
     for world in ("sim", "live"):
-        again = wedgehog("run", str(found[0]), "--agent", "mine.yaml", "--world", world, "--network", "embedded")
+        again = wedgehog("run", str(found[-1]), "--agent", "mine.yaml", "--world", world, "--network", "embedded")
         assert again.returncode == 1 and "error_surfaced" in again.stdout, again.stdout + again.stderr
     agent(tmp_path, "pass")
     mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
-    assert f"✓ {found[0].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
+    assert f"✓ {found[-1].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
     assert mended.returncode == 0
 
 
@@ -98,6 +98,6 @@ async def test_without_hypothesis_one_line_says_what_to_install(tmp_path: Path, 
     monkeypatch.setattr(fuzz, "find_spec", lambda name: None)
     agent(tmp_path, "pass")
     mine = named_agent(str(tmp_path / "mine.yaml"))
-    wish = fuzz.Wish((mine,), ("mine.yaml",), 1.0, tmp_path / "fuzz", world="sim")
+    wish = fuzz.FuzzOptions((mine,), ("mine.yaml",), 1.0, tmp_path / "fuzz", world="sim")
     with pytest.raises(ValueError, match=r"^a search in virtual time needs Hypothesis: pip install 'wedgehog\[fuzz"):
         await fuzz.Fuzz(wish, Options(tmp_path / "runs"), Console(file=sys.stderr)).run()
