@@ -13,7 +13,7 @@ from wedgehog.harness.record.ledger import ledger_of
 
 OWN = (e.RunStarted, e.AgentStarted, e.LagSeen, e.CpuWaitSeen, e.TurnEnded)
 """Events that name the world, the machine or a time; what a turn ended with, the client saw."""
-OWN_FIELDS = ("id", "at_s", "conn", "proof")
+OWN_FIELDS = ("id", "conn", "proof")
 IN_TIME = ("body_bytes", "bytes_delivered", "tokens_delivered", "blocks_delivered", "text_delivered")
 """What depends on how much came before a timeout."""
 
@@ -105,4 +105,6 @@ def _is_of(event: e.Event) -> bool:
 
 
 def _plain(event: e.Event, but: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {name: value for name, value in event.as_json().items() if name not in (*OWN_FIELDS, *but)}
+    """Its fields but times, whose names end in `_s`."""
+    told = event.as_json().items()
+    return {name: value for name, value in told if name not in (*OWN_FIELDS, *but) and not name.endswith("_s")}
