@@ -72,7 +72,6 @@ def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path,
     agent(tmp_path, "pass")
     mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
     assert f"✓ {found[-1].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
-    assert mended.returncode == 0
 
 
 def test_a_failure_that_only_a_used_process_shows_is_not_told(tmp_path: Path, wedgehog: Wedgehog):
