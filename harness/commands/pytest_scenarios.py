@@ -90,20 +90,20 @@ def play_named(config: pytest.Config, scenario: str) -> Judgement:
     return _player(config).play(Entry(load_scenario(path, check_invariant), named_agent(agents[0])))
 
 
-_PLAYER = pytest.StashKey["_Player"]()
+_PLAYER = pytest.StashKey["SessionPlayer"]()
 
 
-def _player(config: pytest.Config) -> "_Player":
+def _player(config: pytest.Config) -> "SessionPlayer":
     if _PLAYER not in config.stash:
         agents = [agent for name in agents_of(config) for agent in variants(named_agent(name))]
         out = config.rootpath / "runs"
         options = Options(out, config.getoption("--wedgehog-network"), 1, config.getoption("--wedgehog-seed"))
-        config.stash[_PLAYER] = player = _Player(agents, options)
+        config.stash[_PLAYER] = player = SessionPlayer(agents, options)
         config.add_cleanup(player.close)
     return config.stash[_PLAYER]
 
 
-class _Player:
+class SessionPlayer:
     """A campaign that stays open on an event loop of its own while pytest runs."""
 
     def __init__(self, agents: list[AgentSpec], options: Options) -> None:

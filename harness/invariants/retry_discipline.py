@@ -26,7 +26,7 @@ NEVER_AGAIN = (400, 401)
 def retry_discipline(history: History) -> Iterator[Verdict]:
     """A retry of the same body with the same key obeys Retry-After, never follows a 400 or 401, and waits.
 
-    Red: an arrival before 90 % of a Retry-After of up to 60 s has passed (for a date, one second less); a 400 or 401
+    Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400 or 401
     that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a refusal by
     the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
     """
@@ -75,7 +75,7 @@ def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
     for call, refused, again in _again(same):
-        if refused.retry_after_s is None:
+        if refused.retry_after_s is None or refused.retry_after_s < HASTY_S:
             continue
         asked_s, waited_s = refused.retry_after_s, again.at_s - refused.at_s
         least_s = asked_s * RETRY_AFTER_SHARE - (DATE_RESOLUTION_S if refused.retry_after_is_date else 0.0)

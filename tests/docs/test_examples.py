@@ -2,6 +2,10 @@
 
 from datetime import UTC, datetime
 
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -54,3 +58,15 @@ def test_the_example_wire_fault_holds_on_the_embedded_network(example):
     example("late_bytes")
     (case,) = [case for case in conformance_cases("late_bytes") if case.network == "embedded"]
     case.run()
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_the_example_state_machine_finds_the_order_of_messages_that_breaks_a_session(example, forgets: bool):
+    """A tool that fails, and any next message: the call has no result, and the provider refuses it."""
+    machine = type("Forgetful", (example("conversations").Conversations,), {"forgets": forgets})
+    few = settings(max_examples=15, stateful_step_count=5, deadline=None, database=None, derandomize=True)
+    if forgets:
+        with pytest.raises(AssertionError, match="tool_call"):
+            run_state_machine_as_test(machine, settings=few)
+    else:
+        run_state_machine_as_test(machine, settings=few)

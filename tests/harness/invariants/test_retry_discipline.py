@@ -28,12 +28,13 @@ def _again_after(waited_s: float, asked_s: float, *, is_date: bool = False, lag_
         (1.0, 61, False, "pass"),
         (0.2, 1, True, "pass"),
         (0.2, -3, True, "pass"),
+        (0.05, 0.09, False, "pass"),
     ],
 )
 def test_ninety_percent_of_a_retry_after_must_pass_and_a_date_counts_in_whole_seconds(
     waited_s: float, asked_s: float, is_date: bool, status: str
 ):
-    """A longer one than a minute is asked of no client, a date in the past of nobody."""
+    """More than a minute is asked of no client; a date in the past and less than 0.1 s ask for nothing."""
     assert check("retry_discipline", _again_after(waited_s, asked_s, is_date=is_date)).status == status
 
 
