@@ -83,7 +83,7 @@ class _Search:
             asyncio.run(search.run())
         findings = sorted(search.search.result.findings, key=lambda it: it.path.stem) if search.search else []
         if findings:
-            return "\n".join([*search.lines(), "", *_story(findings[0], agent, self._options())])
+            return "\n".join([*_story(findings[0], agent, self._options()), "", *search.lines()])
         return "\n".join(search.lines()) if search.exit_code else ""
 
     def _options(self) -> Options:
