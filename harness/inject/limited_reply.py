@@ -38,8 +38,10 @@ class Written:
 
     def played(self, fault: WireFault, first: int, until_s: float = math.inf) -> tuple[int, float]:
         """Body bytes that can have arrived until then, and when the last one of them did."""
+        if not self.parts:
+            return 0, 0.0
         pipe, last_s, held = Pipe(), 0.0, 0
-        whole = max(self.head + self.body, self.parts[-1][1]) if self.parts else 0
+        whole = max(self.head + self.body, self.parts[-1][1])
         ends = (*(begin for _, begin in self.parts[1:]), whole)
         for number, ((at_s, begin), end) in enumerate(zip(self.parts, ends, strict=True)):
             _play(pipe, min(at_s, until_s))

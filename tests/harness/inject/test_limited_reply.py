@@ -1,0 +1,22 @@
+"""How much of a limited reply can have arrived."""
+
+from wedgehog.harness.faults.base import WireFault, parse_fault
+from wedgehog.harness.inject.limited_reply import Written
+
+
+def _slow() -> WireFault:
+    fault = parse_fault({"bandwidth": 1})
+    assert isinstance(fault, WireFault)
+    return fault
+
+
+def test_of_a_reply_of_which_nothing_was_written_nothing_has_arrived():
+    """A user may stop the turn while the reply is held before its first byte."""
+    assert Written().played(_slow(), first=0) == (0, 0.0)
+
+
+def test_a_slow_link_lets_through_what_its_time_allows():
+    """1,000 bytes in a second; the head is not counted."""
+    written = Written(head=100, body=5_000, parts=[(0.0, 0)])
+    delivered, last_s = written.played(_slow(), first=0, until_s=2.0)
+    assert 1_800 <= delivered <= 2_000 and 1.9 <= last_s <= 2.0
