@@ -17,6 +17,7 @@ from xdist.remote import Producer
 from tests.spread import Spread, give_way
 
 LONGEST = (
+    *("/parity/worlds/", "/commands/test_fuzz_in_virtual_time", "/commands/test_given_faults"),
     *("/live/test_killed_harness", "/live/test_chat", "/live/test_timers", "/docs/test_tools_page", "/live/"),
     *(
         "/parity/test_tool_host",
