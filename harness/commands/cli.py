@@ -162,7 +162,8 @@ def _play(
         task = asyncio.create_task(work)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, task.cancel)
+            # (A second signal would cancel the cleanup that the first one began.)
+            loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())
         try:
             await task
         except asyncio.CancelledError:
