@@ -13,7 +13,7 @@ body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content"
 request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][0]["text"])
+    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][-1]["text"])
 except Exception as wrong:
     sys.exit(0 if len(sys.argv) == 3 else f"Error: {wrong}")
 '''
