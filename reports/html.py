@@ -89,7 +89,7 @@ class _Page:
             tag("p", "Wedgehog", class_="brand"),
             tag("h1", headline(self.campaign)),
             wrong_lines(self.campaign, self.runs.bad, self.runs.address),
-            tag("p", ". ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
+            tag("p", "; ".join(part for part in (counts, spent) if part) + ".", class_="lead"),
             class_="top",
         )
 
