@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call, next_message
-from wedgehog.harness.record.event import AbortSent, BeaconSeen
+from wedgehog.harness.record.event import AbortSent, BeaconSeen, Event
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
 
@@ -14,7 +14,7 @@ from wedgehog.harness.record.verdict import Verdict, passed
 def stops_when_told(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
     """After an abort no command runs to its end, and requests in flight are hung up within `grace_s`.
 
-    A command that runs on works against its user, and a stream that nobody reads is paid to its last token.
+    A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end.
     `no_spend_after_abort` judges new requests.
     """
     for turn in history.turns:
@@ -24,27 +24,24 @@ def stops_when_told(history: History, *, grace_s: float = 2) -> Iterator[Verdict
 
 def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:
     late_s = abort.at_s + allowed_s + history.frozen_s(abort.at_s, float("inf"))
-    until = next_message(history, abort)
-    found = False
-    for use in turn.tool_uses:
-        for done in _ran_on(use, abort):
-            if done.at_s > late_s:
-                found = True
-                says = f"{turn}: {name_of_call(use)} ran on for {done.at_s - abort.at_s:.1f} s after the abort"
-                yield _late(history, says, abort, done.at_s, late_s, done)
-    for call in turn.calls:
-        end_s = _open_until(call, abort, until)
-        if end_s is not None and end_s > late_s:
-            found = True
-            says = f"{turn}: request {call.number} stayed open for {end_s - abort.at_s:.1f} s after the abort"
-            yield _late(history, says, abort, end_s, late_s, call.arrived)
-    if not found:
+    late = [end for end in _ends(turn, abort, next_message(history, abort)) if end[0] > late_s]
+    for end_s, went_on, proof in late:
+        says = f"{turn}: {went_on} for {end_s - abort.at_s:.1f} s after the abort"
+        span = {"over_s": end_s - late_s, "since_s": abort.at_s, "until_s": end_s}
+        yield too_late(history, says, (abort, proof), **span)
+    if not late:
         yield passed()
 
 
-def _late(history: History, says: str, abort: AbortSent, end_s: float, late_s: float, *proof: object) -> Verdict:
-    evidence = (abort, *proof)
-    return too_late(history, says, evidence, over_s=end_s - late_s, since_s=abort.at_s, until_s=end_s)  # type: ignore[arg-type]
+def _ends(turn: Turn, abort: AbortSent, until: int) -> Iterator[tuple[float, str, Event]]:
+    """The end in seconds of all that was under way at the abort, what went on, and its event."""
+    for use in turn.tool_uses:
+        for done in _ran_on(use, abort):
+            yield done.at_s, f"{name_of_call(use)} ran on", done
+    for call in turn.calls:
+        end_s = _open_until(call, abort, until)
+        if end_s is not None:
+            yield end_s, f"request {call.number} stayed open", call.arrived
 
 
 def _ran_on(use: ToolUse, abort: AbortSent) -> list[BeaconSeen]:

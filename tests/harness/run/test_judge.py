@@ -292,7 +292,7 @@ def test_at_level_strict_it_decides():
 
 
 def test_harm_that_stays_needs_no_answer_at_any_level():
-    """Nobody can answer without a provider."""
+    """Without a provider there is no answer."""
     lasting = {"faults": [{"at": {"turn": 1, "step": 1}, "do": {"stall": "forever"}, "times": "always"}]}
     assert judged(_in_spite_of_a_stack(), of=agent(level="strict"), **lasting).violated == ("no_traceback",)
 
