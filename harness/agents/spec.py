@@ -274,7 +274,7 @@ def load_spec(path: Path) -> AgentSpec:
 
 def variants(spec: AgentSpec) -> list[AgentSpec]:
     """The agents of `spec`: itself; of a specimen `buggy`, `fixed` (the default set), and `only-FIX`, `without-FIX`."""
-    if not spec.fixes:
+    if not spec.fixes or spec._family:
         return [spec]
     rows = {"buggy": (), "fixed": spec.fixed}
     rows |= {f"only-{fix}": (fix,) for fix in spec.fixes}

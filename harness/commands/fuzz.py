@@ -84,7 +84,7 @@ class Fuzz:
     def __init__(self, asked: FuzzOptions, options: Options, console: Console) -> None:
         """The folder of the corpus carries the agents' names."""
         self.asked, self.options, self._console = asked, options, console
-        name = "-".join(safe_name(agent.name) for agent in asked.agents)
+        name = "-".join(safe_name(_full_name(agent)) for agent in asked.agents)
         self._folder = asked.folder / name
         self.search: Search | None = None
         self.clock: Clock = WallClock()
@@ -189,6 +189,11 @@ class Fuzz:
         """1 for a failure, 3 if nothing could be decided, else 0."""
         found = self.search.result if self.search is not None else Found()
         return 1 if found.findings else 0 if found.tried > len(found.unclear) else 3
+
+
+def _full_name(agent: AgentSpec) -> str:
+    """A variant of a specimen with its family: many specimens have one called `fixed`."""
+    return agent.name if agent.name.startswith(agent.family) else f"{agent.family}@{agent.name}"
 
 
 def _coverage(search: Search, found: Found) -> Iterator[str]:

@@ -190,13 +190,25 @@ def _specs(folder: Path | None) -> tuple[AgentSpec, ...]:
 
 
 def named_agent(name: str) -> AgentSpec:
-    """The spec in a file, or a known runtime that is installed. Errors: BadFileError, UsageError."""
+    """The spec in a file, its variant `FILE@fixed`, or an installed runtime. Errors: BadFileError, UsageError."""
     path = Path(name)
     if path.exists() or path.suffix in (".yaml", ".yml"):
         return load_spec(path)
+    file, _, variant = name.rpartition("@")
+    if Path(file).suffix in (".yaml", ".yml"):
+        return _variant(load_spec(Path(file)), variant)
     if path.name != name:
         raise UsageError(f"no agent spec {name!r}: no such file")
     try:
         return ready(name)
     except UnknownRuntimeError as wrong:
         raise UsageError(f"no agent spec {name!r}: expected a YAML file or a known runtime; {wrong}") from None
+
+
+def _variant(spec: AgentSpec, wanted: str) -> AgentSpec:
+    """The variant of a specimen, by its name with or without the spec's suffix."""
+    known = {agent.name.removesuffix(spec.suffix): agent for agent in variants(spec)} if spec.fixes else {}
+    if found := known.get(wanted) or known.get(wanted.removesuffix(spec.suffix)):
+        return found
+    hint = did_you_mean(wanted, known) if known else "; it has no fixes"
+    raise UsageError(f"{spec.path}: no variant {wanted!r}{hint}")

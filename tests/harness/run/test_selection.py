@@ -229,3 +229,14 @@ def test_an_agent_that_is_no_file_is_a_mistake(incident: Any):
 def test_an_invariants_name_and_parameters_are_checked_where_they_are_written(name: str, given: Any, said: str):
     """What is wrong, or nothing."""
     assert said in check_invariant(name, given) and bool(said) == bool(check_invariant(name, given))
+
+
+def test_a_variant_of_a_specimen_is_named_after_its_file(incident: Any):
+    """With or without the suffix of the spec; a wrong name is one line that says what is near."""
+    scenarios = (str(incident(a={}) / "scenarios"),)
+    spec = incident() / "agents" / "spec.yaml"
+    spec.write_text(spec.read_text() + "suffix: -s\n")
+    assert chosen(scenarios=scenarios, agents=(f"{spec}@fixed",)) == ["a x fixed-s"]
+    assert chosen(scenarios=scenarios, agents=(f"{spec}@only-two-s",)) == ["a x only-two-s"]
+    with pytest.raises(UsageError, match=r"spec.yaml: no variant 'fixd' \(did you mean 'fixed'\?\)"):
+        chosen(scenarios=scenarios, agents=(f"{spec}@fixd",))
