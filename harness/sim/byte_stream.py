@@ -54,7 +54,7 @@ class ByteStream:
         self._coming.append((due, part))
         if not self._timer_is_set:
             self._timer_is_set = True
-            self._loop.call_at(due, self._arrive)
+            self._loop.call_at(due, self._arrive, context=self.receiver.context)
 
     def read(self, limit: int) -> bytes:
         """Take at most `limit` unread bytes; the sender may write as many again."""
@@ -72,7 +72,7 @@ class ByteStream:
     def _release(self, size: int) -> None:
         self.taken -= size
         if size and self.sender.waits_for_room:
-            self._loop.call_soon(self.sender.flush)
+            self._loop.call_soon(self.sender.flush, context=self.sender.context)
 
     def _arrive(self) -> None:
         """Take what is due now; one timer serves all that is still on its way, so nothing is overtaken."""
@@ -81,7 +81,7 @@ class ByteStream:
             self._take(self._coming.popleft()[1])
         self._timer_is_set = bool(self._coming)
         if self._coming:
-            self._loop.call_at(self._coming[0][0], self._arrive)
+            self._loop.call_at(self._coming[0][0], self._arrive, context=self.receiver.context)
         self.receiver.arrived()
 
     def _take(self, part: bytes | ByteStreamEnd) -> None:

@@ -177,7 +177,7 @@ class SimLoop(VirtualTimeLoop):
         up, down = ByteStream(self, client, accepted), ByteStream(self, accepted, client)
         client.connect(up, down)
         accepted.connect(down, up)
-        protocol = server.accept()
+        protocol = accepted.context.run(server.accept)
         if server.tls is not None:
             protocol = sslproto.SSLProtocol(self, protocol, server.tls, None, True)  # type: ignore[arg-type]
         accepted.start(protocol)

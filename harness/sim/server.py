@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Self
 
 from wedgehog.harness.network.base import Address
@@ -27,7 +28,7 @@ class SimServer(asyncio.AbstractServer):
     ) -> None:
         """Not listening: `start_serving` begins."""
         self.address: Address = listening.getsockname()
-        self.accept, self.tls = accept, tls
+        self.accept, self.tls, self.context = accept, tls, copy_context()
         self._sim_loop, self._net, self._listening = loop, net, listening
         self._transports: dict[SimTransport, None] = {}
         self._is_closed = False

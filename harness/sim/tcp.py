@@ -12,6 +12,7 @@ import struct
 from asyncio import transports
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from wedgehog.harness.network.base import Address
@@ -95,6 +96,8 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
         self._buffer: deque[bytes] = deque()
         self._eof = self._paused = self._closing = self._reads = self._read_is_due = False
         self._conn_lost = 0
+        self.context = copy_context() if server is None else server.context.copy()
+        """In which its protocol is called: that of the code that connected, or that listens, never the other end's."""
 
     def connect(self, outgoing: ByteStream, incoming: ByteStream) -> None:
         """Set the streams to and from the other end."""
@@ -105,8 +108,8 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
         if self._server is not None:
             self._server.attach(self)
         self.set_protocol(protocol)
-        self._loop.call_soon(protocol.connection_made, self)
-        self._loop.call_soon(self._begin_to_read)
+        self._loop.call_soon(protocol.connection_made, self, context=self.context)
+        self._loop.call_soon(self._begin_to_read, context=self.context)
 
     # ---- the state
 

@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 
 import pytest
 import trustme
@@ -127,6 +128,50 @@ async def half_close() -> list[object]:
         it.server.transport.close()
         await it.client.over
         return it.told
+
+
+WHOSE = ContextVar("WHOSE", default="")
+
+
+async def contexts_of_both_ends() -> list[object]:
+    """Each end is called in the context of the code that listens or connects, never in that of the other end."""
+    told: list[object] = []
+
+    class Told(asyncio.Protocol):
+        def __init__(self, end: str) -> None:
+            self.end, self.over = end, asyncio.get_running_loop().create_future()
+            told.append((end, "init", WHOSE.get()))
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+
+        def data_received(self, data: bytes) -> None:
+            told.append((self.end, data, WHOSE.get()))
+            if self.end == "server":
+                self.transport.write(b"answer")
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            told.append((self.end, "lost", WHOSE.get()))
+            self.over.set_result(None)
+
+    loop = asyncio.get_running_loop()
+    accepted: asyncio.Future[Told] = loop.create_future()
+
+    def accept() -> Told:
+        accepted.set_result(Told("server"))
+        return accepted.result()
+
+    WHOSE.set("listens")
+    listener = await loop.create_server(accept, "127.0.0.1", 0)
+    WHOSE.set("connects")
+    _, client = await loop.create_connection(lambda: Told("client"), *listener.sockets[0].getsockname())
+    client.transport.write(b"question")
+    await asyncio.sleep(0.01)
+    WHOSE.set("elsewhere")
+    client.transport.close()
+    await asyncio.wait([client.over, (await accepted).over])
+    listener.close()
+    return sorted(map(str, told))
 
 
 async def reset() -> list[object]:
@@ -311,6 +356,7 @@ async def wrong_certificate() -> list[object]:
 
 SCENES: tuple[Scene, ...] = (
     talk,
+    contexts_of_both_ends,
     server_closes,
     half_close,
     reset,
