@@ -37,6 +37,25 @@ JobsOption = Annotated[
 ]
 
 
+def _loaded(plugins: list[str] | None) -> list[str] | None:
+    from wedgehog.harness.run.plugins import load_plugins
+
+    with user_mistakes():
+        load_plugins(plugins or ())
+    return plugins
+
+
+PluginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="PLUGIN",
+        callback=_loaded,
+        help="A Python file or module with your own faults or invariants; it is executed. Repeatable.",
+    ),
+]
+
+
 class Stdout(Console):
     """A console for tables. A closed pipe (`| head`) does not change verdicts or the exit code."""
 

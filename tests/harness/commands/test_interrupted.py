@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 
-from wedgehog.harness.commands.cli import _play
+from wedgehog.harness.commands.stop_signals import run_until_stopped
 
 
 def test_a_second_ctrl_c_does_not_stop_the_cleanup_that_the_first_one_began():
@@ -22,4 +22,4 @@ def test_a_second_ctrl_c_does_not_stop_the_cleanup_that_the_first_one_began():
                 await asyncio.sleep(0)
             steps.append("cleaned up")
 
-    assert _play(work()) and steps == ["cleaned up"]
+    assert run_until_stopped(work()) and steps == ["cleaned up"]

@@ -1,0 +1,77 @@
+"""`wedgehog fuzz`."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from wedgehog.harness.commands.console import (
+    INTERRUPTED,
+    JobsOption,
+    NetworkOption,
+    PluginOption,
+    Stdout,
+    err,
+    user_mistakes,
+)
+from wedgehog.harness.commands.stop_signals import run_until_stopped
+
+
+def fuzz(
+    agent: Annotated[
+        list[str],
+        typer.Option(
+            "--agent", "-a", metavar="SPEC", help="Agent spec (YAML) or known runtime; two of them to find differences."
+        ),
+    ],
+    budget: Annotated[
+        str | None, typer.Option(help="How long to search: 60s, 5m, 1h. [default: 60s; with --scenarios 1h]")
+    ] = None,
+    worst: Annotated[
+        Literal["cost", "calls", "silence"] | None,
+        typer.Option(help="Search for the greatest bill, the most paid calls or the longest turn."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Forget what earlier searches tried; keep what they found.")
+    ] = False,
+    into: Annotated[Path, typer.Option(help="The folder of found scenarios and of what was tried.")] = Path("fuzz"),
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
+    world: Annotated[
+        Literal["live", "sim"] | None,
+        typer.Option(
+            help="`sim`: virtual time, many scenarios in a second. Default: `sim` if the agent can run there."
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option("--scenarios", min=1, metavar="N", help="End after N scenarios, in virtual time."),
+    ] = None,
+    jobs: JobsOption = None,
+    seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
+    plugin: PluginOption = None,
+) -> None:
+    """Search for scenarios that break an agent; shrink each failure and save it as a scenario file.
+
+    Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
+    """
+    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, seconds
+    from wedgehog.harness.run.campaign import Options, usual_jobs
+    from wedgehog.harness.run.plugins import load_plugins
+    from wedgehog.harness.run.selection import named_agent
+
+    with user_mistakes():
+        load_plugins(plugin or ())
+        if len(agent) > 2:
+            raise ValueError("--agent: one agent, or two to find where they differ")
+        agents = tuple(map(named_agent, agent))
+        budget_s = seconds(budget or ("1h" if most else "60s"))
+        asked = FuzzOptions(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most)
+        words = shlex.join(["wedgehog", *sys.argv[1:]])
+        search = Fuzz(asked, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
+        interrupted = run_until_stopped(search.run(), "interrupted; what was found is saved")
+        for line in search.lines():
+            Stdout().print(line, markup=False, soft_wrap=True)
+    raise typer.Exit(INTERRUPTED if interrupted else search.exit_code)

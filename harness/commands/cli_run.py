@@ -1,0 +1,186 @@
+"""`wedgehog run`, `wedgehog replay` and `wedgehog check`: play and judge, or only judge again."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from wedgehog.harness.commands.cli_gate import BaselineOption, gate_code, print_plan, read_for_gate
+from wedgehog.harness.commands.console import (
+    INTERRUPTED,
+    JobsOption,
+    LevelOption,
+    NetworkOption,
+    PluginOption,
+    Stdout,
+    WorldOption,
+    err,
+    open_progress,
+    user_mistakes,
+)
+from wedgehog.harness.commands.stop_signals import run_until_stopped
+
+if TYPE_CHECKING:
+    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.selection import Entry
+    from wedgehog.reports.baseline import Baseline
+
+
+def run(
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Scenario files, folders or stock names (default: with --agent the catalogue's starters, else the "
+            "core of the incidents)."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            metavar="SPEC",
+            help="Agent spec (YAML) or known runtime; repeatable. Default: the incident's own.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
+    world: WorldOption = "live",
+    repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
+    jobs: JobsOption = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All scenarios, not only the core, and the whole fix x scenario matrix.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
+    plugin: PluginOption = None,
+    level: LevelOption = None,
+    *,
+    turn_s: Annotated[
+        float | None,
+        typer.Option("--turn-s", min=0.1, help="The bound of a turn for all agents, in place of scenario and spec."),
+    ] = None,
+    against: BaselineOption = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="With --baseline: say how many repeats can decide, and play nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
+) -> None:
+    """Play scenarios against agents, judge the runs and print a report.
+
+    Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
+    With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
+    """
+    from wedgehog.harness.run.campaign import Options, usual_jobs
+    from wedgehog.harness.run.selection import Wanted, select
+
+    with user_mistakes():
+        places, agents = tuple(scenarios or ()), tuple(agent or ())
+        entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world, turn_s)
+        known = read_for_gate(against)
+        if plan:
+            print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
+            raise typer.Exit
+        play_campaign(entries, options, known, as_json=as_json, verbose=verbose)
+
+
+def play_campaign(
+    entries: "Sequence[Entry]",
+    options: "Options",
+    known: "Baseline | None" = None,
+    *,
+    as_json: bool = False,
+    verbose: bool,
+) -> NoReturn:
+    """Play a campaign, print its report and exit with its code, or with that of the gate."""
+    from wedgehog.harness.run.campaign import Campaign, exit_code
+
+    with open_progress(len(entries), err) as progress:
+        campaign = Campaign(entries, options, progress, progress.say)
+        interrupted = run_until_stopped(campaign.play())
+    print_reports(campaign.store.folder, as_json=as_json, verbose=verbose)
+    code = exit_code(campaign.judgements)
+    if known is not None:
+        code = gate_code(campaign.store.folder, known, quiet=as_json)
+    raise typer.Exit(INTERRUPTED if interrupted else code)
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
+    plugin: PluginOption = None,
+    level: LevelOption = None,
+    against: BaselineOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
+    parquet: Annotated[bool, typer.Option(help="Also write runs, calls and latency as Parquet.")] = False,
+) -> None:
+    """Judge stored histories again, and write the reports again. The exit codes are those of `run`."""
+    from wedgehog.harness.record.store import run_folders
+    from wedgehog.harness.run.campaign import UNCLEAR, exit_code
+    from wedgehog.harness.run.stored import judge_all
+
+    with user_mistakes():
+        folder, known = folder.resolve(), read_for_gate(against)
+        found = list(run_folders(folder))
+        if not found:
+            raise ValueError(f"{folder}: no finished run in this folder")
+        judgements, unread = judge_all(found, level)
+        if not judgements:
+            raise ValueError("\n".join(unread))
+        for line in unread:
+            err.print(f"wedgehog: {line}", markup=False)
+        campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
+        print_reports(campaign, as_json=False, verbose=verbose)
+        if parquet:
+            from wedgehog.reports.parquet import write_parquet
+
+            write_parquet(campaign)
+    if known is not None:
+        raise typer.Exit(gate_code(campaign, known))
+    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    network: NetworkOption = "auto",
+    world: WorldOption = "live",
+    plugin: PluginOption = None,
+) -> None:
+    """Play one stored run again with the same scenario, agent and seed."""
+    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.selection import Entry, check_invariant
+    from wedgehog.harness.run.stored import read_inputs, stored_agent
+    from wedgehog.harness.scenario.model import load_scenario
+
+    with user_mistakes():
+        inputs = read_inputs(folder)
+        original = Path(str(inputs["scenario_path"]))
+        file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
+        entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
+        again = shlex.join(["wedgehog", *sys.argv[1:]])
+        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()), world)
+        play_campaign([entry], options, verbose=True)
+
+
+def print_reports(folder: Path, *, as_json: bool, verbose: bool) -> None:
+    """Write the reports of a campaign and print the summary."""
+    from wedgehog.reports import write_all
+    from wedgehog.reports.terminal import print_report
+
+    write_all(folder)
+    if as_json:
+        from wedgehog.reports.campaign_folder import load
+        from wedgehog.reports.rows import table
+
+        Stdout().data(table(load(folder)).to_json(orient="records", indent=1))
+    else:
+        print_report(folder, Stdout(), verbose=verbose)

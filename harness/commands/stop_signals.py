@@ -1,0 +1,32 @@
+"""Run a coroutine until it ends or the user stops it."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from wedgehog.harness.commands.console import err
+
+
+def run_until_stopped(
+    work: Coroutine[Any, Any, object],
+    stopped: str = "interrupted; the report covers the finished runs",
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> bool:
+    """Run to the end, or until SIGINT, SIGTERM or SIGHUP, with cleanup; return whether it was interrupted."""
+
+    async def guarded() -> bool:
+        task = asyncio.create_task(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # (A second signal would cancel the cleanup that the first one began.)
+            loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())
+        try:
+            await task
+        except asyncio.CancelledError:
+            err.print(f"wedgehog: {stopped}")
+            return True
+        return False
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(guarded())
