@@ -29,7 +29,7 @@ def too_late(
     waited = history.cpu_wait(since_s, until_s)
     if history.too_slow_to_judge_time:
         return inconclusive(f"{says}, but {_why(CpuWait(0, 0, 0), history.lag_s)}", evidence, overload=True)
-    if over_s <= min(until_s - since_s, history.lag_s + waited.total_s):
+    if over_s <= min(until_s - since_s, history.lag_s + waited.of_all_s):
         return inconclusive(f"{says}, but {_why(waited, history.lag_s)}", evidence, overload=True)
     return fail(says, evidence)
 
@@ -39,7 +39,9 @@ def stopped_too_late(
 ) -> Verdict:
     """A turn was stopped after its time, plus what it had waited for processors."""
     if stop is not None and stop.cpu_wait_s:
-        return inconclusive(f"{says}, but it waited {stop.cpu_wait_s:.1f} s for a processor", evidence, overload=True)
+        return inconclusive(
+            f"{says}, but it and the harness waited {stop.cpu_wait_s:.1f} s for a processor", evidence, overload=True
+        )
     return too_late(history, says, evidence, over_s=float("inf"), since_s=0.0, until_s=0.0)  # lag was granted as well
 
 
@@ -110,7 +112,7 @@ def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:
 
 def _why(waited: CpuWait, lag_s: float = 0.0) -> str:
     """`the agent waited 0.8 s for a processor, the harness itself lagged by 0.1 s`."""
-    parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s}
+    parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s, "the harness": waited.harness_s}
     waits = [f"{name} waited {s:.1f} s for a processor" for name, s in parties.items() if s >= WORTH_SAYING_S]
     if lag_s >= WORTH_SAYING_S or not waits:
         waits.append(f"the harness itself lagged by {lag_s:.1f} s")

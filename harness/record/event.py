@@ -134,11 +134,18 @@ class CpuWait:
     """All processes of the agent and its tools; at most the length of the period."""
     network_s: float = 0.0
     """The Toxiproxy server."""
+    harness_s: float = 0.0
+    """The event loop of the harness, which serves the model: all runs of a campaign share it."""
 
     @property
     def total_s(self) -> float:
-        """The delay of a turn in which both parties wait for each other."""
+        """The delay of a turn in which agent and Toxiproxy wait for each other."""
         return self.agent_s + self.network_s
+
+    @property
+    def of_all_s(self) -> float:
+        """The longest delay of a turn in which all three wait for each other."""
+        return min(self.until_s - self.since_s, self.total_s + self.harness_s)
 
     def __add__(self, other: "CpuWait") -> "CpuWait":
         """The sum of both, over the period of both."""
@@ -147,6 +154,7 @@ class CpuWait:
             max(self.until_s, other.until_s),
             self.agent_s + other.agent_s,
             self.network_s + other.network_s,
+            self.harness_s + other.harness_s,
         )
 
 

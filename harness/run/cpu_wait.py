@@ -1,7 +1,7 @@
-"""How long a run waits for processors, its agent and the Toxiproxy server together, and how late the harness wakes up.
+"""How long a run waits for processors: its agent, the Toxiproxy server and the harness; how late the harness wakes up.
 
-A delay of a busy machine is not the agent's fault. The harness itself is measured by the lag of its event loop: it
-wakes up so often that its waits for processors would add up although they delay nothing.
+A delay of a busy machine is not the agent's fault. The waits of the harness add up over all that it does, for other
+runs too. So they only excuse a time bound that was exceeded, and never a timer of the agent.
 """
 
 import asyncio
@@ -85,16 +85,16 @@ class CpuMeter:
         self._waits: list[CpuWait] = []
         self._told = 0
 
-    def add(self, found: Mapping[str, Sequence[float]]) -> None:
-        """Keep the waits that one look has found, by mark."""
+    def add(self, found: Mapping[str, Sequence[float]], own_s: float) -> None:
+        """Keep the waits that one look has found, by mark, and that of the harness."""
         since_s, self._looked_s = self._looked_s, self._clock.now()
 
         def below(mark: str) -> float:
             waits = [wait for its, waits in found.items() if lies_below(its, mark) for wait in waits]
             return held_up_s(waits, self._looked_s - since_s)
 
-        wait = CpuWait(since_s, self._looked_s, below(self._mark), below(self._network))
-        if wait.total_s < LEAST_S:
+        wait = CpuWait(since_s, self._looked_s, below(self._mark), below(self._network), own_s)
+        if wait.of_all_s < LEAST_S:
             return
         last = self._waits[-1] if len(self._waits) > self._told else None
         if last is not None and last.until_s == since_s and wait.until_s - last.since_s <= KEPT_TOGETHER_S:
@@ -103,8 +103,8 @@ class CpuMeter:
             self._waits.append(wait)
 
     def waited_s(self, since_s: float) -> float:
-        """How long the run has waited since then, all its processes together."""
-        return sum(wait.total_s for wait in self._waits if wait.until_s > since_s)
+        """How long the run has waited since then, with the network and the harness."""
+        return sum(wait.of_all_s for wait in self._waits if wait.until_s > since_s)
 
     def seen(self, turn: int) -> CpuWaitSeen:
         """The waits since the last call, as an event."""
@@ -143,6 +143,7 @@ class CpuWatch(_Meanwhile):
             return
         if not self._meters:  # forget waits since the last look: they belong to no run
             self._queue.look()
+            self._queue.own_wait_s()
         meter = CpuMeter(mark, f"{self._mark}/toxiproxy", clock, self._queue)
         self._meters.append(meter)
         try:
@@ -154,8 +155,9 @@ class CpuWatch(_Meanwhile):
         """Look once; returns the processor time that it took."""
         began_s = self._cost()
         found = self._queue.look()
+        own_s = self._queue.own_wait_s()
         for meter in self._meters:
-            meter.add(found)
+            meter.add(found, own_s)
         return self._cost() - began_s
 
     async def _work(self) -> None:

@@ -38,6 +38,7 @@ class RunQueue:
         self._mark, self._proc = mark, proc
         self._ours: dict[int, str] = {}
         self._before: dict[tuple[int, int], float] = {}
+        self._own_before_s = self._own_s()
 
     @property
     def counts(self) -> bool:
@@ -59,6 +60,14 @@ class RunQueue:
         self._ours = {pid: mark for pid, mark in self._ours.items() if pid in living}
         self._before = now
         return found
+
+    def own_wait_s(self) -> float:
+        """How long our own main thread has waited since the last call; it runs the event loop."""
+        before_s, self._own_before_s = self._own_before_s, self._own_s()
+        return self._own_before_s - before_s
+
+    def _own_s(self) -> float:
+        return dict(self._threads(os.getpid())).get(os.getpid(), 0.0)
 
     def pressure_s(self) -> float | None:
         """For how long, since the system started, any thread of the machine waited for a processor (Linux's PSI)."""

@@ -53,9 +53,11 @@ class HistoryBuilder(CallBuilder):
         """The harness lagged."""
         return self.add(e.LagSeen(worst_s=worst_s))
 
-    def waited(self, agent_s: float, *, for_s: float, network_s: float = 0.0) -> "HistoryBuilder":
+    def waited(
+        self, agent_s: float, *, for_s: float, network_s: float = 0.0, harness_s: float = 0.0
+    ) -> "HistoryBuilder":
         """Waits for a processor in the last `for_s` seconds."""
-        wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s)
+        wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s, harness_s)
         return self.add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
 
     def seal(self) -> History:

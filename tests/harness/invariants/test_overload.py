@@ -85,6 +85,14 @@ def test_everybody_is_named_who_waited():
     )
 
 
+def test_the_waits_of_the_harness_excuse_a_late_end():
+    """The model's answers came late."""
+    late = _slow_turn(1.4).waited(0.0, for_s=5, harness_s=1.5).end().seal()
+    found = check("turn_deadline", late, turn_s=60)
+    assert (found.status, found.overload) == ("inconclusive", True)
+    assert found.says.endswith("but the harness waited 1.5 s for a processor")
+
+
 def _silent(cpu_wait_s: float) -> History:
     tell = HistoryBuilder()
     tell.message("recovery")
@@ -100,7 +108,7 @@ def test_a_turn_that_was_stopped_after_all_its_waits_were_granted_is_red(name: s
     assert check(name, _silent(0.0)).status == "fail"
     found = check(name, _silent(65.0))
     assert found.status == "inconclusive"
-    assert "but it waited 65.0 s for a processor" in found.says
+    assert "but it and the harness waited 65.0 s for a processor" in found.says
 
 
 def test_an_agent_that_was_too_slow_to_start_is_told_the_same_way():

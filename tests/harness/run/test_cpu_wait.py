@@ -17,10 +17,14 @@ class FakeQueue:
         self.found: dict[str, list[float]] = {}
         self.pressure: float | None = 1.0
         self.looks = 0
+        self.own_s = 0.0
 
     def look(self) -> dict[str, list[float]]:
         self.looks += 1
         return self.found
+
+    def own_wait_s(self) -> float:
+        return self.own_s
 
     def pressure_s(self) -> float | None:
         return self.pressure
@@ -41,6 +45,19 @@ def test_waits_belong_to_the_run_whose_mark_the_process_carries(manual_clock: An
         assert meter is not None
         (seen,) = meter.seen(1).waits
     assert seen == CpuWait(0.0, 10.0, 0.75, 0.125)
+
+
+def test_the_waits_of_the_harness_count_for_bounds_but_not_for_a_busy_run(manual_clock: Any):
+    """They add up over all runs, so a watch is patient because of them, and no run is called starved."""
+    queue = FakeQueue()
+    cpu = watch(queue)
+    with cpu.meter("c/1", manual_clock) as meter:
+        manual_clock.s, queue.own_s, queue.found = 1.0, 0.5, {"c/1/agent": [0.25]}
+        cpu.look()
+        assert meter is not None and meter.waited_s(0.0) == 0.75
+        (seen,) = meter.seen(1).waits
+    assert (seen.total_s, seen.of_all_s) == (0.25, 0.75)
+    assert CpuWait(0.0, 1.0, 0.5, 0.25, harness_s=0.5).of_all_s == 1.0
 
 
 def test_an_event_tells_what_is_new_since_the_last_one(manual_clock: Any):

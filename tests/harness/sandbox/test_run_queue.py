@@ -54,6 +54,15 @@ def queue(proc: FakeProc) -> RunQueue:
     return RunQueue("c", proc.root)
 
 
+def test_the_harness_tells_the_waits_of_its_own_main_thread(proc: FakeProc):
+    """Since the last call; its other threads serve no request."""
+    proc.waits(os.getpid(), os.getpid(), 4.0)
+    looks = queue(proc)
+    proc.waits(os.getpid(), os.getpid(), 4.5)
+    proc.waits(os.getpid(), 1, 2.0)
+    assert (looks.own_wait_s(), looks.own_wait_s()) == (0.5, 0.0)
+
+
 def test_each_look_returns_the_waits_since_the_last_one(proc: FakeProc):
     """By the marks of a campaign; other processes are left out."""
     looks = queue(proc)
