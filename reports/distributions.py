@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -57,13 +58,14 @@ def _drawn(some: pd.DataFrame, prefix: str, measure: str) -> Markup:
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(6.2, 0.55 + 0.19 * len(rows)), layout="constrained")
         axes = figure.subplots()
+        axes.set_xscale("log")
+        axes.set_xlim(*_decades(some["seconds"]))
         for y, (_, values) in enumerate(rows):
             dots = values[:: max(1, len(values) // DOTS)]
             axes.plot(dots, [y] * len(dots), "o", ms=3.2, color=_ACCENT, alpha=0.35, mew=0)
             column = pd.Series(values)
             axes.plot([column.quantile(0.5), column.quantile(0.95)], [y, y], color=_INK, lw=1.4)
             axes.plot([column.quantile(0.5)], [y], "|", color=_INK, ms=8, mew=1.6)
-        axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda s, _: f"{s:g} s" if s >= 1 else f"{s * 1000:g} ms")
         axes.xaxis.set_minor_formatter(lambda s, _: "")
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
@@ -74,6 +76,12 @@ def _drawn(some: pd.DataFrame, prefix: str, measure: str) -> Markup:
         target = io.StringIO()
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
     return _inline(target.getvalue(), prefix, f"Distribution of {measure}, in seconds, per family and agent")
+
+
+def _decades(times: "pd.Series[float]") -> tuple[float, float]:
+    """Whole decades around all times, so that the scale has a number at both ends, also if all times are the same."""
+    first = math.floor(math.log10(times.min()))
+    return 10.0**first, 10.0 ** max(first + 1, math.ceil(math.log10(times.max())))
 
 
 def _inline(svg: str, prefix: str, label: str) -> Markup:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from wedgehog.harness.commands.cli_gate import BaselineOption, gate_code, print_plan, read_for_gate
+from wedgehog.harness.commands.cli_resume import taken_up
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
@@ -25,6 +26,7 @@ from wedgehog.harness.commands.stop_signals import run_until_stopped
 
 if TYPE_CHECKING:
     from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry
     from wedgehog.reports.baseline import Baseline
 
@@ -62,9 +64,14 @@ def run(
     plugin: PluginOption = None,
     level: LevelOption = None,
     *,
+    context: typer.Context,
     turn_s: Annotated[
         float | None,
         typer.Option("--turn-s", min=0.1, help="The bound of a turn for all agents, in place of scenario and spec."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Go on with an interrupted campaign, by its folder; finished runs stay."),
     ] = None,
     against: BaselineOption = None,
     plan: Annotated[
@@ -82,6 +89,9 @@ def run(
     from wedgehog.harness.run.selection import Wanted, select
 
     with user_mistakes():
+        if resume is not None:
+            found, options = taken_up(context, resume, jobs or usual_jobs())
+            play_campaign(found.entries, options, read_for_gate(against), found, as_json=as_json, verbose=verbose)
         places, agents = tuple(scenarios or ()), tuple(agent or ())
         entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
         again = shlex.join(["wedgehog", *sys.argv[1:]])
@@ -97,16 +107,20 @@ def play_campaign(
     entries: "Sequence[Entry]",
     options: "Options",
     known: "Baseline | None" = None,
+    resumed: "Resumed | None" = None,
     *,
     as_json: bool = False,
     verbose: bool,
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
-    from wedgehog.harness.run.campaign import Campaign, exit_code
+    from wedgehog.harness.run.campaign import Campaign
+    from wedgehog.harness.run.exit_code import exit_code
 
-    with open_progress(len(entries), err) as progress:
-        campaign = Campaign(entries, options, progress, progress.say)
-        interrupted = run_until_stopped(campaign.play())
+    with open_progress(len(entries) - len(resumed.finished if resumed else ()), err) as progress:
+        campaign = Campaign(entries, options, progress, progress.say, resumed)
+        go_on = f"go on with: wedgehog run --resume {shlex.quote(str(campaign.store.folder))}"
+        stopped = f"interrupted; the report covers the finished runs; {go_on}"
+        interrupted = run_until_stopped(campaign.play(), stopped)
     print_reports(campaign.store.folder, as_json=as_json, verbose=verbose)
     code = exit_code(campaign.judgements)
     if known is not None:
@@ -124,7 +138,7 @@ def check(
 ) -> None:
     """Judge stored histories again, and write the reports again. The exit codes are those of `run`."""
     from wedgehog.harness.record.store import run_folders
-    from wedgehog.harness.run.campaign import UNCLEAR, exit_code
+    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.run.stored import judge_all
 
     with user_mistakes():

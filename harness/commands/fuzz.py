@@ -14,7 +14,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.run.campaign import Campaign, NoProgress, Options, World
+from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
+from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette

@@ -6,6 +6,8 @@
 Each event is written and flushed as it happens, so that a kill at any time loses at most the one being written.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -195,6 +197,25 @@ class CampaignStore:
         self.folder.mkdir(parents=True)
         _point(out / "latest", self.folder)
 
+    @classmethod
+    def reopen(cls, folder: Path) -> "CampaignStore":
+        """The store of a campaign that goes on."""
+        store = cls.__new__(cls)
+        store.folder = folder
+        return store
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Lock the folder, so that no second process plays into it. A dead process holds nothing. ValueError."""
+        holder = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise ValueError(f"{self.folder}: another process plays this campaign now") from None
+        finally:
+            os.close(holder)
+
     def run(self, scenario: str, agent: str, repeat: int = 1) -> RunStore:
         """Open the folder of one run."""
         return RunStore(self.run_folder(scenario, agent, repeat), self.folder / "bodies")
@@ -207,6 +228,19 @@ class CampaignStore:
     def describe(self, facts: dict[str, Any]) -> None:
         """Write campaign.json."""
         write_whole(self.folder / "campaign.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+    def facts(self) -> dict[str, Any]:
+        """What campaign.json says. ValueError: it can't be read."""
+        path = self.folder / "campaign.json"
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as wrong:
+            raise ValueError(f"{path}: can't be read: {wrong}") from None
+
+    def describe_again(self, resumed: str) -> None:
+        """Add a time to `resumed` in campaign.json."""
+        facts = self.facts()
+        self.describe(facts | {"resumed": [*facts.get("resumed", []), resumed]})
 
 
 def safe_name(name: str) -> str:

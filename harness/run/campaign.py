@@ -2,19 +2,16 @@
 
 import asyncio
 import contextlib
-import platform
 import secrets
 import shlex
 import shutil
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
@@ -22,26 +19,24 @@ from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import price_table_date
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
+from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.plugins import plugin_words
+from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, World, cells_of, key
+from wedgehog.harness.run.plugins import absolute, plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
-from wedgehog.harness.run.stored import keep_inputs
+from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.run.yardstick import own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.model import Scenario, expected_words
 from wedgehog.harness.sim.network import SimNetwork
-
-UNCLEAR = 3
-"""The exit code if no run failed, and at least one is an error or inconclusive."""
 
 
 class Progress(Protocol):
@@ -64,7 +59,6 @@ class NoProgress:
         """Show nothing."""
 
 
-World = Literal["live", "sim"]
 MOST_JOBS = 6
 """More runs at once keep the harness itself busy, on any number of processors."""
 
@@ -103,13 +97,21 @@ class Campaign:
     """One campaign: opens the network, plays every entry, writes every judgement."""
 
     def __init__(
-        self, entries: Sequence[Entry], options: Options, progress: Progress, say: Callable[[str], None]
+        self,
+        entries: Sequence[Entry],
+        options: Options,
+        progress: Progress,
+        say: Callable[[str], None],
+        resumed: Resumed | None = None,
     ) -> None:
-        """`say` gets single lines for the user (which network, what was fetched)."""
+        """`say` gets single lines for the user (which network, what was fetched); `resumed`: go on in its folder."""
         self.entries, self.options, self.progress, self.say = entries, options, progress, say
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
-        self.store = CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
-        self.judgements: list[Judgement] = []
+        self._resumed = resumed
+        self.store = resumed.store if resumed else CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
+        self._finished = dict(resumed.finished) if resumed else {}
+        self.judgements: list[Judgement] = list(self._finished.values())
+        self._cells = list({(it.file.path, it.agent.path, it.agent.name): it for it in entries}.values())
         self._folder = ""
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)
@@ -123,14 +125,19 @@ class Campaign:
         """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""
         async with self._open([entry.agent for entry in self.entries]) as network:
             # Scenarios tagged `slow` begin first, so that none of them runs alone at the end.
-            entries = sorted(self.entries, key=lambda entry: "slow" not in entry.scenario.tags)
+            left = [entry for entry in self.entries if key(entry) not in self._finished]
+            entries = sorted(left, key=lambda entry: "slow" not in entry.scenario.tags)
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in entries]
             try:
-                found = zip(entries, await asyncio.gather(*runs), strict=True)
+                found = [*zip(entries, await asyncio.gather(*runs), strict=True), *self._judged_before()]
                 await self._again([(entry, judgement) for entry, judgement in found if judgement.overloaded], network)
             finally:
                 await _end(runs + list(self._controls.values()))
         return self.judgements
+
+    def _judged_before(self) -> list[tuple[Entry, Judgement]]:
+        """The runs that were finished before this campaign was resumed."""
+        return [(entry, self._finished[key(entry)]) for entry in self.entries if key(entry) in self._finished]
 
     @contextlib.asynccontextmanager
     async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:
@@ -166,8 +173,11 @@ class Campaign:
         mode = self._mode(agents)
         if not self._cpu.counts:
             self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
-        scratch = TemporaryDirectory(prefix=f"{self.mark}-", ignore_cleanup_errors=True)
-        with scratch as self._folder, WatchdogProcess(self.mark, Path(self._folder)):
+        with (
+            self.store.held(),
+            TemporaryDirectory(prefix=f"{self.mark}-", ignore_cleanup_errors=True) as self._folder,
+            WatchdogProcess(self.mark, Path(self._folder)),
+        ):
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
@@ -213,7 +223,7 @@ class Campaign:
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = entry.scenario, entry.agent
         seed = self.options.seed + entry.repeat - 1
-        common = yardstick_of(entry, self.entries, self.options.turn_s)
+        common = yardstick_of(entry, self._cells, self.options.turn_s)
         keep_inputs(store, entry, control, seed, common)
         skipped = self._why_not(agent, scenario) or (why_skipped(scenario, agent, control) if control.passed else "")
         if not control.passed or skipped:
@@ -261,19 +271,23 @@ class Campaign:
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
         if why := self._why_not(agent) or what_is_missing(agent):
             return ControlFacts(False, why)
+        place = "control", f"{agent.family}-{agent.name}"
+        if known := kept_control(self.store.run_folder(*place)):
+            return known
         async with self._free:
             what = f"control x {agent.name}"
             self.progress.begins(what)
-            store = self.store.run("control", f"{agent.family}-{agent.name}")
+            store = self.store.run(*place)
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
                 folder, seed = Path(self._folder), self.options.seed
                 job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder)
                 history, facts = await self._run(job, network, store)
+                assert facts is not None  # noqa: S101  a control run always has facts
+                keep_control(store, facts)
             finally:
                 store.close()
                 self.progress.ended(what, None)
-            assert facts is not None  # noqa: S101  a control run always has facts
             self._tell_if_busy(what, history)
             return facts
 
@@ -289,27 +303,20 @@ class Campaign:
         self.say(f"{says}; what can be late for that reason alone is inconclusive{fewer}")
 
     def _describe(self, network: Network) -> None:
-        self.store.describe(
-            {
-                "wedgehog": _version(),
-                "python": platform.python_version(),
-                "machine": f"{platform.system()} {platform.machine()}",
-                "network": network.name,
-                "seed": self.options.seed,
-                "command_line": self.options.command_line or shlex.join(sys.argv),
-                "started": WallClock().wall().isoformat(timespec="seconds"),
-                "prices": str(price_table_date()),
-                "families": {entry.file.scenario.name: entry.file.family for entry in self.entries},
-                "whys": {entry.file.scenario.name: entry.file.scenario.why for entry in self.entries},
-                "tags": {entry.file.scenario.name: entry.file.scenario.tags for entry in self.entries},
-            }
-        )
-
-
-def _version() -> str:
-    with contextlib.suppress(ModuleNotFoundError):
-        return version("wedgehog")
-    return "source"
+        """Write campaign.json and plan.json; a campaign that goes on has both, and adds the time."""
+        now = WallClock().wall().isoformat(timespec="seconds")
+        if self._resumed is not None:
+            if (planned := self._resumed.plan.network) != network.name:
+                raise ResumeError(f"{self.store.folder}: begun on the network {planned}, and this is {network.name}")
+            self.store.describe_again(resumed=now)
+            self._resumed.clear(self.say)
+            return
+        it = self.options
+        self.store.describe(facts(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
+        if self.entries:
+            plugins, cells = absolute(it.plugins), cells_of(self.entries)
+            plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, plugins, cells)
+            plan.write(self.store.folder)
 
 
 def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
@@ -326,20 +333,6 @@ def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -
         skipped=skipped,
         faults_planned=len(scenario.faults),
     )
-
-
-def exit_code(judgements: Sequence[Judgement]) -> int:
-    """1 if any run failed; else 3 if any is an error or inconclusive; else 0. Known failures and cells don't count."""
-    known = [j for j in judgements if j.known and j.verdict == "fail"]
-    counted = [j for j in judgements if j not in known and not (j.matrix_only or j.skipped)]
-    states = [_counts_as(judgement) for judgement in counted]
-    return 1 if "fail" in states else UNCLEAR if "unclear" in states else 0
-
-
-def _counts_as(judgement: Judgement) -> str:
-    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
-        return "pass"
-    return "unclear" if judgement.verdict in ("error", "inconclusive") or judgement.in_doubt else "fail"
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:

@@ -31,6 +31,11 @@ def plugin_words(names: Sequence[str]) -> list[str]:
     return [word for name in names for word in ("--plugin", name)]
 
 
+def absolute(names: Sequence[str]) -> tuple[str, ...]:
+    """The names as they hold in any working folder: files by their whole path."""
+    return tuple(str(Path(name).resolve()) if Path(name).is_file() else name for name in names)
+
+
 def _names() -> dict[str, str]:
     """The module of each fault and each invariant."""
     faults = {f"fault {name}": cls.__module__ for name, cls in registered().items()}

@@ -46,6 +46,24 @@ def keep_inputs(
     write_whole(store.folder / "inputs.json", json.dumps(inputs, indent=1, default=sorted) + "\n")
 
 
+CONTROL = "control.json"
+"""What a control run showed, in its folder: a campaign that goes on does not play it again."""
+
+
+def keep_control(store: RunStore, facts: ControlFacts) -> None:
+    """Keep what a control run showed, if it passed."""
+    if facts.passed:
+        write_whole(store.folder / CONTROL, json.dumps(asdict(facts), indent=1, default=sorted) + "\n")
+
+
+def kept_control(folder: Path) -> ControlFacts | None:
+    """What the control run in this folder showed; None if it did not pass, or if there is none."""
+    try:
+        return _CONTROL.validate_json((folder / CONTROL).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
 def judge_all(folders: Iterable[Path], level: Level | None = None) -> tuple[list[Judgement], list[str]]:
     """Redo the verdicts of stored runs; for each run that can't be read, a sentence that names it."""
     judgements, unread = [], []

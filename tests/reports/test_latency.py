@@ -130,3 +130,12 @@ def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
     monkeypatch.setattr(parquet, "INSTALLED", False)
     with pytest.raises(ValueError, match=r"pip install 'wedgehog\[parquet\]'"):
         write_parquet(campaign.folder)
+
+
+def test_a_drawing_of_equal_times_has_a_scale_with_a_number_at_both_ends():
+    """All repeats of a simulated run take the same time; its scale is a decade, and nothing is warned of."""
+    pytest.importorskip("matplotlib")
+    rows = [("f", "s", "a", repeat, "turn", 9.999999999999999e-05) for repeat in (1, 2, 3)]
+    taken = pd.DataFrame(rows, columns=["family", "scenario", "agent", "repeat", "measure", "seconds"])
+    (figure,) = distributions.distributions(taken)
+    assert ">0.1 ms<" in figure and ">1 ms<" in figure

@@ -18,8 +18,9 @@ from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.store import Judgement, read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import control
-from wedgehog.harness.run.campaign import Campaign, Options, exit_code
+from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.scenario.model import load_scenario
