@@ -12,11 +12,20 @@ is found also if an agent rewrites ids, or sends it as text.
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+from wedgehog.fake_llm.script.side_conversations import (
+    QuotedMessage,
+    SideConversation,
+    SideConversations,
+    Traces,
+    fingerprint,
+    lasting,
+    replies_in,
+)
 from wedgehog.fake_llm.value import value
 
 
@@ -33,13 +42,17 @@ class MainShape:
     system: str = ""
     structured: bool = False
     optional: tuple[str, ...] = ()
+    marked: bool = False
+    """Whether the main calls hold the marker of the user's message."""
+    asides: frozenset[str] = frozenset()
+    """Frames of the calls that are made beside the main ones, and look like them."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> Self:
         """The shape of one request."""
         return cls(
             frozenset([tool.name for tool in conversation.tools]),
-            _fingerprint(conversation),
+            fingerprint(conversation),
             conversation.schema is not None,
         )
 
@@ -59,13 +72,18 @@ class MainShape:
 
 @dataclass(frozen=True, slots=True)
 class CallPosition:
-    """A request's position; `background` is the purpose of a background call, empty for a main call."""
+    """A request's position; `background` is the purpose of a background call, empty for a main call.
+
+    `side` is the conversation beside the main one to which a background call belongs, if any; step and attempt then
+    count there.
+    """
 
     turn: int
     step: int
     attempt: int
     background: str = ""
     turns_seen: tuple[int, ...] = ()
+    side: SideConversation | None = None
 
 
 @dataclass
@@ -77,10 +95,16 @@ class Positions:
     """None: every call is a main call (in the control run, which finds the shape)."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
+    _words: dict[int, str] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
     _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
     _asked: dict[tuple[int, int, str], int] = field(default_factory=dict)
     """The round in which each conversation was first asked, by turn, the round that it shows, and digest."""
+
+    def __post_init__(self) -> None:
+        """No side conversation is known yet."""
+        shape = self.shape or MainShape()
+        self.sides = SideConversations(self.salt, shape.asides, shape.marked)
 
     @property
     def under_way(self) -> int:
@@ -91,10 +115,11 @@ class Positions:
         """Whether this turn is under way."""
         return turn in self._open
 
-    def begin(self, turn: int, marker: str) -> None:
-        """Begin a turn whose stimulus has this marker."""
+    def begin(self, turn: int, marker: str, words: str = "") -> None:
+        """Begin a turn whose stimulus has this marker, and these words after it."""
         self._open.append(turn)
         self._markers[turn] = marker.lower()
+        self._words[turn] = words
 
     def end(self, turn: int | None = None) -> None:
         """End this turn, or all turns."""
@@ -108,17 +133,40 @@ class Positions:
         """The position of one request; each call of this method counts as one attempt."""
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
-        background = self._background(conversation, own)
+        results = self._results(turn, own, conversation)
+        traces = self._traces(turn, conversation, bool(results))
+        side = self.sides.find(conversation, traces) if self.shape is not None else None
+        if side is not None:
+            return self._beside(side, turn, conversation)
+        background = self._background(conversation, own, self._markers.get(turn, ""))
         if background and self.under_way and not self.is_open(turn):
             turn, own = self.under_way, ()  # It quotes an ended turn, and belongs to this one.
-        shown = self._round(turn, own, conversation)
+            results = self._results(turn, own, conversation)
+        shown = _round(own, results)
         round_ = max(self._rounds.get(turn, 0), shown)
         if background:
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
+        self.sides.main(conversation, traces, [f"{self.salt}{token.replace('.', 'x')}" for token in results])
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
         return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
+
+    def _beside(self, side: SideConversation, turn: int, conversation: Conversation) -> CallPosition:
+        """The position in a side conversation; it belongs to an open turn if there is one."""
+        if not self.is_open(turn):
+            turn = self.under_way or turn or side.turn
+        step = 1 + replies_in(conversation)
+        attempt = self.sides.attempt(side, step)
+        return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
+
+    def _traces(self, turn: int, conversation: Conversation, results: bool) -> Traces:
+        """What the request shows of the main conversation."""
+        marker = self._markers.get(turn, "")
+        marked = any(marker in message.text.lower() for message in conversation.messages if message.role == "user")
+        asked = QuotedMessage(marker, self._words.get(turn, "")) if marker and marked else None
+        fits = self.shape is None or self.shape.fits(conversation)
+        return Traces(turn, asked, results, fits)
 
     def token_of(self, result: ToolResultSeen) -> str:
         """`turn.step.call` of a result's call, by its id or by the command's output; else empty."""
@@ -147,26 +195,32 @@ class Positions:
         text = "\n".join(message.text.lower() for message in conversation.messages)
         return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
 
-    def _round(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> int:
+    def _results(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> list[str]:
+        """`turn.step.call` of the results of a turn that a request carries."""
         results = [result for message in own for result in message.tool_results]
         tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
-        known = [int(step) for at, step, _ in (token.split(".") for token in tokens) if int(at) == turn]
-        if known or not results:
-            return max(known, default=0)
-        # The agent rewrote the ids and its tool printed no token: count rounds.
-        return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
+        return [token for token in tokens if token.startswith(f"{turn}.")]
 
-    def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
-        if self.shape is None or self.shape.fits(conversation):
+    def _background(self, conversation: Conversation, own: tuple[Message, ...], marker: str) -> str:
+        if self.shape is None:
             return ""
+        if self.shape.fits(conversation):
+            return "compact" if self._asks_to_compact(own, marker) else ""
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
         return "" if self._last_words(conversation, own) else purpose_of(conversation)
 
+    def _asks_to_compact(self, own: tuple[Message, ...], marker: str) -> bool:
+        """Whether the last message of a call with the main shape tells the model to sum up the conversation."""
+        last = own[-1] if own else None
+        if last is None or last.role != "user" or (marker and marker in last.text.lower()) or len(own) < 2:
+            return False
+        return _COMPACT.search(last.text) is not None and _AT_LIMIT.search(last.text) is None
+
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
-        system = _fingerprint(conversation)
+        system = fingerprint(conversation)
         if conversation.tools or conversation.schema is not None or self.shape is None or self.shape.system != system:
             return False
         texts = Conversation("", "", False, own)
@@ -178,6 +232,14 @@ _PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
 """Behind a token that a command printed: not the rest of a call's id, and not the rest of the command (the beacon)."""
 
 
+def _round(own: tuple[Message, ...], results: Sequence[str]) -> int:
+    """The highest tool round whose results (turn.step.call) a turn's messages carry."""
+    if results or not any(message.tool_results for message in own):
+        return max((int(token.split(".")[1]) for token in results), default=0)
+    # The agent rewrote the ids and its tool printed no token: count rounds.
+    return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
+
+
 def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
     """The messages from the last one that holds the turn's marker, else all messages."""
     messages = conversation.messages
@@ -187,25 +249,10 @@ def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...
     return messages
 
 
-def _fingerprint(conversation: Conversation) -> str:
-    return _of_opening("\n".join([message.text for message in conversation.messages if message.role == "system"])[:200])
-
-
-@lru_cache(maxsize=256)  # an agent has few system texts
-def _of_opening(system: str) -> str:
-    return hashlib.sha256(_lasting(system)[:100].encode()).hexdigest()[:12]
-
-
-@lru_cache(maxsize=256)
-def _lasting(system: str) -> str:
-    """A system text without dates, times and ids, which differ in the next call."""
-    return re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", system)
-
-
 def _digest(conversation: Conversation) -> str:
     """What two requests that ask the same share: the lasting system text, the other messages, the tools' names."""
     said = [
-        (_lasting(message.text),) if message.role == "system" else repr(message) for message in conversation.messages
+        (lasting(message.text),) if message.role == "system" else repr(message) for message in conversation.messages
     ]
     asked = repr((said, sorted(tool.name for tool in conversation.tools)))
     return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
@@ -214,6 +261,13 @@ def _digest(conversation: Conversation) -> str:
 _AT_LIMIT = re.compile(
     r"(limit|maximum|max)\b.{0,60}\b(step|iteration|turn|round|call)s?\b"
     r"|\b(step|iteration|turn|round|call)s?\b.{0,60}\b(limit|maximum|max)\b|final (answer|response|reply)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+_COMPACT = re.compile(
+    r"\b(summari[sz]e|condense|compact|(write|create|provide|produce|generate|give)\b.{0,40}\bsummary)\b"
+    r".{0,200}\b(conversation|context|history|transcript|session|so far)\b",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -1,4 +1,4 @@
-"""Tools by role: a scenario's `shell` is an agent's Bash, exec_command or run_shell_command."""
+"""Tools by role: a scenario's `shell` is an agent's Bash or exec_command, its `subagent` a Task or spawn_agent."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,14 @@ from typing import Any
 from wedgehog.fake_llm.conversation import ToolSpec
 
 SHELL = "shell"
+SUBAGENT_TOOL = "subagent"
 _SHELL_NAME = re.compile(r"shell|bash|exec|run.*command|terminal", re.IGNORECASE)
 _SHELL_PARAMETERS = ("command", "cmd", "commands", "script")
+_SUBAGENT_NAME = re.compile(
+    r"^(new_?)?task$|agent$|^agent|delegate|^(sessions_)?spawn(_agent)?$|sub_?agent|^(run|start|launch|dispatch)_?(task|agent)",
+    re.IGNORECASE,
+)
+_PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "input", "query", "request", "description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +29,7 @@ class ShellTool:
 
     def arguments(self, command: str) -> dict[str, Any]:
         """Arguments that run `command`; other required parameters are filled by their schema."""
-        properties = self.schema.get("properties", {})
-        filled = {
-            name: fill(properties.get(name, {})) for name in self.schema.get("required", ()) if name != self.parameter
-        }
-        return {self.parameter: [command] if self.takes_list else command, **filled}
+        return _filled(self.schema, self.parameter, [command] if self.takes_list else command)
 
 
 def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
@@ -40,6 +42,36 @@ def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
             kinds = _kinds(properties.get(parameter))
             if kinds & {"string", "array"}:
                 return ShellTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
+    return None
+
+
+def _filled(schema: Mapping[str, Any] | None, parameter: str, value: object) -> dict[str, Any]:
+    """Arguments with this value; other required parameters are filled by their schema."""
+    properties = (schema or {}).get("properties", {})
+    required = (schema or {}).get("required", ())
+    return {parameter: value, **{name: fill(properties.get(name, {})) for name in required if name != parameter}}
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentTool:
+    """The agent's tool that gives work to a subagent: its name, the parameter for the prompt, and its JSON Schema."""
+
+    name: str
+    parameter: str
+    schema: Mapping[str, Any]
+
+    def arguments(self, prompt: str) -> dict[str, Any]:
+        """Arguments that give `prompt` to a subagent."""
+        return _filled(self.schema, self.parameter, prompt)
+
+
+def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
+    """The first advertised tool that gives a text to a subagent, or None."""
+    for tool in tools:
+        properties = (tool.schema or {}).get("properties") or {}
+        parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
+        if parameter and _SUBAGENT_NAME.search(tool.name):
+            return SubagentTool(tool.name, parameter, tool.schema or {})
     return None
 
 

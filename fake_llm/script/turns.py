@@ -8,7 +8,8 @@ from typing import Any
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.roles import SHELL, fill, find_named, find_shell
+from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL, fill, find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
 
 Beacon = Callable[[str, str], str]
 """(command, token) -> a command that also records the token."""
@@ -58,7 +59,7 @@ class TurnScript:
         """Return the reply at this request's position; raise UnscriptedError for a main call beyond the script."""
         place = self.place(call, conversation)
         if place.background or place.turn == 0:
-            return background_reply(conversation)
+            return self.aside(call, conversation)
         turn = self.turns.get(place.turn)
         if turn is None or place.step > len(turn.replies):
             written = 0 if turn is None else len(turn.replies)
@@ -66,6 +67,16 @@ class TurnScript:
                 f"turn {place.turn} step {place.step}: the script has {written} replies for this turn"
             )
         return self.direct(turn.replies[place.step - 1], call, conversation)
+
+    def aside(self, call: int, conversation: Conversation) -> Reply:
+        """The reply to a background call, or to a call of a side conversation: stock words with a word of its own."""
+        place, positions = self.place(call, conversation), self.positions
+        if place.turn == 0 and place.side is None:
+            return background_reply(conversation)
+        if place.side is None:
+            positions.sides.answered(call, place.background, structured=conversation.schema is not None)
+        words = "A short note" if place.side is None else "The task is done."
+        return background_reply(conversation, f"{words} {note(positions.salt, call)}")
 
     def nonce_of(self, call: int) -> str:
         """The nonce in this request's reply; it begins with its turn's nonce."""
@@ -114,6 +125,12 @@ class TurnScript:
                 raise UnscriptedError("the script calls a shell and the agent advertises none")
             name = tool.name
             args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
+        elif item.name == SUBAGENT_TOOL:
+            delegate = find_subagent(conversation.tools)
+            if delegate is None:
+                raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
+            name = delegate.name
+            args = delegate.arguments(f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}")
         elif named := find_named(conversation.tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
@@ -154,8 +171,8 @@ def expand_all(value: Any, values: Mapping[str, str]) -> Any:
     return value
 
 
-def background_reply(conversation: Conversation) -> Reply:
+def background_reply(conversation: Conversation, words: str = "A short note") -> Reply:
     """A valid answer for a title, a loop check or a summary: a filled schema, else a few words."""
     if conversation.schema is not None:
         return Reply((Text(json.dumps(fill(conversation.schema))),))
-    return Reply((Text("A short note"),))
+    return Reply((Text(words),))

@@ -340,6 +340,10 @@ class RequestArrived(Event):
     attempt: int
     background: str = ""
     """The kind of background call; empty for a main call."""
+    side: str = ""
+    """The conversation beside the main one to which it belongs, such as `subagent 1`; step and attempt count there."""
+    quotes: tuple[int, ...] = ()
+    """Calls of side conversations whose replies stand in its messages."""
     max_tokens: int | None = None
     """The agent's own limit of output tokens."""
     key: str = ""

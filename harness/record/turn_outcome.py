@@ -247,7 +247,8 @@ def _masked(line: str) -> str:
 
 def _status_in(text: str, turn: Turn) -> int | None:
     said = uncoloured(text)
-    statuses = dict.fromkeys(call.refused.status for call in turn.main_calls if call.refused)
+    calls = (call for call in turn.calls if call.main or call.arrived.side)
+    statuses = dict.fromkeys(call.refused.status for call in calls if call.refused)
     return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wedgehog.fake_llm.script.position import MainShape
-from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
@@ -41,6 +41,8 @@ class ControlFacts:
     """Names of the tools that the main call advertises."""
     shell: bool = False
     """Whether one of them takes a shell command."""
+    delegates: bool = False
+    """Whether one of them gives a prompt to a subagent."""
     streams: bool = False
     resumes: bool = False
     background: bool = False
@@ -200,6 +202,8 @@ def _words(history: History) -> str:
 
 
 def _has(control: ControlFacts, name: str) -> bool:
+    if name == SUBAGENT_TOOL:
+        return control.delegates
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 

@@ -57,6 +57,9 @@ class Placing(Protocol):
     def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
         """turn.step.call of each tool call whose result is in a message's text."""
 
+    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls of side conversations whose replies stand in the messages."""
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""
 
@@ -158,6 +161,8 @@ class Recorder:
                 step=place.step,
                 attempt=place.attempt,
                 background=place.background,
+                side=str(place.side or ""),
+                quotes=self._placing.quotes(talk),
                 max_tokens=talk.max_tokens,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
+from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, spoken, within_tools
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
@@ -47,6 +48,10 @@ class ScriptedReplies:
         """turn.step.call of each tool call whose result is in a message's text."""
         return self.script.positions.tokens_in_text(conversation)
 
+    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls of side conversations whose replies stand in the messages, also as results of tools."""
+        return self.script.positions.sides.quoted(conversation)
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if it got another answer."""
         return self.replies.get(call)
@@ -57,8 +62,12 @@ class ScriptedReplies:
         context = self._context(place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None
         if place.background or structured or place.turn not in self.script.turns:
-            altered = self.injector.alter(call, background_reply(conversation), context, on_script=True)
-            return self.injector.alter(call, altered, context, on_script=False)
+            aside = background_reply(conversation) if structured else self.script.aside(call, conversation)
+            altered = self.injector.alter(call, aside, context, on_script=True)
+            answer = self.injector.alter(call, altered, context, on_script=False)
+            if place.side is not None and isinstance(answer, Reply):
+                self.replies[call] = SentReply(within_limit(answer, conversation))
+            return answer
         words = self._words(place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
@@ -76,8 +85,15 @@ class ScriptedReplies:
                 return answer
             self.replies[call] = SentReply(said, _offers(said), needed)
             for item in _calls(said):
-                self.offered(item)
+                self._offer(item, conversation)
         return answer
+
+    def _offer(self, item: ToolCall, conversation: Conversation) -> None:
+        """Tell the services of a tool call, and the positions of one that may delegate: a shell's command does not."""
+        self.offered(item)
+        shell = find_shell(conversation.tools)
+        if shell is None or item.name != shell.name:
+            self.script.positions.sides.offered(item.id.rpartition("a")[0], item.args)
 
     def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""

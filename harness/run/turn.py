@@ -88,7 +88,7 @@ class TurnPlayer:
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
-        self.positions.begin(message.number, message.marker)
+        self.positions.begin(message.number, message.marker, message.text)
         await self.injector.before_turn(message.number)
         self.history.add(
             e.StimulusGiven(

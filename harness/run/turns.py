@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
-from wedgehog.fake_llm.script.roles import find_named, find_shell
+from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import AgentStarted
+from wedgehog.harness.record.event import AgentStarted, RequestArrived, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.agent_targets import SessionFiles
@@ -89,7 +91,20 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     facts = read_control(
         History(events=history.events).seal(), replies.shapes, find_shell(tools) is not None, call, wire
     )
-    return replace(facts, schemas={tool.name: dict(tool.schema or {}) for tool in tools})
+    schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
+    shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call)
+    return replace(facts, schemas=schemas, shape=shape, delegates=find_subagent(tools) is not None)
+
+
+def _with_asides(shape: MainShape, history: History, replies: ScriptedReplies, answered_by: int) -> MainShape:
+    """The shape with what the first turn's other calls tell: those that quote its message too are beside the answer."""
+    given = next(history.of(StimulusGiven))
+    asked = QuotedMessage(given.marker, given.text)
+    mine = [arrived.call for arrived in history.of(RequestArrived) if arrived.turn == given.turn]
+    calls = [replies.tools_seen[call] for call in mine if call in replies.tools_seen]
+    answering = replies.tools_seen[answered_by]
+    marked = bool(frames(answering, asked)[0])
+    return replace(shape, marked=marked, asides=asides(calls, answering, asked))
 
 
 def _answered_by(history: History, replies: ScriptedReplies) -> int | None:

@@ -238,6 +238,10 @@ class Trial:
         """There are no tools."""
         return ()
 
+    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
+        """There are no side conversations."""
+        return ()
+
     def sent(self, call: int) -> SentReply:
         """The same reply for each request."""
         return SentReply(REPLY)

@@ -88,6 +88,9 @@ class FakePlacing:
         found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
         return tuple(found)
 
+    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
+        return ()
+
     def sent(self, call: int) -> SentReply | None:
         return self.replies.get(call)
 

@@ -170,7 +170,7 @@ async def test_the_control_shows_what_the_agent_can_do(playing: Any):
     history, facts = await playing(None)
     assert facts.passed, facts.says
     assert facts.tools == {"bash"} and facts.shell and facts.resumes and not facts.streams
-    assert facts.shape == MainShape(frozenset({"bash"}), facts.shape.system)
+    assert facts.shape == MainShape(frozenset({"bash"}), facts.shape.system, marked=True)
     assert 0 < facts.start_up_s < 20
     assert len(history.turns) == 2
 

@@ -1,0 +1,255 @@
+"""Conversations beside the main one, told apart without a declaration: subagents, planners, judges.
+
+A conversation is known by its opening: the system text, and the user's messages before the model's first reply. A
+request belongs to a side conversation
+- if its opening is that of one,
+- if its opening holds the prompt of a delegating tool call whose result is still missing,
+- if its opening was seen beside the answer in the control run (a planner that quotes the user), or
+- if it is new and holds nothing of the main conversation: no marker, no reply, no result, no words of a summary.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.value import value
+
+SUBAGENT: Final = "subagent"
+SIDE: Final = "side"
+"""A planner, a judge: a call with the shape of a main call that asks something else."""
+_LEAST_PROMPT = 8
+"""A shorter argument of a tool call is no prompt: it may stand in any text."""
+_SYSTEM_CHARS, _FRAME_CHARS = 100, 80
+
+
+def fingerprint(conversation: Conversation) -> str:
+    """What the beginnings of two system texts share: all but dates, times and ids."""
+    return _of_opening("\n".join([message.text for message in conversation.messages if message.role == "system"])[:200])
+
+
+@lru_cache(maxsize=256)  # an agent has few system texts
+def _of_opening(system: str) -> str:
+    return hashlib.sha256(lasting(system)[:_SYSTEM_CHARS].encode()).hexdigest()[:12]
+
+
+@lru_cache(maxsize=256)
+def lasting(text: str) -> str:
+    """A text without dates, times and ids, which differ in the next call."""
+    return re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", text)
+
+
+def root_of(conversation: Conversation) -> str:
+    """What the user says before the model's first reply."""
+    said: list[str] = []
+    for message in conversation.messages:
+        if message.role in ("assistant", "tool"):
+            break
+        if message.role == "user":
+            said.append(message.text)
+    return "\n".join(said)
+
+
+def replies_in(conversation: Conversation) -> int:
+    """How many replies of the model a conversation holds; the parts of one reply follow each other."""
+    roles = [message.role for message in conversation.messages if message.role != "system"]
+    return sum(role == "assistant" and roles[at - 1 : at] != ["assistant"] for at, role in enumerate(roles))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+@value
+class QuotedMessage:
+    """A message of the user: its marker, and the words after it."""
+
+    marker: str
+    words: str = ""
+
+
+def frames(conversation: Conversation, asked: QuotedMessage) -> tuple[str, str]:
+    """Digests of what surrounds a message in an opening, before it and on both sides; empty if it is not there."""
+    before, found, after = root_of(conversation).lower().partition(asked.marker.lower())
+    if not found or not asked.marker:
+        return "", ""
+    rest = after.partition(asked.words.lower())[2] if asked.words else after
+    start = _digest(fingerprint(conversation), lasting(before[-_FRAME_CHARS:]))
+    return start, _digest(start, lasting(rest[-_FRAME_CHARS:]))
+
+
+def asides(calls: Iterable[Conversation], answering: Conversation, asked: QuotedMessage) -> frozenset[str]:
+    """The frames of the calls of one turn that were made beside the answering one; none if that holds no marker."""
+    main, root = frames(answering, asked), root_of(answering)
+    found: set[str] = set()
+    for call in calls if main[0] else ():
+        frame, own = frames(call, asked), root_of(call)
+        if frame[0] != main[0]:
+            found.add(frame[0])
+        elif frame[1] != main[1] and not root.startswith(own):
+            found.add(frame[1])
+    return frozenset(found - {""})
+
+
+@value
+class SideConversation:
+    """One conversation beside the main one: `name` is its purpose, `number` tells those of one name apart."""
+
+    name: str
+    number: int
+    turn: int
+
+    def __str__(self) -> str:
+        """`subagent 2`"""
+        return f"{self.name} {self.number}"
+
+
+@value
+class Traces:
+    """What a request shows of the main conversation."""
+
+    turn: int
+    asked: QuotedMessage | None
+    """The turn's message, if the user's messages in the request hold its marker."""
+    results: bool
+    """Whether it carries a result of one of the main conversation's tools."""
+    fits: bool
+    """Whether it has the shape of a main call."""
+
+
+@dataclass
+class _MainTurn:
+    """The openings of the main conversation in one turn."""
+
+    roots: set[str] = field(default_factory=set)
+    systems: set[str] = field(default_factory=set)
+
+
+@dataclass
+class SideConversations:
+    """The side conversations of one run, and what is known of the main one."""
+
+    salt: str
+    asides: frozenset[str] = frozenset()
+    """Frames of the calls that the agent makes beside the answering one in its control run."""
+    marked: bool = False
+    """Whether the agent's main calls hold their turn's marker, in its control run."""
+    _mains: dict[int, _MainTurn] = field(default_factory=dict)
+    _openings: set[tuple[str, str]] = field(default_factory=set)
+    """Of the main conversation."""
+    _prompts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Texts in the arguments of the main conversation's tool calls, by token."""
+    _returned: set[str] = field(default_factory=set)
+    """Tool calls whose result was sent."""
+    _summaries: set[int] = field(default_factory=set)
+    """Background calls that are no conversations: a later opening may hold the words of their replies."""
+    _unknown_summary: bool = False
+    """A structured reply, without such words, was the last thing that a background call got."""
+    _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
+    _count: Counter[str] = field(default_factory=Counter)
+    _attempts: Counter[tuple[SideConversation, int]] = field(default_factory=Counter)
+
+    # ---- what happens
+
+    def offered(self, token: str, args: Mapping[str, object]) -> None:
+        """The model calls a tool of the main conversation that is no shell."""
+        texts = [text.strip() for text in args.values() if isinstance(text, str)]
+        prompts = tuple(text.lower() for text in texts if len(text) >= _LEAST_PROMPT)
+        if prompts:
+            self._prompts[token] = (prompt_mark(token), *prompts)
+
+    def main(self, conversation: Conversation, traces: Traces, tokens: Iterable[str]) -> None:
+        """A request of the main conversation came, with the results of these tool calls."""
+        self._returned.update(tokens)
+        self._unknown_summary = False
+        self._openings.add(_opening(conversation))
+        if traces.asked is not None:
+            main = self._mains.setdefault(traces.turn, _MainTurn())
+            main.roots.add(root_of(conversation).lower())
+            main.systems.add(fingerprint(conversation))
+
+    def answered(self, call: int, purpose: str, *, structured: bool) -> None:
+        """A background call that belongs to no side conversation gets its words, or a filled schema."""
+        self._summaries.add(call)
+        self._unknown_summary = structured and purpose in ("summary", "compact", "memory")
+
+    # ---- what a request is
+
+    def find(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
+        """The side conversation that a request belongs to; None: to the main one, or it is another background call."""
+        opening = _opening(conversation)
+        if opening not in self._known and opening not in self._openings:
+            name = self._name(conversation, traces, opening[1].lower())
+            if name:
+                self._count[name] += 1
+                self._known[opening] = SideConversation(name, self._count[name], traces.turn)
+        return self._known.get(opening)
+
+    def attempt(self, side: SideConversation, step: int) -> int:
+        """The number of this attempt at a step of a side conversation."""
+        self._attempts[side, step] += 1
+        return self._attempts[side, step]
+
+    def _name(self, conversation: Conversation, traces: Traces, root: str) -> str:
+        """The name of a new side conversation; empty for the main one."""
+        if traces.results or replies_in(conversation):
+            return ""
+        main = self._mains.get(traces.turn, _MainTurn())
+        if self._spawned(conversation, traces, root, main):
+            return SUBAGENT
+        if not traces.fits or self._unknown_summary or self._quotes_a_summary(conversation):
+            return ""
+        if traces.asked is not None:
+            return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
+        if not self.marked or not main.roots:
+            return ""
+        return SUBAGENT if self._prompts_of(traces.turn) else SIDE
+
+    def _spawned(self, conversation: Conversation, traces: Traces, root: str, main: _MainTurn) -> bool:
+        """Whether a delegating call made this conversation: its prompt is there, or another agent has the message."""
+        prompts = self._prompts_of(traces.turn)
+        if any(prompt in root and not any(prompt in said for said in main.roots) for prompt in prompts):
+            return True
+        other_system = bool(main.systems) and fingerprint(conversation) not in main.systems
+        return bool(prompts) and traces.asked is not None and other_system
+
+    def _prompts_of(self, turn: int) -> list[str]:
+        """Texts in the arguments of this turn's tool calls that have no result yet."""
+        own = (token for token in self._prompts if token.startswith(f"{self.salt}{turn}x"))
+        return [text for token in own if token not in self._returned for text in self._prompts[token]]
+
+    def quoted(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls of side conversations whose replies stand in the messages or in results of tools."""
+        if not self._known:
+            return ()
+        results = [result.text for message in conversation.messages for result in message.tool_results]
+        texts = "\n".join([message.text for message in conversation.messages] + results)
+        return tuple(sorted(notes_in(self.salt, texts) - self._summaries))
+
+    def _quotes_a_summary(self, conversation: Conversation) -> bool:
+        """Whether it holds the reply to a background call: a summary in the place of messages."""
+        texts = "\n".join([message.text for message in conversation.messages])
+        return not self._summaries.isdisjoint(notes_in(self.salt, texts))
+
+
+def _opening(conversation: Conversation) -> tuple[str, str]:
+    return fingerprint(conversation), root_of(conversation)
+
+
+def prompt_mark(token: str) -> str:
+    """The word in the prompt of a scripted subagent that names the tool call; it is no result of it."""
+    return f"{token}a0"
+
+
+def note(salt: str, call: int) -> str:
+    """The word in the reply to a background call by which the reply is recognized."""
+    return f"{salt}n{call}e"
+
+
+def notes_in(salt: str, text: str) -> set[int]:
+    """The background calls whose replies a text quotes."""
+    return {int(call) for call in re.findall(rf"{re.escape(salt)}n(\d+)e", text, re.IGNORECASE)}

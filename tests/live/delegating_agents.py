@@ -1,0 +1,251 @@
+"""Agents with subagents, for virtual time: `readers` and `planner` are correct, each of the others has one bug.
+
+`readers` (Anthropic) runs subagents in parallel, with its own tools and system text. `planner` (OpenAI) asks for a
+plan before each message and for a grade after each answer, also with its own tools and system text.
+"""
+
+import asyncio
+import json
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import aiohttp
+
+SYSTEM = "You are a careful agent. You read files and answer."
+TEXT = {"type": "string"}
+DELEGATE = {"type": "object", "properties": {"title": TEXT, "prompt": TEXT}, "required": ["title", "prompt"]}
+COMMAND = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
+TOOLS = [("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", DELEGATE)]
+TRIES, ROUNDS = 3, 20
+
+
+class ModelError(Exception):
+    """The model did not answer."""
+
+
+class Anthropic:
+    """One conversation on the Messages API; `said` is what was said so far."""
+
+    path = "/v1/messages"
+
+    def __init__(self, said):
+        self.said = said
+
+    def add_user(self, text):
+        self.said.append({"role": "user", "content": text})
+
+    def body(self):
+        tools = [{"name": name, "description": says, "input_schema": schema} for name, says, schema in TOOLS]
+        asked = {"model": "claude-sonnet-4-6", "max_tokens": 2000, "system": SYSTEM}
+        return {**asked, "messages": self.said, "tools": tools}
+
+    def headers(self, key):
+        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+    def add_reply(self, reply):
+        """Text and tool calls (id, name, arguments) of a reply. ModelError if it is not whole."""
+        parts = reply["content"]
+        if reply["stop_reason"] not in ("end_turn", "tool_use") or not parts:
+            raise ModelError(f"Error: the reply is incomplete: {reply['stop_reason']}")
+        self.said.append({"role": "assistant", "content": parts})
+        calls = [(part["id"], part["name"], part["input"]) for part in parts if part["type"] == "tool_use"]
+        return "".join(part["text"] for part in parts if part["type"] == "text"), calls
+
+    def add_results(self, results):
+        parts = [
+            {"type": "tool_result", "tool_use_id": id_, "content": text, "is_error": failed}
+            for id_, text, failed in results
+        ]
+        self.said.append({"role": "user", "content": parts})
+
+
+class OpenAI:
+    """The same on chat completions."""
+
+    path = "/v1/chat/completions"
+
+    def __init__(self, said):
+        self.said = said or [{"role": "system", "content": SYSTEM}]
+
+    def add_user(self, text):
+        self.said.append({"role": "user", "content": text})
+
+    def body(self):
+        tools = [
+            {"type": "function", "function": {"name": name, "description": says, "parameters": schema}}
+            for name, says, schema in TOOLS
+        ]
+        return {"model": "gpt-5", "messages": self.said, "tools": tools}
+
+    def headers(self, key):
+        return {"authorization": f"Bearer {key}"}
+
+    def add_reply(self, reply):
+        choice = reply["choices"][0]
+        said = choice["message"]
+        asked = said.get("tool_calls") or []
+        if choice["finish_reason"] not in ("stop", "tool_calls") or not (said.get("content") or asked):
+            raise ModelError(f"Error: the reply is incomplete: {choice['finish_reason']}")
+        calls = [(it["id"], it["function"]["name"], json.loads(it["function"]["arguments"])) for it in asked]
+        if not all(isinstance(args, dict) for _, _, args in calls):
+            raise ModelError("Error: the arguments are broken")
+        self.said.append({"role": "assistant", "content": said.get("content"), "tool_calls": asked} if asked else said)
+        return said.get("content") or "", calls
+
+    def add_results(self, results):
+        self.said += [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text, _ in results]
+
+
+class Agent:
+    """`forgets` loses results when a sibling fails, `insists` repeats a subagent without bound, `waits` for ever."""
+
+    def __init__(self, wire, url, key, *, plans=False, bug=""):
+        self.wire, self.url, self.key, self.plans, self.bug = wire, url, key, plans, bug
+
+    async def answer(self, message, folder):
+        file = Path(folder) / "session.json"
+        said = json.loads(file.read_text()) if file.exists() else []
+        talk = self.wire(list(said))
+        if self.plans:
+            await self._aside(f"Plan the work for this request, in one line: {message}")
+        talk.add_user(message)
+        words = await self.run(talk)
+        if self.plans:
+            await self._aside(f"Grade this answer from 1 to 10: {words}")
+        file.write_text(json.dumps(talk.said))
+        return words
+
+    async def _aside(self, question):
+        """A plan or a grade is worth a try, and no failure of the turn."""
+        talk = self.wire([])
+        talk.add_user(question)
+        try:
+            talk.add_reply(await self._post(talk, 20, tries=1))
+        except (ModelError, ValueError, KeyError):
+            return
+
+    async def run(self, talk, sub=False):
+        for _ in range(ROUNDS):
+            words, calls = await self._asked(talk, sub)
+            if not calls:
+                return words
+            talk.add_results(await self._results(calls))
+        return "Error: stopped at the limit of tool rounds"
+
+    async def _asked(self, talk, sub):
+        limit_s = None if sub and self.bug == "waits" else 50
+        for tried in range(TRIES):
+            try:
+                return talk.add_reply(await self._post(talk, limit_s, tries=1 if sub and self.bug else TRIES))
+            except (ValueError, KeyError, IndexError) as broken:
+                if tried == TRIES - 1:
+                    raise ModelError(f"Error: the reply is broken: {broken}") from broken
+                await asyncio.sleep(1)
+        raise AssertionError
+
+    async def _results(self, calls):
+        ran = await asyncio.gather(*(self._ran(name, args) for _, name, args in calls))
+        if self.bug == "forgets" and any(failed for _, failed in ran):
+            ran = [("Error: a subagent failed", True)] * len(ran)
+        return [(id_, text, failed) for (id_, _, _), (text, failed) in zip(calls, ran, strict=True)]
+
+    async def _ran(self, name, args):
+        if name == "bash" and isinstance(args.get("command"), str):
+            return await self._command(args["command"])
+        if name == "task" and isinstance(args.get("prompt"), str):
+            return await self._delegated(args["prompt"])
+        return f"Error: no tool {name} with these arguments", True
+
+    async def _command(self, command):
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        try:
+            out, _ = await asyncio.wait_for(process.communicate(), 30)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return "Error: the command timed out", True
+        return out.decode(errors="replace"), process.returncode != 0
+
+    async def _delegated(self, prompt):
+        while True:
+            talk = self.wire([])
+            talk.add_user(prompt)
+            try:
+                return await self.run(talk, sub=True), False
+            except ModelError as failed:
+                if self.bug != "insists":
+                    return f"The subagent failed: {failed}", True
+
+    async def _post(self, talk, limit_s, tries):
+        failed = ""
+        for tried in range(tries):
+            try:
+                return await self._posted(talk, limit_s)
+            except PassingError as passing:
+                failed = str(passing)
+                if tried < tries - 1:
+                    await asyncio.sleep(max(passing.wait_s, 2**tried))
+        raise ModelError(failed)
+
+    async def _posted(self, talk, limit_s):
+        timeout = aiohttp.ClientTimeout(total=limit_s)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as client,
+                client.post(self.url + talk.path, json=talk.body(), headers=talk.headers(self.key)) as reply,
+            ):
+                if reply.status >= 400:
+                    said = f"Error: status {reply.status}: {(await reply.text())[:200]}"
+                    wait_s = wait_of(reply.headers)
+                    if (reply.status == 429 or reply.status >= 500) and wait_s <= 60:
+                        raise PassingError(said, wait_s)
+                    raise ModelError(said)
+                return json.loads(await reply.text())
+        except TimeoutError as late:
+            raise PassingError("Error: the model timed out") from late
+        except aiohttp.ClientError as broken:
+            raise PassingError(f"Error: connection broken: {type(broken).__name__}") from broken
+
+
+class PassingError(Exception):
+    """A failure that may pass."""
+
+    def __init__(self, says, wait_s=0.0):
+        super().__init__(says)
+        self.wait_s = wait_s
+
+
+def wait_of(headers):
+    """Seconds of Retry-After; a date asks for more than is waited for."""
+    value = headers.get("retry-after", "0")
+    try:
+        return float(value)
+    except ValueError:
+        return 3600.0 if parsedate_to_datetime(value) else 0.0
+
+
+async def readers(message, *, session_dir, llm_url, key):
+    """Correct: subagents run at once, each with the tools and the system text of their parent."""
+    return await Agent(Anthropic, llm_url, key).answer(message, session_dir)
+
+
+async def planner(message, *, session_dir, llm_url, key):
+    """Correct: a planner before, a judge after, subagents in between."""
+    return await Agent(OpenAI, llm_url, key, plans=True).answer(message, session_dir)
+
+
+async def forgets(message, *, session_dir, llm_url, key):
+    """One failed subagent takes the results of its siblings with it."""
+    return await Agent(Anthropic, llm_url, key, bug="forgets").answer(message, session_dir)
+
+
+async def insists(message, *, session_dir, llm_url, key):
+    """A subagent that fails is run again, for ever."""
+    return await Agent(Anthropic, llm_url, key, bug="insists").answer(message, session_dir)
+
+
+async def waits(message, *, session_dir, llm_url, key):
+    """Only the parent's calls have a timer."""
+    return await Agent(OpenAI, llm_url, key, bug="waits").answer(message, session_dir)
