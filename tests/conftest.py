@@ -88,6 +88,21 @@ class ForkServer:
         return self._process.stdout.readline() if ready else ""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_drawings() -> Iterator[None]:
+    """No page has the drawings of matplotlib, which take a second and more of each; see `drawings`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wedgehog.reports.latency_section.DRAWS", False)
+        yield
+
+
+@pytest.fixture
+def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages that this test writes in its own process have them."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", True)
+
+
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """Runs `wedgehog …` in forked processes, one at a time."""

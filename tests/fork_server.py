@@ -21,6 +21,10 @@ import wedgehog.harness.run.campaign
 import wedgehog.reports.html
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.commands import cli
+from wedgehog.reports import latency_section
+
+latency_section.DRAWS = False
+"""matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""
 
 
 def become(told: dict[str, Any]) -> None:

@@ -186,7 +186,7 @@ def test_a_stalled_client_that_asked_for_a_close_waits_for_its_own_timer(
 
 
 def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: dict[str, str], told: Any, agent: Any):
-    """`wedgehog run … | head -1` with pipefail: the run passed."""
+    """`wedgehog run … | head -1` with pipefail: the run passed, and its page is whole, with its drawings."""
     words = ["run", told("well"), "--agent", agent(), "--network=embedded"]
     process = subprocess.Popen(
         [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
@@ -200,3 +200,5 @@ def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: 
     process.stdout.close()
     _, said = process.communicate(timeout=60)
     assert (process.returncode, "Error" in said) == (0, False), said
+    pytest.importorskip("matplotlib")
+    assert '<figure class="distribution"' in (tmp_path / "runs" / "latest" / "report.html").read_text()

@@ -92,6 +92,15 @@ def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(c
     parser.feed(drawn)
 
 
+@pytest.mark.usefixtures("drawings")
+def test_the_page_has_the_drawings(campaign):
+    """With matplotlib, and says nothing of what to install."""
+    campaign.run(judgement("s", "a"), _took(1.0))
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text()
+    assert '<figure class="distribution"' in page and "wedgehog[plots]" not in page
+
+
 def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch):
     """The tables are there all the same."""
     monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", False)

@@ -12,7 +12,10 @@ from wedgehog.reports import write_all
 from .browser import CHROMIUM, Tab, browser
 from .conftest import Campaign, Telling, dangling, judgement
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+    pytest.mark.usefixtures("drawings"),
+]
 
 WIDTHS = (1300, 700, 390)
 HOSTILE = "<script>document.title = 'owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>\x1b[31m\udc80"

@@ -98,6 +98,7 @@ def test_words_of_an_agent_stay_text(campaign):
     assert "\x1b" not in "".join(page.words)
 
 
+@pytest.mark.usefixtures("drawings")
 def test_the_page_loads_nothing_and_runs_nothing(sample):
     """A strict policy, no script, and no address outside the page."""
     page = _page(sample)
@@ -111,6 +112,7 @@ def test_the_page_loads_nothing_and_runs_nothing(sample):
     assert not re.search(r"url\(|@import|https?://", source)
 
 
+@pytest.mark.usefixtures("drawings")
 def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
     """Elements are closed in order; each cell links to the section of its run."""
     page = _page(sample)
@@ -161,7 +163,7 @@ def test_a_long_title_pushes_no_column_out_of_sight(campaign):
     long = storm_judgement()
     campaign.run(long, storm(3, "buggy"))
     page = _page(campaign.folder)
-    style = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    style = re.search(r"<style>(.*?)</style>", (campaign.folder / "report.html").read_text(), re.DOTALL)[1]
     assert ("table", {"class": "numbers"}) in page.elements and ("tr", {"class": "group"}) in page.elements
     kept = [rule for rule in re.findall(r"([^{}]+)\{([^}]*)\}", style) if "white-space: nowrap" in rule[1]]
     later = style[style.index("tr.group th {") :].partition("}")[0]
