@@ -10,7 +10,17 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
 from wedgehog.fake_llm.frame import Frame, encode
-from wedgehog.fake_llm.reply import Duplicated, EarlyEnd, Edit, ErrorEvent, Malformed, NoUsage, PingsOnly, Reordered
+from wedgehog.fake_llm.reply import (
+    MIDDLE,
+    Duplicated,
+    EarlyEnd,
+    Edit,
+    ErrorEvent,
+    Malformed,
+    NoUsage,
+    PingsOnly,
+    Reordered,
+)
 
 _NAMES: Final = {
     EarlyEnd: "early_end",
@@ -69,6 +79,8 @@ def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) ->
 
 def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
     """Return the stream after one edit, or None if the edit does not apply."""
+    if not isinstance(change, NoUsage) and change.event == MIDDLE:
+        change = replace(change, event=max(0, len(frames) - 1) // 2)
     match change:
         case EarlyEnd() | PingsOnly() | ErrorEvent():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None

@@ -60,6 +60,10 @@ class Usage:
     output_tokens: int | None = None
 
 
+MIDDLE: Final = -1
+"""As the event of an edit: behind half of the reply's events."""
+
+
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
     """The body ends properly after event `event`, without the rest of its events."""

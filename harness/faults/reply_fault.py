@@ -42,6 +42,9 @@ class ReplyFault(Fault):
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
 
+    counts_events: ClassVar[bool] = False
+    """It changes one event of a stream, which its trigger names; `phase: middle` is the one behind half of them."""
+
     @property
     def breaks_arguments(self) -> bool:
         """Whether a tool call's arguments become text that is no JSON object."""

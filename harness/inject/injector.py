@@ -123,7 +123,7 @@ class Injector(LinkFaults):
         for state in self.of_call(call, ReplyFault, count=on_script):
             fault, at = state.planned.fault, state.at
             if isinstance(fault, ReplyFault) and isinstance(at, AtReply) and fault.on_script is on_script:
-                altered = fault.on_answer(answer, replace(context, event=at.event))
+                altered = fault.on_answer(answer, replace(context, event=at.edited_event))
                 if altered != answer and not _edits(answer, altered):
                     self.fired(state, "the fake provider said it", call=call)
                 answer = altered

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
+from wedgehog.fake_llm.reply import MIDDLE
 from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -63,15 +64,16 @@ class Trigger:
         if on_all and getattr(self, "byte", None):
             said = f"{fault.name} applies to all of {link}, and begins with its next byte: leave `byte` out"
             return said, ("at", "byte")
-        if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer()):
+        if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer(fault)):
             return f"{fault.name} changes the whole answer: name its call, and `event` if it has one", ("at", key)
         return self._misfit(fault, link)
 
-    def _not_of_an_answer(self) -> str:
+    def _not_of_an_answer(self, fault: ReplyFault) -> str:
         """A key with which no answer of the model can be chosen; empty if there is none."""
         keys = ("tool", "session", "byte", "after_s", "phase")
         given = {key: getattr(self, key, None) for key in keys}
-        return next((key for key in keys if given[key] not in (None, "headers")), "")
+        known = (None, "headers", "middle") if fault.counts_events else (None, "headers")
+        return next((key for key in keys if given[key] not in known), "")
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
@@ -99,6 +101,11 @@ class AtReply(AtCall):
     byte: int | None = None
     event: int | None = None
     phase: Phase | None = None
+
+    @property
+    def edited_event(self) -> int | None:
+        """The event that an edit of the stream changes."""
+        return MIDDLE if self.phase == "middle" else self.event
 
     def byte_in(self, reply: Point) -> int | None:
         """As above; without byte, event or phase it is before the head."""

@@ -12,6 +12,7 @@ from tests.fake_llm.conftest import told_error
 from wedgehog.fake_llm.observer import RefusalSent, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import (
     BALANCE,
+    MIDDLE,
     Duplicated,
     EarlyEnd,
     ErrorEvent,
@@ -46,6 +47,14 @@ async def test_an_early_end_is_a_proper_one(open_llm: Any, ask: Any, recorder: A
     assert ended.how == "complete"
     assert ended.output_tokens == (ended.frames[-1].tokens if event else 0)
     assert recorder.all(WriteStarted)[0].edited == ("early_end",)
+
+
+async def test_the_middle_is_behind_half_of_the_events(open_llm: Any, ask: Any, provider: Any) -> None:
+    """Of n events (n - 1) // 2 arrive, on each wire, so that a call is cut wherever its wire cuts it."""
+    words = (ToolCall("shell", {"command": "echo removing build/cache and nothing else"}),)
+    whole = await ask(await open_llm(Reply(words)), provider, stream=True)
+    half = await ask(await open_llm(Reply(words, edits=(EarlyEnd(MIDDLE),))), provider, stream=True)
+    assert len(half.events) == (len(whole.events) - 1) // 2
 
 
 async def test_an_error_event_comes_inside_the_stream(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:

@@ -17,6 +17,7 @@ class StreamEdit(ReplyFault):
     """One edit of the reply's stream; a failure has no stream to edit."""
 
     __slots__ = ()
+    counts_events = True
     edit: ClassVar[Callable[..., Edit]]
     """Takes the trigger's event and the fault's parameters."""
 
@@ -82,4 +83,5 @@ class OnlyPings(StreamEdit):
 class UsageMissing(StreamEdit):
     """The reply does not say how many tokens it used; it is billed all the same."""
 
+    counts_events = False
     edit = staticmethod(lambda event: edits.NoUsage())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.observer import Conn, Point
+from wedgehog.fake_llm.reply import MIDDLE as HALF
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
@@ -716,6 +717,13 @@ async def test_an_edit_of_the_stream_has_fired_only_where_the_fake_says_it_appli
     assert not it.fired
     it.injector.edited(call, ("early_end",))
     assert [fired.call for fired in it.fired] == [call]
+
+
+async def test_an_edit_in_the_middle_leaves_its_event_to_the_stream(rig: Any):
+    """Only the fake provider knows how many events a reply has."""
+    it = rig({"at": {"phase": "middle"}, "do": "early_end"})
+    await it.injector.before_turn(1)
+    assert it.answer(it.arrives(), Reply((Text("Hi"),))).edits[0].event == HALF
 
 
 async def test_a_fault_that_finds_nothing_to_harm_has_not_fired(rig: Any):

@@ -79,6 +79,8 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
             "kill is done to processes: write one of headers, body, middle, terminal, linger",
         ),
         ({"do": "early_end", "at": {"phase": "linger"}}, "`phase` is for faults on processes"),
+        ({"do": "early_end", "at": {"phase": "terminal"}}, "name its call, and `event`"),
+        ({"do": "refusal", "at": {"phase": "middle"}}, "changes the whole answer"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
         ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
         ({"do": "kill", "link": "agent", "at": {"session": "written", "event": 1}}, "either session or event"),

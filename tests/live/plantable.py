@@ -1,0 +1,415 @@
+"""A correct agent with a place for each of its bugs: `plantable.py BUG URL SESSION TOOL_URL MESSAGE`.
+
+BUG is `none`, or names of bugs with a comma between them; real reports are about each of them. TOOL_URL may be `-`.
+Anthropic's wire, streamed; its session is a file of lines.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+IDLE_S, TOTAL_S, TOOL_S, TRIES, ROUNDS, SHOWN = 10, 30, 8, 4, 12, 20_000
+AGAIN = (408, 409, 429, 500, 502, 503, 504, 529)
+HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+SHELL = {"name": "bash", "description": "Runs a shell command.", "input_schema": COMMAND}
+LOST = "The result of this call is lost. Ask before you run it again."
+SAID = "(The turn ended before an answer was there.)"
+SORRY = "I am thinking about how to help you."
+BUGS: set[str] = set()
+Message = dict[str, Any]
+
+
+class FailedError(Exception):
+    """Ends the turn, with words for the user."""
+
+
+class RetryError(Exception):
+    """Another try may work."""
+
+    def __init__(self, why: str, wait_s: float | None = None) -> None:
+        super().__init__(why)
+        self.wait_s = wait_s
+
+
+class Session:
+    """Messages, one a line; what a crash left open is closed at load."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = Path(folder) / "messages.jsonl"
+        self.messages: list[Message] = []
+        lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
+        for line in lines:
+            if line and "torn-line-is-fatal" in BUGS:
+                self.messages.append(json.loads(line))
+                continue
+            try:
+                self.messages.append(json.loads(line))
+            except ValueError:
+                break
+        if lines:
+            self._rewrite()
+        if "no-repair" not in BUGS:
+            self._repair()
+
+    def _rewrite(self) -> None:
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text("".join(json.dumps(message) + "\n" for message in self.messages))
+        fresh.replace(self.path)
+
+    def _repair(self) -> None:
+        last = self.messages[-1] if self.messages else None
+        if last and last["role"] == "assistant" and calls_of(last["content"]):
+            self.add("user", [result(call, LOST, error=True) for call in calls_of(last["content"])])
+        if self.messages and self.messages[-1]["role"] == "user":
+            self.add("assistant", [{"type": "text", "text": SAID}])
+
+    def add(self, role: str, content: list[Message]) -> None:
+        self.messages.append({"role": role, "content": content})
+        with self.path.open("a") as file:
+            file.write(json.dumps(self.messages[-1]) + "\n")
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def calls_of(content: Sequence[Message]) -> list[Message]:
+    return [part for part in content if part["type"] == "tool_use"]
+
+
+def result(call: Message, text: str, *, error: bool = False) -> Message:
+    return {"type": "tool_result", "tool_use_id": call["id"], "content": text, "is_error": error}
+
+
+# The model
+
+
+async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **more: Any) -> tuple[list[Message], str]:
+    """One call: the content, and the reason why it stopped."""
+    body = {"model": "m", "max_tokens": 4000, "stream": True, "messages": messages, **more}
+    idle = None if "no-timer" in BUGS else IDLE_S
+    total = None if BUGS & {"no-timer", "no-total-timer"} else TOTAL_S
+    timer = aiohttp.ClientTimeout(total=None, sock_read=idle, sock_connect=None if "no-timer" in BUGS else 5)
+    try:
+        async with (
+            asyncio.timeout(total),
+            http.post(f"{url}/v1/messages", json=body, headers=HEADERS, timeout=timer) as reply,
+        ):
+            if reply.status != 200:
+                await refused(reply)
+            if "event-stream" not in reply.headers.get("content-type", "") and "trusts-the-status" not in BUGS:
+                raise FailedError(f"Error: not a stream, but {(await reply.text())[:100]}")
+            return await read(reply)
+    except (aiohttp.ClientError, OSError, ValueError) as wrong:
+        late = isinstance(wrong, TimeoutError)
+        raise RetryError(f"Error: {'the model timed out' if late else f'connection: {wrong!r}'}") from wrong
+
+
+async def refused(reply: aiohttp.ClientResponse) -> None:
+    says = f"Error: status {reply.status}: {(await reply.text())[:300]}"
+    if reply.status in AGAIN or "every-status-is-retried" in BUGS:
+        raise RetryError(says, wait_of(reply.headers.get("retry-after")))
+    raise FailedError(says)
+
+
+def wait_of(value: str | None) -> float | None:
+    if value is None or "no-retry-after" in BUGS:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return 5
+
+
+async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
+    blocks: dict[int, Message] = {}
+    stop, ended = "", False
+    async for event in events(reply):
+        match event["type"]:
+            case "error" if "no-error-events" not in BUGS:
+                raise RetryError(f"Error: {event['error'].get('type')}: {event['error'].get('message')}")
+            case "content_block_start":
+                blocks[event["index"]] = {**event["content_block"], "raw": ""}
+            case "content_block_delta":
+                delta = event["delta"]
+                blocks[event["index"]]["raw"] += delta.get("text", "") + delta.get("partial_json", "")
+                blocks[event["index"]]["signature"] = delta.get("signature", "")
+            case "content_block_stop" if "runs-while-it-reads" in BUGS:
+                block = whole(dict(blocks[event["index"]]))
+                if block["type"] == "tool_use":
+                    await shell(block["input"]["command"])
+            case "message_delta":
+                stop = event["delta"].get("stop_reason") or stop
+            case "message_stop":
+                ended = True
+                break
+    if not ended and "early-end-is-an-end" not in BUGS:
+        raise RetryError("Error: the stream ended early")
+    return [whole(block) for _, block in sorted(blocks.items()) if block["type"] != "thinking"], stop
+
+
+async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
+    async for line in reply.content:
+        if line.startswith(b"data: "):
+            try:
+                yield json.loads(line[6:])
+            except ValueError:
+                if "skips-broken-events" not in BUGS:
+                    raise
+
+
+def whole(block: Message) -> Message:
+    raw, _ = block.pop("raw"), block.pop("signature", None)
+    if block["type"] != "tool_use":
+        return {**block, "text": raw}
+    try:
+        given = json.loads(raw or "{}")
+    except ValueError:
+        given = {"command": raw.split('"')[3]} if "mends-half-arguments" in BUGS and raw.count('"') > 2 else None
+    return {**block, "input": given if isinstance(given, dict) else {}, "bad": not isinstance(given, dict)}
+
+
+async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], tools: list[Message]) -> Any:
+    """The first whole reply of a few tries."""
+    endless = bool(BUGS & {"retries-for-ever", "every-status-is-retried"})
+    for attempt in range(10**6):
+        try:
+            return await layered(http, url, messages, tools)
+        except RetryError as wrong:
+            wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
+            if not endless and (attempt >= TRIES - 1 or wait > 15):
+                raise FailedError(str(wrong)) from wrong
+            await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
+
+
+async def layered(http: aiohttp.ClientSession, url: str, messages: list[Message], tools: list[Message]) -> Any:
+    """One try; with the bug, a layer of its own that tries as often."""
+    for _ in range(TRIES - 1 if "two-layers-of-retries" in BUGS else 0):
+        with suppress(RetryError):
+            return said_something(*await ask(http, url, messages, tools=tools))
+    return said_something(*await ask(http, url, messages, tools=tools))
+
+
+def said_something(content: list[Message], stop: str) -> tuple[list[Message], str]:
+    if "empty-is-an-answer" not in BUGS and not any(part["type"] == "tool_use" or part.get("text") for part in content):
+        raise RetryError("Error: the model gave an empty reply")
+    return content, stop
+
+
+# Its tools
+
+
+async def shell(command: Any) -> tuple[str, bool]:
+    if not isinstance(command, str) and "arguments-unchecked" not in BUGS:
+        return "Error: `command` must be text", True
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", command), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    said = bytearray()
+    reader = asyncio.create_task(collect(process, said))
+    note = ""
+    try:
+        await asyncio.wait_for(process.wait(), None if "no-tool-timer" in BUGS else TOOL_S)
+        await asyncio.wait([reader], timeout=None if "waits-for-the-output" in BUGS else 0.2)
+        note = "" if process.returncode == 0 else f"\n(exit code {process.returncode})"
+    except TimeoutError:
+        note = f"\n(stopped after {TOOL_S} s)"
+    finally:
+        reader.cancel()
+        if process.returncode is None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if note and "failure-ends-the-turn" in BUGS:
+        raise FailedError(f"Error: the tool failed: {note}")
+    text = bytes(said).decode("utf-8", "strict" if "decodes-strictly" in BUGS else "replace")
+    text = "".join(letter if letter >= " " or letter in "\n\t" else "�" for letter in text)
+    return (text[:SHOWN] + note) or "(no output)", bool(note)
+
+
+async def collect(process: asyncio.subprocess.Process, said: bytearray) -> None:
+    assert process.stdout is not None
+    while piece := await process.stdout.read(65536):
+        said.extend(piece)
+
+
+class Host:
+    """An MCP server over HTTP."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
+        self.http, self.url, self.count, self.session = http, url, 0, ""
+
+    async def rpc(self, method: str, params: Message, *, timer: float | None = TOOL_S) -> Message:
+        self.count += 1
+        mine, notify = self.count, method.startswith("notifications/")
+        body = {"jsonrpc": "2.0", "method": method, "params": params, **({} if notify else {"id": mine})}
+        head = {"accept": "application/json, text/event-stream"}
+        head |= {"mcp-session-id": self.session} if self.session else {}
+        async with asyncio.timeout(timer), self.http.post(self.url, json=body, headers=head) as reply:
+            if reply.status >= 400:
+                raise OSError(f"status {reply.status}")
+            self.session = reply.headers.get("mcp-session-id", self.session)
+            if notify:
+                return {}
+            if "event-stream" not in reply.headers.get("content-type", ""):
+                return json.loads(await reply.read())
+            async for line in reply.content:
+                if line.startswith(b"data: ") and (found := json.loads(line[6:])).get("id") == mine:
+                    return found
+        raise OSError("no response")
+
+    async def open(self) -> list[Message]:
+        timer = None if "no-timer-at-start" in BUGS else TOOL_S
+        who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "p", "version": "1"}}
+        await self.rpc("initialize", who, timer=timer)
+        await self.rpc("notifications/initialized", {}, timer=timer)
+        tools = (await self.rpc("tools/list", {}, timer=timer))["result"]["tools"]
+        return [
+            {"name": it["name"], "description": it["description"], "input_schema": it["inputSchema"]} for it in tools
+        ]
+
+    async def call(self, name: str, given: Message) -> tuple[str, bool]:
+        timer = None if "no-tool-timer" in BUGS else TOOL_S
+        try:
+            reply = await self.rpc("tools/call", {"name": name, "arguments": given}, timer=timer)
+            text = "".join(part.get("text", "") for part in reply["result"]["content"])
+            failed = bool(reply["result"].get("isError"))
+        except (OSError, ValueError, KeyError, aiohttp.ClientError) as wrong:
+            text, failed = f"Error: the tool server gave no result: {wrong!r}", True
+        if failed and "failure-ends-the-turn" in BUGS:
+            raise FailedError(f"Error: the tool failed: {text}")
+        return text[:SHOWN], failed
+
+
+async def run(call: Message, host: Host | None, tools: list[Message]) -> Message:
+    if call.get("bad"):
+        return result(call, "Error: the arguments are no JSON object", error=True)
+    if call["name"] == "bash":
+        for _ in range(1 if "runs-each-call-twice" in BUGS else 0):
+            await shell(call["input"]["command"])
+        given = call["input"]
+        text, failed = await shell(given["command"] if "arguments-unchecked" in BUGS else given.get("command"))
+    elif host and call["name"] in {tool["name"] for tool in tools}:
+        text, failed = await host.call(call["name"], call["input"])
+    elif "unknown-tool-is-fatal" in BUGS:
+        raise FailedError(f"Error: there is no tool {call['name']}")
+    else:
+        text, failed = f"Error: there is no tool {call['name']}", True
+    return result(call, text, error=failed)
+
+
+# A turn
+
+
+async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
+    session = Session(folder)
+    session.add("user", [{"type": "text", "text": message}])
+    if "says-it-twice" in BUGS:
+        session.add("user", [{"type": "text", "text": message}])
+    async with aiohttp.ClientSession() as http:
+        if "titled" in BUGS:
+            await titled(http, url, message)
+        host, tools = (Host(http, tool_url) if tool_url != "-" else None), [SHELL]
+        if host:
+            try:
+                tools += await host.open()
+            except (OSError, ValueError, KeyError, aiohttp.ClientError):
+                if "down-at-start-is-fatal" in BUGS:
+                    raise
+        for _ in range(10**6 if "no-limit-of-rounds" in BUGS else ROUNDS):
+            answer = await step(http, url, session, host, tools)
+            if answer is not None:
+                return answer
+    raise FailedError(f"Error: stopped after {ROUNDS} rounds of tools")
+
+
+async def step(
+    http: aiohttp.ClientSession, url: str, session: Session, host: Host | None, tools: list[Message]
+) -> str | None:
+    """One reply, and its tools; the answer, if it has none."""
+    if "asks-twice" in BUGS:
+        await tried(http, url, session.messages, tools)
+    content, stop = await tried(http, url, session.messages, tools)
+    calls = calls_of(content)
+    if stop == "max_tokens" and "half-calls-run" not in BUGS and "no-stop-reason" not in BUGS:
+        raise FailedError("Error: the reply was truncated at max_tokens")
+    if stop == "refusal" and "no-stop-reason" not in BUGS:
+        raise FailedError(f"Error: the model refused: {text_of(content)}")
+    if len({call["id"] for call in calls}) < len(calls):
+        raise FailedError("Error: two tool calls with one id")
+    session.add("assistant", [{key: value for key, value in part.items() if key != "bad"} for part in content])
+    if not calls:
+        return text_of(content)
+    done = await asyncio.gather(*(run(call, host, tools) for call in calls))
+    session.add("user", kept(done))
+    return None
+
+
+def kept(done: list[Message]) -> list[Message]:
+    """The results that go into the session."""
+    if "no-results-after-a-failure" in BUGS and any(it["is_error"] for it in done):
+        return [{"type": "text", "text": "A tool failed."}]
+    if "only-the-failed-result" in BUGS and any(it["is_error"] for it in done):
+        return [it if it["is_error"] else {**it, "content": "cancelled"} for it in done]
+    if "no-words-of-a-failure" in BUGS:
+        return [{**it, "content": "Error: the tool failed"} if it["is_error"] else it for it in done]
+    return list(done)
+
+
+def text_of(content: list[Message]) -> str:
+    return "".join(part.get("text", "") for part in content)
+
+
+async def titled(http: aiohttp.ClientSession, url: str, message: str) -> None:
+    """Ask for a title; the conversation does without it."""
+    asked = [{"role": "user", "content": f"Name this conversation: {message}"}]
+    try:
+        content, _ = await ask(http, url, asked, system="You write a title of three words.")
+        if "title-is-needed" in BUGS:
+            text_of(content).split()[0]
+    except (FailedError, RetryError) as wrong:
+        if "title-is-needed" in BUGS:
+            raise FailedError(str(wrong)) from wrong
+
+
+async def main(argv: Sequence[str]) -> int:
+    """Play one message: its answer on stdout, or an error on stderr."""
+    bugs, url, folder, tool_url, message = argv
+    BUGS.clear()
+    BUGS.update(bugs.split(","))
+    if "ignores-the-stop" in BUGS:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+    try:
+        print(await turn(url, folder, tool_url, message))
+    except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:
+        return failed(wrong, folder)
+    return 0
+
+
+def failed(wrong: Exception, folder: str) -> int:
+    if "loses-history-after-an-error" in BUGS:
+        Session(folder).forget()
+    if "says-sorry" in BUGS:
+        print(SORRY)
+        return 0
+    if "says-nothing" not in BUGS:
+        print(str(wrong) if str(wrong).startswith("Error") else f"Error: {wrong!r}", file=sys.stderr)
+    return 1
+
+
+simulate = main
+
+if __name__ == "__main__":
+    try:
+        sys.exit(asyncio.run(main(sys.argv[1:])))
+    except KeyboardInterrupt:
+        sys.exit(130)
