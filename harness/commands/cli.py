@@ -14,16 +14,42 @@ from wedgehog.harness.commands.cli_fuzz import fuzz
 from wedgehog.harness.commands.cli_gate import baseline, compare
 from wedgehog.harness.commands.cli_run import check, replay, run
 from wedgehog.harness.commands.console import PluginOption, Stdout, answered, err, report, user_mistakes
+from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.network.ports import HOST
 
 app = typer.Typer(
     name="wedgehog",
-    help="Finds out what an LLM agent does when its model, its tools or its network misbehave.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version as installed_version
+
+        Stdout().data(f"wedgehog {installed_version('wedgehog')}")
+        raise typer.Exit
+
+
+@app.callback()
+def wedgehog(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Find out what an LLM agent does when its model, its tools or its network misbehave.
+
+    The table [tool.wedgehog] of your pyproject.toml can hold defaults of agent, jobs, out, level, network and plugin.
+    """
+    with user_mistakes():
+        context.default_map = project_defaults(Path.cwd())
+
+
 app.command()(run)
 app.command()(fuzz)
 app.command()(check)
