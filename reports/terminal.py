@@ -49,10 +49,16 @@ SKIPPED_NAMED = 4
 """Of scenarios with the same reason so many are named; the rest is counted."""
 
 
-def print_report(folder: Path, console: Console, *, verbose: bool = False) -> None:
-    """Print the report of a campaign's folder; `verbose` adds each invariant's sentence. ValueError: no such folder."""
+def print_report(folder: Path, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+    """Print the report of a campaign's folder. ValueError: no such folder.
+
+    `verbose` adds each invariant's sentence; `quiet` leaves only what needs attention, and the totals.
+    """
     campaign = load(folder)
-    _Report(campaign, table(campaign), console, verbose).show()
+    printed = _Report(campaign, table(campaign), console, verbose)
+    if not quiet:
+        printed.tables()
+    printed.summary()
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,17 @@ class _Report:
     console: Console
     verbose: bool
 
-    def show(self) -> None:
+    def tables(self) -> None:
+        """All runs, and what they have in common."""
         for family, rows in self.rows.groupby("family", sort=False):
             self._family(str(family), rows)
         self._shares()
         self._side_by_side()
         self._skipped()
         self._expected_failures()
+
+    def summary(self) -> None:
+        """What needs attention, and the totals."""
         self._attention()
         self._closing()
 

@@ -51,8 +51,10 @@ def _source(text: str) -> str:
 
 def _function(text: str) -> str:
     if not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", text):
-        raise BadValueError(f"expected 'package.module:function' or '{{here}}/file.py:function', found {text!r}")
-    return text
+        raise BadValueError(f"expected 'package.module:function' or 'file.py:function', found {text!r}")
+    file = text.rpartition(":")[0]
+    beside = file.endswith(".py") and not file.startswith(("/", "{"))
+    return f"{{here}}/{text}" if beside else text
 
 
 class _Part(BaseModel):

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -22,6 +23,7 @@ from wedgehog.harness.commands.console import (
     open_progress,
     user_mistakes,
 )
+from wedgehog.harness.commands.given_options import refuse_beside
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 
 if TYPE_CHECKING:
@@ -29,6 +31,19 @@ if TYPE_CHECKING:
     from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry
     from wedgehog.reports.baseline import Baseline
+
+
+@dataclass(frozen=True)
+class Output:
+    """How much is printed, and as what."""
+
+    as_json: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+
+SELECTING = {"scenarios", "agent", "words", "everything", "repeat"}
+"""The parameters of `run` that choose what is played."""
 
 
 def run(
@@ -73,12 +88,20 @@ def run(
         Path | None,
         typer.Option(metavar="RUN", help="Go on with an interrupted campaign, by its folder; finished runs stay."),
     ] = None,
+    last_failed: Annotated[
+        bool, typer.Option("--last-failed", "--lf", help="Play only what the last run in --out did not pass.")
+    ] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", "-x", help="Stop at the first failure.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be played, and play nothing.")] = False,
     against: BaselineOption = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="With --baseline: say how many repeats can decide, and play nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only what needs attention, and the totals.")
+    ] = False,
 ) -> None:
     """Play scenarios against agents, judge the runs and print a report.
 
@@ -87,20 +110,38 @@ def run(
     """
     from wedgehog.harness.run.campaign import Options, usual_jobs
     from wedgehog.harness.run.selection import Wanted, select
+    from wedgehog.harness.run.stored import failed_before
 
+    output = Output(as_json, verbose, quiet)
     with user_mistakes():
         if resume is not None:
             found, options = taken_up(context, resume, jobs or usual_jobs())
-            play_campaign(found.entries, options, read_for_gate(against), found, as_json=as_json, verbose=verbose)
-        places, agents = tuple(scenarios or ()), tuple(agent or ())
-        entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
+            play_campaign(found.entries, options, read_for_gate(against), found, output)
+        if last_failed:
+            refuse_beside(context, "--last-failed", SELECTING, f"{out / 'latest'} says what is played")
+            entries = failed_before(out, level)
+        else:
+            places, agents = tuple(scenarios or ()), tuple(agent or ())
+            entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
+        if dry_run or not entries:
+            _list(entries)
+            raise typer.Exit
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world, turn_s)
+        options = Options(
+            out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world, turn_s, fail_fast
+        )
         known = read_for_gate(against)
         if plan:
             print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
             raise typer.Exit
-        play_campaign(entries, options, known, as_json=as_json, verbose=verbose)
+        play_campaign(entries, options, known, output=output)
+
+
+def _list(entries: "Sequence[Entry]") -> None:
+    """Print what would be played."""
+    for entry in entries:
+        Stdout().print(f"{entry.file.scenario.name} x {entry.agent.name}", markup=False, soft_wrap=True)
+    err.print(f"wedgehog: {len(entries)} run{'' if len(entries) == 1 else 's'} to play", markup=False)
 
 
 def play_campaign(
@@ -108,23 +149,22 @@ def play_campaign(
     options: "Options",
     known: "Baseline | None" = None,
     resumed: "Resumed | None" = None,
-    *,
-    as_json: bool = False,
-    verbose: bool,
+    output: Output = Output(),
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
     from wedgehog.harness.run.campaign import Campaign
     from wedgehog.harness.run.exit_code import exit_code
 
-    with open_progress(len(entries) - len(resumed.finished if resumed else ()), err) as progress:
+    runs = len(entries) - len(resumed.finished if resumed else ())
+    with open_progress(runs, err, quiet=output.quiet) as progress:
         campaign = Campaign(entries, options, progress, progress.say, resumed)
         go_on = f"go on with: wedgehog run --resume {shlex.quote(str(campaign.store.folder))}"
         stopped = f"interrupted; the report covers the finished runs; {go_on}"
         interrupted = run_until_stopped(campaign.play(), stopped)
-    print_reports(campaign.store.folder, as_json=as_json, verbose=verbose)
+    print_reports(campaign.store.folder, output)
     code = exit_code(campaign.judgements)
     if known is not None:
-        code = gate_code(campaign.store.folder, known, quiet=as_json)
+        code = gate_code(campaign.store.folder, known, quiet=output.as_json)
     raise typer.Exit(INTERRUPTED if interrupted else code)
 
 
@@ -152,7 +192,7 @@ def check(
         for line in unread:
             err.print(f"wedgehog: {line}", markup=False)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
-        print_reports(campaign, as_json=False, verbose=verbose)
+        print_reports(campaign, Output(verbose=verbose))
         if parquet:
             from wedgehog.reports.parquet import write_parquet
 
@@ -171,30 +211,25 @@ def replay(
 ) -> None:
     """Play one stored run again with the same scenario, agent and seed."""
     from wedgehog.harness.run.campaign import Options
-    from wedgehog.harness.run.selection import Entry, check_invariant
-    from wedgehog.harness.run.stored import read_inputs, stored_agent
-    from wedgehog.harness.scenario.model import load_scenario
+    from wedgehog.harness.run.stored import stored_entry
 
     with user_mistakes():
-        inputs = read_inputs(folder)
-        original = Path(str(inputs["scenario_path"]))
-        file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
-        entry = Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"]))
+        entry, seed = stored_entry(folder)
         again = shlex.join(["wedgehog", *sys.argv[1:]])
-        options = Options(out, network, 1, int(str(inputs["seed"])), again, tuple(plugin or ()), world)
-        play_campaign([entry], options, verbose=True)
+        options = Options(out, network, 1, seed, again, tuple(plugin or ()), world)
+        play_campaign([entry], options, output=Output(verbose=True))
 
 
-def print_reports(folder: Path, *, as_json: bool, verbose: bool) -> None:
+def print_reports(folder: Path, output: Output) -> None:
     """Write the reports of a campaign and print the summary."""
     from wedgehog.reports import write_all
     from wedgehog.reports.terminal import print_report
 
     write_all(folder)
-    if as_json:
+    if output.as_json:
         from wedgehog.reports.campaign_folder import load
         from wedgehog.reports.rows import table
 
         Stdout().data(table(load(folder)).to_json(orient="records", indent=1))
     else:
-        print_report(folder, Stdout(), verbose=verbose)
+        print_report(folder, Stdout(), verbose=output.verbose, quiet=output.quiet)

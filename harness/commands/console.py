@@ -144,9 +144,9 @@ def answered(question: str, given: str, wrong: Callable[[str], str], default: st
 class LineProgress:
     """Prints to a console, with a live status on a terminal."""
 
-    def __init__(self, runs: int, console: Console, status: Status | None = None) -> None:
-        """`runs` is the number of planned runs."""
-        self._runs, self._console, self._status = runs, console, status
+    def __init__(self, runs: int, console: Console, status: Status | None = None, *, quiet: bool = False) -> None:
+        """`runs` is the number of planned runs; `quiet`: finished runs are not named."""
+        self._runs, self._console, self._status, self._quiet = runs, console, status, quiet
         self._done = 0
         self._now: list[str] = []
 
@@ -168,7 +168,8 @@ class LineProgress:
             expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
             number = f"{self._done}/{self._runs}" if self._done <= self._runs else "again"
-            self._console.print(f"[{number}] {what}: {verdict}", markup=False)
+            if not self._quiet:
+                self._console.print(f"[{number}] {what}: {verdict}", markup=False)
         self._show()
 
     def _show(self) -> None:
@@ -178,10 +179,10 @@ class LineProgress:
 
 
 @contextlib.contextmanager
-def open_progress(runs: int, console: Console) -> Iterator[LineProgress]:
+def open_progress(runs: int, console: Console, *, quiet: bool = False) -> Iterator[LineProgress]:
     """Open the progress display of `runs` runs."""
     if console.is_terminal:
         with console.status("starting") as status:
-            yield LineProgress(runs, console, status)
+            yield LineProgress(runs, console, status, quiet=quiet)
     else:
-        yield LineProgress(runs, console)
+        yield LineProgress(runs, console, quiet=quiet)

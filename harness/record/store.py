@@ -171,12 +171,17 @@ def read_run(folder: Path) -> StoredRun:
     for name in ("history.jsonl", "verdicts.json"):
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: no run folder ({name} is missing)")
+    return StoredRun(folder, read_judgement(folder), read(folder / "history.jsonl"))
+
+
+def read_judgement(folder: Path) -> Judgement:
+    """The judgement of a finished run. ValueError, in one sentence: its file can't be read."""
+    path = folder / "verdicts.json"
     try:
-        judgement = _JUDGEMENT.validate_python(json.loads((folder / "verdicts.json").read_text(encoding="utf-8")))
+        return _JUDGEMENT.validate_python(json.loads(path.read_text(encoding="utf-8")))
     except (TypeError, KeyError, ValueError) as wrong:
         words = " ".join(str(wrong).split())
-        raise ValueError(f"{folder / 'verdicts.json'}: not as expected: {words}") from None
-    return StoredRun(folder, judgement, read(folder / "history.jsonl"))
+        raise ValueError(f"{path}: not as expected: {words}") from None
 
 
 def run_folders(campaign: Path) -> Iterator[Path]:

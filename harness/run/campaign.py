@@ -23,6 +23,7 @@ from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
+from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, World, cells_of, key
@@ -82,6 +83,12 @@ class Options:
     world: World = "live"
     turn_s: float | None = None
     """The bound of a turn for all agents, in real seconds."""
+    fail_fast: bool = False
+    """Whether to stop at the first failure."""
+
+
+class FirstFailureError(Exception):
+    """The first failure of a campaign that stops there; names the run."""
 
 
 class OpenCampaign(NamedTuple):
@@ -131,6 +138,8 @@ class Campaign:
             try:
                 found = [*zip(entries, await asyncio.gather(*runs), strict=True), *self._judged_before()]
                 await self._again([(entry, judgement) for entry, judgement in found if judgement.overloaded], network)
+            except FirstFailureError as first:
+                self.say(f"stopped at the first failure: {first}")
             finally:
                 await _end(runs + list(self._controls.values()))
         return self.judgements
@@ -218,7 +227,9 @@ class Campaign:
                 store.close(judgement)
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
-            return judgement
+        if self.options.fail_fast and exit_code([judgement]) == FAILED:
+            raise FirstFailureError(what)
+        return judgement
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = entry.scenario, entry.agent

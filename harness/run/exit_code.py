@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from wedgehog.harness.record.store import Judgement
 
+FAILED = 1
+"""The exit code if a run failed."""
 UNCLEAR = 3
 """The exit code if no run failed, and at least one is an error or inconclusive."""
 
@@ -13,7 +15,7 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
     known = [j for j in judgements if j.known and j.verdict == "fail"]
     counted = [j for j in judgements if j not in known and not (j.matrix_only or j.skipped)]
     states = [_counts_as(judgement) for judgement in counted]
-    return 1 if "fail" in states else UNCLEAR if "unclear" in states else 0
+    return FAILED if "fail" in states else UNCLEAR if "unclear" in states else 0
 
 
 def _counts_as(judgement: Judgement) -> str:

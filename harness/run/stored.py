@@ -9,11 +9,20 @@ from pydantic import TypeAdapter
 
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement, RunStore, read_run, run_folders, write_judgement, write_whole
+from wedgehog.harness.record.store import (
+    Judgement,
+    RunStore,
+    read_judgement,
+    read_run,
+    run_folders,
+    write_judgement,
+    write_whole,
+)
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.selection import Entry, for_others
+from wedgehog.harness.run.selection import Entry, check_invariant, for_others
 from wedgehog.harness.run.yardstick import Yardstick, own_limit
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario, load_scenario
@@ -127,6 +136,30 @@ def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:
     """A stored run's agent: its spec file if that exists, else the copy. Errors: BadFileError, ValueError."""
     original = Path(str(inputs["agent_path"]))
     return _variant(load_spec(original if original.is_file() else folder / "agent.yaml"), inputs)
+
+
+def stored_entry(folder: Path) -> tuple[Entry, int]:
+    """A stored run, to be played again: the scenario's file if it exists, else the copy; and its seed.
+
+    Errors: BadFileError, ValueError.
+    """
+    inputs = read_inputs(folder)
+    original = Path(str(inputs["scenario_path"]))
+    file = load_scenario(original if original.is_file() else folder / "scenario.yaml", check_invariant)
+    return Entry(file, stored_agent(folder, inputs), bool(inputs["matrix_only"])), int(str(inputs["seed"]))
+
+
+def failed_before(out: Path, level: Level | None = None) -> list[Entry]:
+    """What the last campaign in the folder `out` did not pass: failures, errors and undecided runs.
+
+    Errors: BadFileError, ValueError if there is no campaign.
+    """
+    latest = out / "latest"
+    if not latest.is_dir():
+        raise ValueError(f"--last-failed: no earlier run in {out}")
+    folders = [folder for folder in run_folders(latest.resolve()) if exit_code([read_judgement(folder)])]
+    found = {(it.file.scenario.name, it.agent.name): it for it in (stored_entry(folder)[0] for folder in folders)}
+    return [replace(entry, agent=entry.agent.at_level(level)) for entry in found.values()]
 
 
 def _variant(spec: AgentSpec, inputs: Mapping[str, object]) -> AgentSpec:

@@ -50,6 +50,7 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ),
         ({"chat": {"start": ["gone"]}}, "chat: start: there is no program 'gone' in /usr/bin"),
         ({"callable": "{here}/gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
+        ({"callable": "gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
         ({"callable": "no_such_module.sub:call"}, "callable: there is no module 'no_such_module.sub'"),
     ],
 )
