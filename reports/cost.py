@@ -64,10 +64,13 @@ def total_usd(table: pd.DataFrame) -> float | None:
 
 
 def total_words(table: pd.DataFrame) -> str:
-    """`$145.27`, or `at least $0.145` if recording ended while an agent still made calls."""
+    """`simulated cost $145.27`; `at least $0.145` if recording ended while an agent still made calls.
+
+    No provider was paid: the tokens are those of the fake one, at list prices.
+    """
     total = total_usd(table)
     least = "at least " if total is not None and table["at_least"].eq(True).any() else ""
-    return f"{least}{money(total)}"
+    return f"simulated cost {least}{money(total)}"
 
 
 def cost_words(row: Mapping[Any, Any]) -> str:

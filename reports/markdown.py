@@ -41,7 +41,7 @@ def code(text: str) -> str:
 def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
-    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)} in total."
+    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)}."
     yield ""
     if len(table):
         yield _line(HEAD)

@@ -249,7 +249,7 @@ class _Report:
             self._say("Nothing ran.")
         counts = tally(self.rows["standing"], len(self.campaign.unfinished))
         bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
-        spent = f", {total_words(self.rows)} in total" if len(self.rows) else ""
+        spent = f", {total_words(self.rows)}" if len(self.rows) else ""
         self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
         if clocks := both_clocks(run.judgement for run in self.campaign.runs):
             self._say(clocks)

@@ -56,12 +56,18 @@ PluginOption = Annotated[
 ]
 
 
+LOG_WIDTH = 10_000
+"""No line is as long."""
+
+
 class Stdout(Console):
     """A console for tables. A closed pipe (`| head`) does not change verdicts or the exit code."""
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
-        """Disable highlighting."""
+        """Disable highlighting, and wrap nothing where no terminal reads: a log has no width."""
         super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = LOG_WIDTH
 
     def data(self, text: str) -> None:
         """Print text unchanged, for programs."""
