@@ -4,8 +4,9 @@ import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
@@ -202,10 +203,12 @@ class Session:
     def _ended_by_signal(self, exit_code: int) -> bool:
         return self._delivered is not None and self._delivered.ended(exit_code, self._place.clock.now())
 
-    async def _start(self, argv: list[str]) -> Owned:
+    async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
         env, place = self._around.env, self._place
         try:
-            self._owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log)
+            self._owned = await self._tree.start(
+                argv, env=env, cwd=place.cwd, log=place.log, talks=talks, terminal=terminal
+            )
         except (OSError, ValueError) as bad:
             why = bad.strerror if isinstance(bad, OSError) else bad
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
@@ -213,25 +216,29 @@ class Session:
         return self._owned
 
 
-def _session_class(kind: str) -> type[Session]:
-    """The class for a kind of agent; only its module is imported, because an HTTP client takes long to import."""
-    match kind:
-        case "http":
-            from wedgehog.harness.agents.http import HttpSession
+_CLASSES = {
+    "command": ("process", "CommandSession", ""),
+    "callable": ("callable", "CallableSession", ""),
+    "http": ("http", "HttpSession", ""),
+    "chat": ("chat", "ChatSession", ""),
+    "lines": ("lines", "LinesSession", ""),
+    "acp": ("acp", "AcpSession", "acp"),
+    "tui": ("tui", "TuiSession", "pty"),
+}
+"""The module and class of each kind of agent, and the extra of this package that it needs."""
 
-            return HttpSession
-        case "chat":
-            from wedgehog.harness.agents.chat import ChatSession
 
-            return ChatSession
-        case "callable":
-            from wedgehog.harness.agents.callable import CallableSession
-
-            return CallableSession
-        case _:
-            from wedgehog.harness.agents.process import CommandSession
-
-            return CommandSession
+def _session_class(spec: AgentSpec) -> type[Session]:
+    """The class for an agent; only its module is imported, because some take long. Errors: AgentError."""
+    module, name, extra = _CLASSES[spec.kind]
+    try:
+        found = import_module(f"wedgehog.harness.agents.{module}")
+    except ModuleNotFoundError as missing:
+        if not extra:
+            raise
+        how = f"pip install 'wedgehog[{extra}]'"
+        raise AgentError(f"{spec.path}: `{spec.kind}` needs the package {missing.name}: {how}") from None
+    return cast("type[Session]", getattr(found, name))
 
 
 @asynccontextmanager
@@ -258,7 +265,7 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
         if place.hosts is not None:
             await place.hosts.open(surroundings.mark, tree.enter)
             tree.enter = place.hosts.argv
-        session = _session_class(spec.kind)(spec, place, surroundings, tree)
+        session = _session_class(spec)(spec, place, surroundings, tree)
         stack.push_async_callback(session.close)
         await session.open()
         yield session

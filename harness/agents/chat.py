@@ -21,9 +21,9 @@ class ChatSession(HttpSession):
     def beside(self) -> None:
         """None: of two parallel messages, the answers could not be told apart."""
 
-    async def _start(self, argv: list[str]) -> Owned:
+    async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
         self._chat.polled.clear()
-        return await super()._start(argv)
+        return await super()._start(argv, talks=talks, terminal=terminal)
 
     async def _is_ready(self) -> bool:
         return self._chat.polled.is_set()

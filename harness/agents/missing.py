@@ -18,7 +18,9 @@ def what_is_missing(spec: AgentSpec) -> str:
 
 def _missing(spec: AgentSpec) -> Iterator[str]:
     lines = {"command": spec.command, "resume": spec.resume, "wake_up": spec.wake_up}
-    lines |= {f"{key}: start": part.start for key, part in (("http", spec.http), ("chat", spec.chat)) if part}
+    parts = {key: getattr(spec, key) for key in ("http", "chat", "lines", "acp", "tui")}
+    for step in ("start", "resume"):
+        lines |= {f"{key}: {step}": getattr(part, step, None) for key, part in parts.items()}
     for key, line in lines.items():
         program, *rest = [_filled(part, spec) for part in line or ("",)]
         if program and "{" not in program and (searched := _searched_in_vain(program, spec)) is not None:

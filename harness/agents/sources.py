@@ -1,14 +1,14 @@
-"""Where an answer or error is read: `stdout`, `text` (http), `json:a[*].b`, `jsonl:message`, `file:{cwd}/out.txt`."""
+"""Where an answer or error is read: `stdout`, `text` (http), `json:a[*].b`, `jsonl:b`, `joined:b`, `file:{cwd}/b`."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from wedgehog.harness.scenario.document import BadValueError
 
-Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "file"]
+Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "joined", "file"]
 PathStep = str | int | None
 """A key, a list index, or None for all entries of a list."""
 
@@ -27,11 +27,11 @@ class OutputSource:
     def parse(cls, text: str) -> Self:
         """Parse the short form. Errors: BadValueError."""
         kind, colon, where = text.partition(":")
-        if kind not in get_args(Kind) or bool(colon) != (kind in ("json", "jsonl", "file")):
+        if kind not in get_args(Kind) or bool(colon) != (kind in ("json", "jsonl", "joined", "file")):
             raise BadValueError(
                 f"expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (for http: text), found {text!r}"
             )
-        if kind in ("json", "jsonl") and not _PATH.fullmatch(where):
+        if kind in ("json", "jsonl", "joined") and not _PATH.fullmatch(where):
             raise BadValueError(
                 f"expected a path of dotted keys with [0] or [*], like payloads[*].text, found {where!r}"
             )
@@ -47,6 +47,8 @@ class OutputSource:
             case "jsonl":
                 found = (_said(_at(line, steps(self.where))) for line in _json_lines(text))
                 return next((text for text in reversed(list(found)) if text), "")
+            case "joined":
+                return "".join(_said(_at(line, steps(self.where))) for line in _json_lines(text))
             case _:
                 return text
 
@@ -98,6 +100,11 @@ def _json_from(text: str, start: int) -> Iterator[Any]:
         return
 
 
+def has(line: str, fields: Mapping[str, Any]) -> bool:
+    """Whether `line` is JSON with these values at these paths: `{type: result}`."""
+    return any(all(value in _at(data, steps(path)) for path, value in fields.items()) for data in _json_from(line, 0))
+
+
 def _json_lines(text: str) -> Iterator[Any]:
-    for line in text.splitlines():
+    for line in text.split("\n"):  # not splitlines: U+2028 may stand inside a JSON string
         yield from _json_from(line, 0)

@@ -10,42 +10,38 @@ A spec does not say what should happen under a fault.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
 from wedgehog.harness.agents.runtime_install import Runtime, as_version, place_of
 from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.spec_part import (
+    Argv,
+    PositiveSeconds,
+    RegularExpression,
+    SecondsOrNone,
+    Source,
+    SpecPart,
+    WholeNumber,
+)
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, expand, names_in, written_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadValueError
 
+AgentKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
+AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
+"""The ways to talk to an agent; a spec has exactly one of these keys."""
 HostLink = Literal["llm", "chat"]
 """The links that can be behind a host."""
 Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
-PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-SecondsOrNone = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-WholeNumber = Annotated[int, Field(ge=0)]
-Argv = Annotated[tuple[str, ...], Field(min_length=1)]
-
-
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as bad:
-        raise BadValueError(f"{text!r} is not a regular expression: {bad}") from None
-    return text
 
 
 def _holds_answer(text: str) -> str:
     if "{answer}" not in text:
         raise BadValueError(f"expected {{answer}} where the last words go, found {text!r}")
-    return text
-
-
-def _source(text: str) -> str:
-    OutputSource.parse(text)
     return text
 
 
@@ -57,13 +53,7 @@ def _function(text: str) -> str:
     return f"{{here}}/{text}" if beside else text
 
 
-class _Part(BaseModel):
-    """A part of a spec; immutable, and unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-
-
-class HttpCall(_Part):
+class HttpCall(SpecPart):
     """A request that stops a turn or wakes the service up."""
 
     url: str
@@ -73,7 +63,7 @@ class HttpCall(_Part):
     headers: dict[str, str] = {}
 
 
-class Http(_Part):
+class Http(SpecPart):
     """An agent that is a service: one HTTP request is one turn."""
 
     start: Argv | None = None
@@ -82,8 +72,8 @@ class Http(_Part):
     url: str
     headers: dict[str, str] = {}
     body: Any = None
-    answer: Annotated[str, AfterValidator(_source)] = "text"
-    error: Annotated[str, AfterValidator(_source)] | None = None
+    answer: Source = "text"
+    error: Source | None = None
     abort: HttpCall | None = None
     wake_up: HttpCall | None = None
 
@@ -99,7 +89,7 @@ class Http(_Part):
         return self
 
 
-class Chat(_Part):
+class Chat(SpecPart):
     """An agent that polls a chat service for its messages, and sends its answers there."""
 
     start: Argv
@@ -107,12 +97,12 @@ class Chat(_Part):
     """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
 
 
-class Timeout(_Part):
+class Timeout(SpecPart):
     """A timer that the agent claims to have, in its own, unscaled seconds."""
 
     name: str
     s: PositiveSeconds
-    says: Annotated[str, AfterValidator(_pattern)] | None = None
+    says: RegularExpression | None = None
     inside: str | None = None
 
     @property
@@ -122,7 +112,7 @@ class Timeout(_Part):
         return {f"{word}_s": f"{self.s:g}", f"{word}_ms": f"{self.s * 1000:g}"}
 
 
-class Finish(_Part):
+class Finish(SpecPart):
     """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go."""
 
     tool: str
@@ -130,7 +120,7 @@ class Finish(_Part):
     text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
 
 
-class Limits(_Part):
+class Limits(SpecPart):
     """What the agent promises; each value tightens the stock bound of that name."""
 
     turn_s: PositiveSeconds | None = None
@@ -142,7 +132,7 @@ class Limits(_Part):
     usd_per_turn: SecondsOrNone | None = None
 
 
-class AgentSpec(_Part):
+class AgentSpec(SpecPart):
     """All keys of a spec. Seconds are real seconds, except under `timeouts`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
@@ -151,6 +141,9 @@ class AgentSpec(_Part):
     callable: Annotated[str, AfterValidator(_function)] | None = None
     http: Http | None = None
     chat: Chat | None = None
+    lines: LinesAgent | None = None
+    acp: AcpAgent | None = None
+    tui: TuiAgent | None = None
     resume: Argv | None = None
     wake_up: Argv | None = None
     env: dict[str, str] = {}
@@ -159,10 +152,10 @@ class AgentSpec(_Part):
     workdir: str | None = None
     session_files: tuple[str, ...] = ()
     session_file: str | None = None
-    answer: Annotated[str, AfterValidator(_source)] = "stdout"
-    error: Annotated[str, AfterValidator(_source)] = "stderr"
-    errors: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
-    abort: Literal["SIGINT", "SIGTERM", "SIGHUP"] = "SIGINT"
+    answer: Source = "stdout"
+    error: Source = "stderr"
+    errors: tuple[RegularExpression, ...] = ()
+    abort: Signal = "SIGINT"
     timeouts: tuple[Timeout, ...] = ()
     limits: Limits = Limits()
     level: Level = "safe"
@@ -203,9 +196,9 @@ class AgentSpec(_Part):
         return self._path.parent
 
     @property
-    def kind(self) -> Literal["command", "callable", "http", "chat"]:
-        """Which of the four kinds of agent it is."""
-        return "command" if self.command else "callable" if self.callable else "http" if self.http else "chat"
+    def kind(self) -> AgentKind:
+        """Which kind of agent it is."""
+        return next(kind for kind in AGENT_KINDS if getattr(self, kind) is not None)
 
     def at_level(self, level: Level | None) -> "AgentSpec":
         """The same agent, judged at this level; unchanged if it is None."""
@@ -239,8 +232,8 @@ class AgentSpec(_Part):
     @property
     def error_at_path(self) -> bool:
         """Whether any text at the place that `error` names counts as an error."""
-        place = (self.http.error or "text") if self.http else self.error
-        return OutputSource.parse(place).kind in ("json", "jsonl")
+        place = (self.http.error or "text") if self.http else self.lines.error if self.lines else self.error
+        return OutputSource.parse(place).kind in ("json", "jsonl", "joined")
 
     @property
     def wakes_up(self) -> bool:
@@ -303,15 +296,20 @@ def _variant(spec: AgentSpec, name: str, chosen: tuple[str, ...], version: str =
 # Checks across several keys: each yields the key's path and the message.
 
 _Problem = tuple[tuple[str | int, ...], str]
-_WITH_MESSAGE = ("command", "resume", "wake_up", "http")
+_WITH_MESSAGE = ("command", "resume", "wake_up", "http", "lines")
 """The keys in which `{message}` has a value."""
+_BEFORE_A_MESSAGE = {("http", "start"), *(("lines", key) for key in LinesAgent.model_fields if key != "send")}
+"""Where it has none all the same."""
 
 
 def _contradictions(spec: AgentSpec) -> Iterator[_Problem]:
-    ways = [way for way in ("command", "callable", "http", "chat") if getattr(spec, way) is not None]
+    ways = [way for way in AGENT_KINDS if getattr(spec, way) is not None]
     if len(ways) != 1:
         found = " and ".join(ways) or "none"
-        yield tuple(ways[1:2]), f"expected exactly one of command, callable, http and chat, found {found}"
+        yield (
+            tuple(ways[1:2]),
+            f"expected exactly one of {', '.join(AGENT_KINDS[:-1])} and {AGENT_KINDS[-1]}, found {found}",
+        )
     yield from _misplaced(spec)
     yield from _timeouts(spec)
     yield from _fixes(spec)
@@ -326,7 +324,12 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
     for applies, keys, reason in (
         (spec.http, ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
         (spec.chat, ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
-        (not spec.command, ("resume", "wake_up"), "'{}' goes with 'command'"),
+        (spec.lines, ("abort", "answer", "error", "resume"), "for an agent that takes lines, '{}' goes inside 'lines'"),
+        (spec.acp, ("abort", "answer", "error"), "the Agent Client Protocol says what it is; '{}' goes with 'command'"),
+        (spec.tui, ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
+        (spec.tui, ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
+        (not (spec.command or spec.lines or spec.tui), ("resume",), "'{}' goes with 'command'"),
+        (not spec.command, ("wake_up",), "'{}' goes with 'command'"),
         (
             not spec.command and not (spec.http and spec.http.start),
             ("simulate",),
@@ -338,7 +341,7 @@ def _misplaced(spec: AgentSpec) -> Iterator[_Problem]:
             if key in given:
                 yield (key,), reason.format(key)
     for key in ("answer", "error"):
-        if OutputSource.parse(getattr(spec, key)).kind == "text":
+        if OutputSource.parse(getattr(spec, key)).kind in ("text", "joined"):
             yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
 
 
@@ -370,7 +373,7 @@ def _tool_host(spec: AgentSpec) -> Iterator[_Problem]:
     """The template for `tools` must be used; the other one has no value."""
     used = {name: place for place, name in _templates(spec)}
     for way, template in _TOOL_TEMPLATES.items():
-        if spec.tools == way and template not in used:
+        if spec.tools == way and template not in used and not spec.acp:  # an ACP agent gets it with its session
             yield ("tools",), f"no key contains {{{template}}}, so the agent cannot find the tool host"
         elif spec.tools != way and template in used:
             yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
@@ -392,7 +395,7 @@ def _hosts(spec: AgentSpec) -> Iterator[_Problem]:
 
 def _templates(spec: AgentSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
     asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
-    asked |= {"session_files", "session_file"}
+    asked |= {"session_files", "session_file", "lines", "acp", "tui"}
     return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
 
 
@@ -403,8 +406,8 @@ def _bad_templates(spec: AgentSpec) -> Iterator[_Problem]:
             continue
         if name not in NAMES:
             yield place, str(UnknownTemplateError(name))
-        elif name == "message" and (place[0] not in _WITH_MESSAGE or place[:2] == ("http", "start")):
-            yield place, "{message} has no value here, only in command, resume, wake_up and http requests"
+        elif name == "message" and (place[0] not in _WITH_MESSAGE or place[:2] in _BEFORE_A_MESSAGE):
+            yield place, "{message} has no value here, only in command, resume, wake_up, http requests and lines: send"
         elif name == "port" and not (spec.http and spec.http.start):
             yield place, "{port} is only for a service that we start (http: {start: …})"
     if spec.workdir is not None and set(names_in(spec.workdir)) - {"here"}:

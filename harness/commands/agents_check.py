@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -160,10 +161,16 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
         return "does the function pass its first argument on to the model?"
     if agent.kind == "chat":
         return "does the agent pass what it polls on to the model?"
+    if agent.kind in ("acp", "tui"):
+        return "does the agent pass what it is given on to the model?"
     line = "command" if first or agent.resume is None else "resume"
-    http = agent.http and (agent.http.url, agent.http.headers, agent.http.body)
-    key, place = ("http", "the `body` of `http`") if http else (line, f"`{line}`")
-    if any(name == "message" for _, name in written_in(http or getattr(agent, line))):
+    sent: Any = getattr(agent, line)
+    key, place = line, f"`{line}`"
+    if agent.http:
+        sent, key, place = (agent.http.url, agent.http.headers, agent.http.body), "http", "the `body` of `http`"
+    elif agent.lines:
+        sent, key, place = agent.lines.send, "lines", "the `send` of `lines`"
+    if any(name == "message" for _, name in written_in(sent)):
         return f"`{key}` has {{message}}: does the agent pass it on to the model as it is?"
     return f"write {{message}} in {place} where the user's words go"
 

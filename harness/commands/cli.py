@@ -113,6 +113,12 @@ def init(
     wire: Annotated[str, typer.Option(help="Its wire format.")] = "",
     command: Annotated[str, typer.Option(help="Its command line, with {message} for the user's message.")] = "",
     resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
+    kind: Annotated[
+        Literal["command", "lines", "acp", "tui"],
+        typer.Option(
+            help="How it gets its messages: one process each; or one that stays, by lines, by ACP, in a terminal."
+        ),
+    ] = "command",
 ) -> None:
     """Write a first agent spec; asks for each value that no option gives."""
     from wedgehog.harness.commands import init as first
@@ -123,11 +129,15 @@ def init(
         name = answered("What is the agent called?", name, first.wrong_name, "my-agent")
         wires = f"Which wire format does it speak ({', '.join(first.WIRES)})?"
         wire = answered(wires, wire, first.wrong_wire, "openai-chat")
-        command = answered("Its command line, with {message} where the message goes:", command, first.wrong_command)
-        if resume or (resume is None and sys.stdin.isatty()):
+        stays = kind != "command"
+        asked = "Its command line:" if stays else "Its command line, with {message} where the message goes:"
+        command = answered(asked, command, first.wrong_start if stays else first.wrong_command)
+        if kind == "acp":
+            resume = ""
+        elif resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
-            resume = answered(again, resume or "", first.wrong_resume, "")
-        text = first.spec_text(str(file), name, wire, command, (resume or "").strip())
+            resume = answered(again, resume or "", first.wrong_start if stays and resume else first.wrong_resume, "")
+        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind)
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
+from typing import Literal
 
 import yaml
 
@@ -23,6 +24,21 @@ WIRES: Mapping[str, tuple[dict[str, str], str]] = {
 }
 """The environment that each provider's SDK reads, and the endpoint that it calls."""
 
+InitKind = Literal["command", "lines", "acp", "tui"]
+STAYS: Mapping[str, dict[str, object]] = {
+    "lines": {
+        "send": {"type": "user", "text": "{message}"},
+        "done": {"type": "result"},
+        "answer": "jsonl:result",
+        "error": "jsonl:error",
+    },
+    "acp": {},
+    "tui": {"ready": "^> "},
+}
+"""The keys beside `start` of a process that stays, as a first guess."""
+GUESSED = """\
+# A guess: change {keys} to what the agent really writes. docs/agents-that-stay.md
+"""
 HEAD = """\
 # How Wedgehog runs this agent. All keys: docs/agents.md, or `wedgehog schema agent`.
 # Try it: wedgehog agents check {file}
@@ -45,16 +61,20 @@ def wrong_wire(wire: str) -> str:
     return "" if wire in WIRES else f"{wire!r} is none of {', '.join(WIRES)}{did_you_mean(wire, WIRES)}"
 
 
-def wrong_command(command: str) -> str:
-    """Return the error of a command line; empty if it is valid."""
+def wrong_start(command: str) -> str:
+    """Return the error of the command line of a process that stays; empty if it is valid."""
     try:
-        shlex.split(command)
+        return "" if _split(command)[1] else "a command line is needed"
     except ValueError as bad:
         return f"not a command line: {bad}"
-    words = _split(command)[1]
-    if not words:
-        return "a command line is needed"
-    return "" if any("{message}" in word for word in words) else "write {message} where the user's message goes"
+
+
+def wrong_command(command: str) -> str:
+    """Return the error of a command line; empty if it is valid."""
+    if wrong := wrong_start(command):
+        return wrong
+    has_message = any("{message}" in word for word in _split(command)[1])
+    return "" if has_message else "write {message} where the user's message goes"
 
 
 def wrong_resume(command: str) -> str:
@@ -62,16 +82,23 @@ def wrong_resume(command: str) -> str:
     return wrong_command(command) if command.strip() else ""
 
 
-def spec_text(file: str, name: str, wire: str, command: str, resume: str = "") -> str:
+def spec_text(file: str, name: str, wire: str, command: str, resume: str = "", kind: InitKind = "command") -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file."""
     env, argv = _split(command)
     more, next_argv = _split(resume)
-    spec: dict[str, object] = {"name": name, "wire": wire, "command": _seen_from(file, argv)}
-    if next_argv:
-        spec["resume"] = _seen_from(file, next_argv)
+    line, next_line = (_seen_from(file, words) if words else None for words in (argv, next_argv))
+    spec: dict[str, object] = {"name": name, "wire": wire}
+    lines = {"start" if kind != "command" else "command": line, "resume": next_line}
+    given = {key: words for key, words in lines.items() if words}
+    spec |= given if kind == "command" else {kind: {**given, **STAYS[kind]}}
     spec["env"] = {**env, **more, **WIRES[wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return HEAD.replace("{file}", file) + body + HINTS
+    return HEAD.replace("{file}", file) + _guessed(kind) + body + HINTS
+
+
+def _guessed(kind: InitKind) -> str:
+    keys = ", ".join(STAYS.get(kind, ()))
+    return GUESSED.replace("{keys}", keys) if keys else ""
 
 
 def _split(line: str) -> tuple[dict[str, str], list[str]]:

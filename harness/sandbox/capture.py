@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,12 +11,14 @@ CHUNK_BYTES = 65_536
 
 
 class Capture:
-    """The read end of one pipe. `write_end` goes to the process; `started` closes our copy of it."""
+    """The read end of one pipe or terminal. `write_end` goes to the process; `started` closes our copy of it."""
 
-    def __init__(self, log: Path) -> None:
-        """Open the pipe, and the log for appending. Needs a running event loop."""
+    def __init__(self, log: Path, ends: tuple[int, int] | None = None) -> None:
+        """Open a pipe, if no `ends` are given, and the log for appending. Needs a running event loop."""
         self._log = log.open("ab", buffering=0)
-        self._read_end, self.write_end = os.pipe()
+        self._read_end, self.write_end = ends or os.pipe()
+        self.heard: Callable[[bytes], None] = lambda chunk: None
+        """Gets each chunk as it is read; at the end an empty one."""
         os.set_blocking(self._read_end, False)
         self._kept = bytearray()
         self._lost = False
@@ -75,8 +78,10 @@ class Capture:
         if not chunk:
             self._loop.remove_reader(self._read_end)
             self._ended.set()
+            self.heard(b"")
             return False
         self._log.write(chunk)
+        self.heard(chunk)
         self._kept += chunk
         if len(self._kept) > KEPT_BYTES:
             del self._kept[: len(self._kept) - KEPT_BYTES]

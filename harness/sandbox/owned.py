@@ -48,6 +48,12 @@ class Owned:
         """None while it runs; the negative signal number if a signal ended it."""
         return self._process.returncode
 
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        """Its stdin, if it was started with `talks`."""
+        assert self._process.stdin is not None  # noqa: S101  the caller started it so
+        return self._process.stdin
+
     async def ended(self) -> int:
         """Wait for its end and return its exit code; its output may still be open."""
         return await self._process.wait()
@@ -101,6 +107,8 @@ class Owned:
         """Close both captures."""
         self.stdout.close()
         self.stderr.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
 
 class Tree:
@@ -120,18 +128,30 @@ class Tree:
         _pass_on_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     async def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path, pass_fds: Sequence[int] = ()
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        pass_fds: Sequence[int] = (),
+        talks: bool = False,
+        terminal: tuple[int, int] | None = None,
     ) -> Owned:
-        """Start `argv` with exactly `env` and our mark, no stdin, its output logged. Errors: OSError, ValueError."""
-        stdout, stderr = Capture(log), Capture(log)
+        """Start `argv` with exactly `env` and our mark, its output logged. Errors: OSError, ValueError.
+
+        It has no stdin, or an open pipe if it `talks`; or all three are the second end of a `terminal`.
+        """
+        stdout, stderr = Capture(log, terminal), Capture(log)
+        stdin = asyncio.subprocess.PIPE if talks else asyncio.subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(
                 *self.enter(argv, cwd),
                 env={**env, RUN_VARIABLE: self.mark},
                 cwd=cwd,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=terminal[1] if terminal else stdin,
                 stdout=stdout.write_end,
-                stderr=stderr.write_end,
+                stderr=terminal[1] if terminal else stderr.write_end,
                 start_new_session=True,
                 pass_fds=pass_fds,
             )

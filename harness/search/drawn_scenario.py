@@ -79,7 +79,7 @@ class Palette:
             host,
             3 if control.resumes else 1,
             links,
-            second_message=control.resumes and spec.kind in ("command", "http"),
+            second_message=control.resumes and spec.kind not in ("callable", "chat"),
             wakes_up=control.resumes and spec.wakes_up,
             time_scale=scale,
             turn_s=max(TURN_S, spec.limits.turn_s or 0.0),

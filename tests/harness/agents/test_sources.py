@@ -26,6 +26,8 @@ from wedgehog.harness.scenario.document import BadValueError
         ("jsonl:text", '{"text": "one"}\n{"text": "two"}\n{"end": true}\n', "two"),
         ("jsonl:item.text", 'log\n{"item": {"text": "a"}}\n{"item": {"te', "a"),
         ("jsonl:text", "nothing here", ""),
+        ("jsonl:text", '{"text": "one\u2028line"}', "one\u2028line"),
+        ("joined:d.text", '{"d": {"text": "in "}}\n{"d": 1}\n{"d": {"text": "two"}}', "in two"),
     ],
 )
 def test_the_text_at_a_place_is_read_and_a_missing_one_is_empty(place: str, text: str, expected: str):

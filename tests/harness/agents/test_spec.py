@@ -72,10 +72,10 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ("", "a.yaml:1: expected exactly one of command, callable, http and chat, found none"),
+        ("", "a.yaml:1: expected exactly one of command, callable, http, chat, lines, acp and tui, found none"),
         (
             "command: [x]\ncallable: a:b\n",
-            "a.yaml:4: expected exactly one of command, callable, http and chat, found command and",
+            "a.yaml:4: expected exactly one of command, callable, http, chat, lines, acp and tui, found command and",
         ),
         ("comand: [x]\n", "a.yaml:3: unknown key 'comand' (did you mean 'command'?)"),
         ("command: []\n", "a.yaml:3: 'command': expected at least 1, found an empty list"),

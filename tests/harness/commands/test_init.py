@@ -1,6 +1,7 @@
 """The first spec, from a few answers."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,6 +18,16 @@ def test_it_is_a_spec_that_loads(tmp_path: Path, wire: str):
     assert (spec.name, spec.wire) == ("mine", wire)
     assert spec.command == ("{python}", "{here}/bot.py", "--say", "{message}")
     assert any("{llm_url}" in value for value in spec.env.values()) and spec.resume is None
+
+
+@pytest.mark.parametrize("kind", ["lines", "acp", "tui"])
+def test_an_agent_that_stays_gets_a_spec_of_its_kind(tmp_path: Path, kind: Literal["lines", "acp", "tui"]):
+    """Its command line has no message; what must be looked up is marked as a guess."""
+    path, resume = tmp_path / "agent.yaml", "" if kind == "acp" else "python bot.py --continue"
+    path.write_text(spec_text("agent.yaml", "mine", "ollama", "python bot.py", resume, kind))
+    spec = load_spec(path)
+    assert (spec.kind, getattr(spec, kind).start) == (kind, ("{python}", "{here}/bot.py"))
+    assert ("# A guess" in path.read_text()) == (kind != "acp")
 
 
 def test_files_that_are_named_from_here_lie_beside_the_spec(tmp_path: Path):

@@ -1,0 +1,119 @@
+"""An agent that talks in lines on its stdin and stdout: one line is a message, others are its answer."""
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wedgehog.harness.agents.base import AgentContext, Surroundings
+from wedgehog.harness.agents.living import LivingSession, Said
+from wedgehog.harness.agents.sources import OutputSource, has
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.templates import expand_all
+from wedgehog.harness.sandbox.owned import Owned, Tree
+
+Sign = str | Mapping[str, Any]
+"""How a line is recognised: by a pattern, or by fields of its JSON."""
+
+
+class HeardLines:
+    """The lines of one turn as they arrive; the last one may have no end yet, as a prompt has none."""
+
+    def __init__(self) -> None:
+        """Nothing has been heard."""
+        self._data = b""
+        self._more = asyncio.Event()
+        self._searched = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read."""
+        self._data += chunk
+        self._more.set()
+
+    def forget(self) -> None:
+        """Begin a turn."""
+        self._data, self._searched = b"", 0
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines, with the unfinished one; without that, an empty last one."""
+        return self._data.decode("utf-8", "replace").split("\n")
+
+    async def until(self, sign: Sign) -> None:
+        """Return when a line has come that the sign recognises."""
+        while self.place_of(sign) is None:
+            self._more.clear()
+            await self._more.wait()
+
+    def place_of(self, sign: Sign) -> int | None:
+        """The index of the first line that the sign recognises; each whole line is looked at once."""
+        lines = self.lines
+        found = next((index for index in range(self._searched, len(lines)) if _is(lines[index], sign)), None)
+        self._searched = found if found is not None else len(lines) - 1
+        return found
+
+
+def _is(line: str, sign: Sign) -> bool:
+    return re.search(sign, line) is not None if isinstance(sign, str) else has(line, sign)
+
+
+class LinesSession(LivingSession):
+    """Writes each message as a line, and reads lines until the one that ends the turn."""
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        """`tree` owns and ends the process."""
+        assert spec.lines is not None  # noqa: S101  open_agent chose by it
+        self._talks = spec.lines
+        self._heard = HeardLines()
+        super().__init__(spec, place, surroundings, tree)
+
+    def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
+        return self._talks.start, self._talks.resume
+
+    async def _launched(self, argv: list[str]) -> Owned:
+        owned = await self._start(argv, talks=True)
+        self._heard = HeardLines()
+        owned.stdout.heard = self._heard.feed
+        return owned
+
+    async def _prepare(self, *, first: bool) -> None:
+        if self._talks.ready is not None:
+            await self._heard.until(self._talks.ready)
+
+    async def _exchange(self, text: str) -> None:
+        self._heard.forget()
+        self._write(self._talks.send, text)
+        await self._heard.until(self._talks.done)
+
+    def _write(self, line: Any, text: str) -> None:
+        """Write one line: text as it is, but without line ends, other values as JSON."""
+        filled = expand_all(line, {**self._around.values, "message": text})
+        words = " ".join(filled.splitlines()) if isinstance(filled, str) else json.dumps(filled, ensure_ascii=False)
+        if self.leader is not None:
+            self.leader.stdin.write(words.encode() + b"\n")
+
+    def _said(self) -> Said:
+        lines, talks = self._heard.lines, self._talks
+        if isinstance(talks.done, str):
+            lines = lines[: self._heard.place_of(talks.done)]
+        answer = self._read(talks.answer, talks.answer_from, lines)
+        return Said(answer, self._read(talks.error, talks.error_from, lines))
+
+    def _read(self, place: str, only: Mapping[str, Any] | None, lines: Sequence[str]) -> str:
+        source = OutputSource.parse(place)
+        if source.kind == "stderr":
+            return self._owned.output()[1] if self._owned is not None else ""
+        return source.within("\n".join(line for line in lines if only is None or has(line, only)))
+
+    async def _abort(self) -> None:
+        how, leader = self._talks.abort, self.leader
+        if leader is None:
+            return
+        if isinstance(how, dict):
+            self._write(how, "")
+        elif how == "EOF":
+            leader.stdin.close()
+        else:
+            leader.send_signal(signal.Signals[how])

@@ -1,0 +1,74 @@
+"""The keys of agents whose process stays: `lines`, `acp` and `tui`."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.spec_part import Argv, PositiveSeconds, RegularExpression, Source, SpecPart
+from wedgehog.harness.scenario.document import BadValueError
+
+Signal = Literal["SIGINT", "SIGTERM", "SIGHUP"]
+Fields = Annotated[dict[str, Any], Field(min_length=1)]
+"""Paths in a JSON line, each with the value that stands there."""
+LINE_SOURCES = ("stdout", "stderr", "jsonl", "joined")
+"""Where an answer or an error can be read that came as lines."""
+
+
+class LinesAgent(SpecPart):
+    """An agent that stays, and talks in lines on its stdin and stdout: plain text, or one JSON value each."""
+
+    start: Argv
+    resume: Argv | None = None
+    """Starts it again on the same session, after it has ended; default: `start`."""
+    ready: RegularExpression | Fields | None = None
+    """The line with which a new process says that it takes messages."""
+    send: Any = "{message}"
+    """The line of a message: text, or what is written as JSON."""
+    done: RegularExpression | Fields
+    """The line that ends a turn: a pattern, or fields of a JSON line. A pattern may be a prompt without a line end."""
+    answer: Source = "stdout"
+    answer_from: Fields | None = None
+    """The lines that hold a part of the answer; default: all."""
+    error: Source = "stderr"
+    error_from: Fields | None = None
+    """The lines that hold an error; default: all."""
+    abort: Signal | Literal["EOF"] | dict[str, Any] = "SIGINT"
+    """How its user stops a turn: by a signal, by the end of its stdin, or by a JSON line."""
+
+    @model_validator(mode="after")
+    def _reads_lines(self) -> Self:
+        for key in ("answer", "error"):
+            if OutputSource.parse(getattr(self, key)).kind not in LINE_SOURCES:
+                raise BadValueError("expected stdout, stderr, jsonl:PATH or joined:PATH", key)
+        return self
+
+
+class AcpAgent(SpecPart):
+    """An agent that stays, and speaks the Agent Client Protocol on its stdin and stdout."""
+
+    start: Argv
+    auth: str | None = None
+    """The id of the authentication method to choose, for an agent that asks for one."""
+    mode: str | None = None
+    """The id of the session mode to choose."""
+
+
+class TuiAgent(SpecPart):
+    """An agent that stays, with a screen and a keyboard: it runs in a terminal, and its screen is read."""
+
+    start: Argv
+    resume: Argv | None = None
+    """Starts it again on the same session, after it has ended; default: `start`."""
+    ready: RegularExpression
+    """What the screen shows while it waits for a message; searched in each line."""
+    busy: RegularExpression | None = None
+    """What the screen shows while it works, for an agent whose prompt stays visible meanwhile."""
+    quiet_s: PositiveSeconds = 1
+    """Its screen stands still for this time before a turn counts as over; real seconds."""
+    enter: str = "\r"
+    """The key that sends a message."""
+    abort: str = "\x03"
+    """The key with which its user stops a turn: Ctrl-C, or "\\e" for Escape."""
+    columns: Annotated[int, Field(ge=20, le=500)] = 120
+    rows: Annotated[int, Field(ge=5, le=200)] = 40

@@ -1,0 +1,173 @@
+"""An agent with a screen and a keyboard: it runs in a terminal, and what stands on its screen is its answer."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import dropwhile
+from typing import Any, cast
+
+import pyte
+
+from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.living import LivingSession, Said
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.sandbox.terminal import as_controlling, open_terminal, press
+
+POLL_S = 0.05
+TYPED_S = 0.2
+"""Between the words and the key that sends them: many programs take what comes at once as pasted text."""
+SCROLLED_LINES = 2_000
+"""So many lines that have left the screen at the top can still be read."""
+
+
+class Screen:
+    """What a terminal shows, and what it answers by itself."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        """An empty screen."""
+        self._columns, self._typed = columns, b""
+        self._screen = cast("Any", pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5))
+        self._screen.write_process_input = self._answer
+        self._stream = pyte.ByteStream(self._screen)
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Draw what the program wrote; what the terminal answers, such as where the cursor is."""
+        self._stream.feed(chunk)
+        typed, self._typed = self._typed, b""
+        return typed
+
+    def _answer(self, data: str) -> None:
+        self._typed += data.encode()
+
+    @property
+    def shown(self) -> list[str]:
+        """The lines on the screen."""
+        return [line.rstrip() for line in self._screen.display]
+
+    @property
+    def scrolled(self) -> list[str]:
+        """The lines that have left it at the top."""
+        return ["".join(row[x].data for x in range(self._columns)).rstrip() for row in self._screen.history.top]
+
+
+class TuiSession(LivingSession):
+    """Types each message, and reads the screen once it stands still and shows that the agent waits."""
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        """`tree` owns and ends the process."""
+        assert spec.tui is not None  # noqa: S101  open_agent chose by it
+        self._talks = spec.tui
+        self._screen = Screen(self._talks.columns, self._talks.rows)
+        self._terminal = -1
+        self._changed_s = 0.0
+        self._message = ""
+        self._before: list[str] = []
+        self._idle: frozenset[str] | None = None
+        """The lines of the screen before the first message: a title, a prompt, a status line."""
+        super().__init__(spec, place, surroundings, tree)
+        env = {"TERM": "xterm-256color", **{k: v for k, v in self._around.env.items() if k != "TERM" or k in spec.env}}
+        self._around = Surroundings(self._around.values, env, self._around.mark)
+
+    def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
+        return self._talks.start, self._talks.resume
+
+    async def _launched(self, argv: list[str]) -> Owned:
+        ours, its = open_terminal(self._talks.columns, self._talks.rows)
+        owned = await self._start(as_controlling(argv), terminal=(ours, its))
+        self._screen = Screen(self._talks.columns, self._talks.rows)
+        self._terminal = ours
+        owned.stdout.heard = self._feed
+        return owned
+
+    def _feed(self, chunk: bytes) -> None:
+        self._changed_s = self._place.clock.now()
+        if typed := self._screen.feed(chunk):
+            press(self._terminal, typed)
+
+    # ---- a turn
+
+    async def _prepare(self, *, first: bool) -> None:
+        await self._stands_still()
+        if self._idle is None:
+            self._idle = frozenset(map(_masked, self._screen.shown))
+
+    async def _exchange(self, text: str) -> None:
+        self._message, self._before = " ".join(text.splitlines()), self._seen
+        await self._type(self._message)
+        await self._place.clock.sleep(TYPED_S)
+        await self._type(self._talks.enter)
+        self._changed_s = self._place.clock.now()
+        await self._stands_still()
+
+    async def _type(self, keys: str) -> None:
+        left = keys.encode()
+        while left:
+            left = left[press(self._terminal, left) :]
+            if left:
+                await self._place.clock.sleep(POLL_S)
+
+    async def _stands_still(self) -> None:
+        clock = self._place.clock
+        while not self._waits or clock.now() < self._changed_s + self._talks.quiet_s:
+            await clock.sleep(POLL_S)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the screen shows that the agent waits for a message."""
+        shown = self._screen.shown
+        busy = self._talks.busy is not None and _is_in(self._talks.busy, shown)
+        return not busy and _is_in(self._talks.ready, shown)
+
+    async def _abort(self) -> None:
+        if self.leader is not None:
+            await self._type(self._talks.abort)
+
+    # ---- what its user sees
+
+    @property
+    def _seen(self) -> list[str]:
+        return [*self._screen.scrolled, *self._screen.shown]
+
+    def _said(self) -> Said:
+        return Said("\n".join(self._new_lines()).strip("\n"))
+
+    def _new_lines(self) -> list[str]:
+        """What came since the message, without what the screen always shows."""
+        idle = self._idle or frozenset()
+        return [line for line in self._since_message() if not line or _masked(line) not in idle]
+
+    def _since_message(self) -> list[str]:
+        """What stands below the message, if that can be seen; else the lines that were not there before."""
+        seen, marker = self._seen, self._message.partition(" ")[0]
+        asked = [index for index, line in enumerate(seen) if marker and marker in line]
+        if not asked:
+            before = Counter(self._before)
+            return [line for line in seen if not line or not _taken(before, line)]
+        words = _plain(self._message)
+        return list(dropwhile(lambda line: _plain(line) in words, seen[asked[-1] :]))
+
+    def _outcome(self, owned: Owned, said: Said, code: int | None) -> Outcome:
+        """Its output is the screen too, without the sequences that draw it."""
+        outcome = super()._outcome(owned, said, code)
+        return Outcome(
+            outcome.answer, outcome.error, code, raised=outcome.raised, stdout=said.answer, ended=outcome.ended
+        )
+
+
+def _is_in(pattern: str, lines: Sequence[str]) -> bool:
+    return any(re.search(pattern, line) for line in lines)
+
+
+def _masked(line: str) -> str:
+    return re.sub(r"\d+", "#", line.strip())
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"[\W_]+", "", line)
+
+
+def _taken(count: "Counter[str]", line: str) -> bool:
+    """Whether one more of these lines was there; it is then counted off."""
+    count[line] -= 1
+    return count[line] >= 0

@@ -1,0 +1,284 @@
+"""An agent that stays: as lines, over the Agent Client Protocol, and in a terminal."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Session, open_agent
+from wedgehog.harness.sandbox.signals import deliver, tree
+
+AGENT = """
+    import json, os, pathlib, signal, sys, threading, time
+
+    way, how = sys.argv[1:3]
+    stop = threading.Event()
+
+    def said(message):
+        word = message.split()[-1]
+        if word == "die": print("I am gone", file=sys.stderr, flush=True); os._exit(4)
+        if word == "slow":
+            pathlib.Path("up").write_text("1")
+            stop.clear()
+            return "stopped" if stop.wait(30) else "slow"
+        return f"{how} {os.getpid()} says {word}"
+
+    def lines():
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        print(json.dumps({"type": "ready"}), flush=True)
+        def work(text):
+            error = {"error": "no luck"} if text.endswith("luck") else {}
+            print("a word that is no JSON")
+            print(json.dumps({"type": "done", "text": said(text), **error}), flush=True)
+        for line in sys.stdin:
+            asked = json.loads(line)
+            if asked.get("cancel"): stop.set()
+            else: threading.Thread(target=work, args=(asked["text"],)).start()
+
+    def plain():
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        print("> ", end="", flush=True)
+        for line in sys.stdin:
+            print(said(line) + "\\n> ", end="", flush=True)
+
+    def tui():
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        sys.stdin.reconfigure(encoding="utf-8")
+        print("\\x1b[2J\\x1b[HThe best agent\\n> ", end="", flush=True)
+        for line in sys.stdin:
+            print("working", end="", flush=True)
+            time.sleep(0.1)
+            print("\\r\\x1b[K\\x1b[32m" + said(line) + "\\x1b[0m\\n> ", end="", flush=True)
+
+    def acp():
+        def send(**words): print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)
+        def chunk(kind, text):
+            update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+            send(method="session/update", params={"sessionId": "s", "update": update})
+        def work(number, text):
+            if text.endswith("luck"):
+                return send(id=number, error={"code": -32000, "message": "no luck", "data": {"details": "at all"}})
+            if text.endswith("may I"):
+                options = [{"optionId": "n", "kind": "reject_once"}, {"optionId": "y", "kind": "allow_once"}]
+                return send(id=99, method="session/request_permission", params={"options": options, "sessionId": "s"})
+            words = said(text)
+            chunk("agent_thought_chunk", "hm")
+            chunk("agent_message_chunk", words[:5])
+            chunk("agent_message_chunk", words[5:])
+            send(id=number, result={"stopReason": "cancelled" if words == "stopped" else "end_turn"})
+        print("a banner that is no JSON", flush=True)
+        for line in sys.stdin:
+            asked = json.loads(line)
+            method, number, params = asked.get("method"), asked.get("id"), asked.get("params", {})
+            if method == "initialize":
+                send(id=number, result={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
+            elif method == "session/new": send(id=number, result={"sessionId": "s"})
+            elif method == "session/load":
+                globals()["how"] = "loaded " + params["sessionId"]
+                send(id=number, result={})
+            elif method == "session/prompt":
+                prompt = number
+                threading.Thread(target=work, args=(number, params["prompt"][0]["text"])).start()
+            elif method == "session/cancel": stop.set()
+            else:
+                text = "allowed" if asked["result"]["outcome"].get("optionId") == "y" else "not allowed"
+                chunk("agent_message_chunk", text)
+                send(id=prompt, result={"stopReason": "end_turn"})
+
+    globals()[way]()
+"""
+
+
+def start(way: str, how: str = "started") -> list[str]:
+    return ["{python}", "-S", "-E", "{here}/agent.py", way, how]
+
+
+JSON = {"ready": {"type": "ready"}, "send": {"text": "{message}"}, "done": {"type": "done"}, "answer": "jsonl:text"}
+WAYS: dict[str, dict[str, Any]] = {
+    "lines": {"lines": {"start": start("lines"), "resume": start("lines", "resumed"), "error": "jsonl:error", **JSON}},
+    "plain": {"lines": {"start": start("plain"), "resume": start("plain", "resumed"), "ready": "^> $", "done": "^> $"}},
+    "tui": {"tui": {"start": start("tui"), "resume": start("tui", "resumed"), "ready": "^> ?$", "quiet_s": 0.2}},
+    "acp": {"acp": {"start": start("acp")}},
+}
+AGAIN = {"lines": "resumed", "plain": "resumed", "tui": "resumed", "acp": "loaded s"}
+"""What a process says that was started for a session that exists."""
+every = pytest.mark.parametrize("way", WAYS)
+
+
+async def works(place: Any) -> None:
+    """Return once the agent is in the middle of a message."""
+    async with asyncio.timeout(15):
+        while not (place.cwd / "up").exists():
+            await asyncio.sleep(0.01)
+    (place.cwd / "up").unlink()
+
+
+def hit(session: Session, place: Any, number: signal.Signals) -> None:
+    assert session.leader is not None
+    leader = session.leader.pid
+    assert deliver(lambda: tree(leader), number)
+    session.signalled(DeliveredSignal(number, place.clock.now() + 1.0))
+
+
+@every
+async def test_one_process_takes_message_after_message(spec_of: Callable[..., Any], place: Any, way: str):
+    """Each answer is what its own message got; the process ends with the run."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        first = await session.say("m1 hello", first=True)
+        pid = session.started.pid
+        second = await session.say("m2 again", first=False)
+        assert session.started.pid == pid
+    assert [first.answer.strip(), second.answer.strip()] == [
+        f"started {pid} says hello",
+        f"started {pid} says again",
+    ], (first, second)
+    assert (first.error, first.raised, first.exit_code, first.ended) == ("", None, None, "by itself")
+    assert pid is not None and not psutil.pid_exists(pid)
+
+
+@every
+async def test_a_stopped_turn_ends_and_the_process_stays(spec_of: Callable[..., Any], place: Any, way: str):
+    """By a signal, by the key of a terminal, or by the protocol's own message."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        turn = asyncio.create_task(session.say("m1 slow", first=True))
+        await works(place)
+        await session.abort()
+        outcome = await turn
+        assert (outcome.ended, outcome.answer.strip(), outcome.exit_code) == ("aborted", "stopped", None)
+        assert "started" in (await session.say("m2 hello", first=False)).answer
+
+
+@every
+async def test_a_killed_process_is_started_again_for_the_same_session(
+    spec_of: Callable[..., Any], place: Any, way: str
+):
+    """The turn counts as killed; so does a kill between two messages, whose next one is answered."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        turn = asyncio.create_task(session.say("m1 slow", first=True))
+        await works(place)
+        hit(session, place, signal.SIGKILL)
+        outcome = await turn
+        assert (outcome.ended, outcome.exit_code) == ("killed", -signal.SIGKILL)
+        again = (await session.say("m2 hello", first=False)).answer
+        assert again.strip().startswith(AGAIN[way]), again
+        hit(session, place, signal.SIGTERM)
+        assert AGAIN[way] in (await session.say("m3 hello", first=False)).answer
+
+
+@every
+async def test_a_process_that_ends_by_itself_in_a_turn_is_an_error_with_its_exit_code(
+    spec_of: Callable[..., Any], place: Any, way: str
+):
+    """Its user sees that; the next message gets a new process."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        outcome = await session.say("m1 die", first=True)
+        assert (outcome.raised, outcome.exit_code, outcome.ended) == (
+            "the process ended with exit code 4",
+            4,
+            "by itself",
+        )
+        assert "I am gone" in outcome.stderr + outcome.answer
+        assert AGAIN[way] in (await session.say("m2 hello", first=False)).answer
+
+
+@every
+async def test_a_second_message_gets_a_second_process_which_ends_with_its_turn(
+    spec_of: Callable[..., Any], place: Any, way: str
+):
+    """As in a second window on the same home; the first one goes on, and its deadline ends it."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        turn = asyncio.create_task(session.say("m1 slow", first=True))
+        await works(place)
+        second = session.beside()
+        assert second is not None
+        answer = (await second.say("m2 hello", first=False)).answer
+        assert AGAIN[way] in answer and second.leader is None and not turn.done()
+        os.kill(session.started.pid or 0, signal.SIGSTOP)
+        await session.end_turn(0.1)
+        outcome = await turn
+        assert (outcome.ended, outcome.exit_code) == ("deadline", -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("way", ["lines", "acp"])
+async def test_an_error_has_a_place_of_its_own(spec_of: Callable[..., Any], place: Any, way: str):
+    """Where the spec says, or where the protocol has it."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        outcome = await session.say("m1 no luck", first=True)
+    assert outcome.error == {"lines": "no luck", "acp": "no luck: at all"}[way]
+
+
+async def test_a_permission_that_an_acp_agent_asks_for_is_given(spec_of: Callable[..., Any], place: Any):
+    """Thoughts are no part of the answer, and a banner on stdout disturbs nothing."""
+    async with open_agent(spec_of(AGENT, **WAYS["acp"]), place) as session:
+        assert (await session.say("m1 may I", first=True)).answer == "allowed"
+
+
+@pytest.mark.parametrize("how", [{"cancel": True}, "EOF"])
+async def test_a_turn_in_lines_is_stopped_as_the_spec_says(spec_of: Callable[..., Any], place: Any, how: Any):
+    """By a line; by the end of its stdin, which this agent does not take for one."""
+    spec = spec_of(AGENT, lines={**WAYS["lines"]["lines"], "abort": how})
+    async with open_agent(spec, place) as session:
+        turn = asyncio.create_task(session.say("m1 slow", first=True))
+        await works(place)
+        if how == "EOF":
+            await session.end_turn(0.1)
+            assert (await turn).ended == "deadline"
+        else:
+            await session.abort()
+            assert ((await turn).ended, (await turn).answer) == ("aborted", "stopped")
+
+
+async def test_a_program_that_never_is_ready_ends_with_its_deadline(spec_of: Callable[..., Any], place: Any):
+    """It is no answer, and the message was not given."""
+    spec = spec_of(AGENT, lines={**WAYS["plain"]["lines"], "ready": "^never$"})
+    async with open_agent(spec, place) as session:
+        turn = asyncio.create_task(session.say("m1 hello", first=True))
+        async with asyncio.timeout(10):
+            while session.leader is None:
+                await asyncio.sleep(0.01)
+        await session.end_turn(0.1)
+        assert ((await turn).ended, (await turn).answer) == ("deadline", "")
+
+
+async def test_an_acp_agent_that_refuses_its_session_says_so_in_the_turn(spec_of: Callable[..., Any], place: Any):
+    """The protocol's error is what its user reads."""
+    code = AGENT.replace(
+        'send(id=number, result={"sessionId": "s"})', 'send(id=number, error={"code": 1, "message": "full"})'
+    )
+    async with open_agent(spec_of(code, **WAYS["acp"]), place) as session:
+        outcome = await session.say("m1 hello", first=True)
+    assert (outcome.raised, outcome.error) == ("full", "full")
+
+
+@pytest.mark.parametrize(("way", "needs"), [("acp", "acp"), ("tui", "pty")])
+async def test_a_missing_package_is_named_with_its_extra(
+    spec_of: Callable[..., Any], place: Any, monkeypatch: pytest.MonkeyPatch, way: str, needs: str
+):
+    """One line, with the command that installs it."""
+
+    def gone(name: str) -> Any:
+        raise ModuleNotFoundError(name=way)
+
+    monkeypatch.setattr("wedgehog.harness.agents.base.import_module", gone)
+    with pytest.raises(AgentError, match=rf"pip install 'wedgehog\[{needs}\]'"):
+        async with open_agent(spec_of(AGENT, **WAYS[way]), place):
+            pass
+
+
+async def test_a_message_longer_than_a_screen_and_an_answer_that_scrolls_are_read_whole(
+    spec_of: Callable[..., Any], place: Any, tmp_path: Path
+):
+    """What has left the screen at the top can still be scrolled back to."""
+    code = AGENT.replace('return f"{how}', 'return "\\n".join(map(str, range(60))) + f"\\n{how}')
+    spec = spec_of(code, tui={**WAYS["tui"]["tui"], "rows": 10, "columns": 40})
+    async with open_agent(spec, replace(place, folder=tmp_path / "long")) as session:
+        for number in (1, 2):
+            outcome = await session.say(f"m{number} {'word ' * 30}hello", first=number == 1)
+            assert [line.strip() for line in outcome.answer.splitlines()][:60] == list(map(str, range(60)))
+            assert outcome.answer.strip().endswith("says hello")

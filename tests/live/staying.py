@@ -1,0 +1,279 @@
+"""A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--bug NAME]`. Standard library only.
+
+It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
+SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`.
+"""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from sound import SHELL, Session, calls_of, result, whole
+
+IDLE_S, TOTAL_S, TOOL_S, WAITS_S = 3, 12, 15, (0.2, 0.6)
+ROUNDS, RESULT_CHARS = 12, 3000
+BUG = sys.argv[sys.argv.index("--bug") + 1] if "--bug" in sys.argv else ""
+
+
+class ModelError(Exception):
+    """The model gave no whole reply."""
+
+
+# ---- one turn
+
+
+def ask(url, messages):
+    """One reply, with two more tries; an error that another try does not mend is told at once."""
+    for wait_s in (*WAITS_S, None):
+        try:
+            return streamed(url, messages)
+        except urllib.error.HTTPError as wrong:
+            told = f"Error: HTTP {wrong.code}: {wrong.read(300).decode(errors='replace')}"
+            later_s = float(wrong.headers.get("retry-after") or 0)
+            wrong.close()
+            if wait_s is None or later_s > 2 or (wrong.code < 500 and wrong.code not in (408, 409, 429)):
+                raise ModelError(told) from None
+            time.sleep(max(wait_s, later_s))
+        except (OSError, ValueError, KeyError, IndexError) as wrong:
+            if wait_s is None:
+                raise ModelError(f"Error: connection lost: {type(wrong).__name__}: {wrong}") from None
+            time.sleep(wait_s)
+    raise AssertionError
+
+
+def streamed(url, messages):
+    body = {"model": "m", "max_tokens": 999, "stream": True, "tools": [SHELL], "messages": messages}
+    headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
+    blocks, stop, until_s = [], None, time.monotonic() + TOTAL_S
+    with urllib.request.urlopen(request, timeout=IDLE_S) as reply:
+        for line in reply:
+            if time.monotonic() > until_s:
+                raise OSError("timed out")
+            if not line.startswith(b"data: "):
+                continue
+            event = json.loads(line[6:])
+            if event["type"] == "content_block_start":
+                blocks.append({**event["content_block"], "raw": ""})
+            elif event["type"] == "content_block_delta":
+                blocks[-1]["raw"] += event["delta"].get("text", "") + event["delta"].get("partial_json", "")
+            elif event["type"] == "message_delta":
+                stop = event["delta"].get("stop_reason")
+            elif event["type"] == "error":
+                raise OSError(event["error"]["message"])
+            elif event["type"] == "message_stop":
+                return checked([read(block) for block in blocks], stop)
+    raise OSError("the stream ended early")
+
+
+def read(block):
+    """A block; a call whose arguments are no JSON object keeps them as text."""
+    try:
+        return whole(dict(block))
+    except ValueError:
+        return {**{key: value for key, value in block.items() if key != "raw"}, "input": {"unreadable": block["raw"]}}
+
+
+def checked(blocks, stop):
+    if stop == "max_tokens":
+        raise ModelError("Error: the reply was truncated at max_tokens")
+    if stop == "refusal":
+        raise ModelError("Error: the model refused")
+    if not any(block["type"] == "tool_use" or block.get("text", "").strip() for block in blocks):
+        raise OSError("the reply was empty")
+    return [block for block in blocks if block["type"] == "tool_use" or block.get("text", "").strip()]
+
+
+def run(call, allowed):
+    """Run a command in its own process group, with its output in a file: whatever it leaves behind holds nothing."""
+    command = call["input"].get("command")
+    if call["name"] != "bash" or not isinstance(command, str):
+        return result(call, f"Error: no tool {call['name']} with these arguments", error=True)
+    if not allowed(call):
+        return result(call, "Error: not permitted", error=True)
+    stdin = None if BUG == "shares-its-terminal" else subprocess.DEVNULL
+    with tempfile.TemporaryFile() as out:
+        own_group = BUG != "shares-its-terminal"
+        tool = subprocess.Popen(
+            ["sh", "-c", command], stdin=stdin, stdout=out, stderr=subprocess.STDOUT, start_new_session=own_group
+        )
+        try:
+            code = tool.wait(None if BUG else TOOL_S)
+            told = f" (exit code {code})" if code else ""
+        except subprocess.TimeoutExpired:
+            code, told = -1, f" (stopped after {TOOL_S} s)"
+        finally:
+            if tool.poll() is None:
+                (os.killpg if own_group else os.kill)(tool.pid, signal.SIGKILL)
+                tool.wait()
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    if len(text) > RESULT_CHARS:
+        text = f"{text[: RESULT_CHARS // 2]}\n[…]\n{text[-RESULT_CHARS // 2 :]}"
+    return result(call, text + told, error=code != 0)
+
+
+def played(url, session, message, allowed=lambda call: True):
+    """The answer to one message."""
+    session.add("user", message)
+    ids = {call["id"] for said in session.messages if said["role"] == "assistant" for call in calls_of(said)}
+    for _ in range(ROUNDS):
+        content = ask(url, session.messages)
+        for call in calls_of({"content": content}):
+            while call["id"] in ids:
+                call["id"] += "x"
+            ids.add(call["id"])
+        session.add("assistant", content)
+        calls = calls_of({"content": content})
+        if not calls:
+            return "".join(part["text"] for part in content)
+        session.add("user", [run(call, allowed) for call in calls])
+    raise ModelError(f"Error: stopped after {ROUNDS} rounds of tools")
+
+
+class Turns:
+    """One turn at a time, which SIGINT stops; between turns SIGINT does nothing."""
+
+    def __init__(self, url, folder):
+        self.url, self.folder, self.at_work = url, folder, False
+        signal.signal(signal.SIGINT, self._stop)
+        if BUG == "stale-lock":
+            self._lock_for_life()
+
+    def _stop(self, *_):
+        if self.at_work:
+            self.at_work = False
+            raise KeyboardInterrupt
+
+    def _lock_for_life(self):
+        """The bug: the file outlives a process that is killed, and the next one waits for it."""
+        lock = Path(self.folder) / "in-use"
+        while lock.exists():
+            time.sleep(0.1)
+        lock.touch()
+
+    def play(self, message, allowed=lambda call: True):
+        """Answer, error, whether it was stopped."""
+        try:
+            self.at_work = True
+            with one_at_a_time(self.folder):
+                answer = played(self.url, Session(self.folder), message, allowed)
+            self.at_work = False
+        except ModelError as wrong:
+            self.at_work = False
+            return "", str(wrong), False
+        except OSError as wrong:
+            self.at_work = False
+            return "", f"Error: {wrong}", False
+        except KeyboardInterrupt:
+            return "", "", True
+        return answer, "", False
+
+
+def one_at_a_time(folder):
+    import contextlib
+    import fcntl
+
+    @contextlib.contextmanager
+    def locked():
+        with (Path(folder) / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    return locked()
+
+
+# ---- the three ways to talk to it
+
+
+def lines(turns):
+    say(type="ready")
+    for line in iter(sys.stdin.readline, ""):
+        answer, error, stopped = turns.play(json.loads(line)["text"])
+        for part in answer.splitlines(keepends=True):
+            say(type="delta", text=part)
+        if error:
+            say(type="error", message=error)
+        say(type="done", stopped=stopped)
+
+
+def say(**words):
+    print(json.dumps(words), flush=True)
+
+
+def tui(turns):
+    while True:
+        try:
+            message = input("\r\x1b[K> ")
+        except EOFError:
+            return
+        print("\x1b[2mworking …\x1b[0m", end="", flush=True)
+        answer, error, stopped = turns.play(message)
+        print("\r\x1b[K" + ("(stopped)" if stopped else answer or f"\x1b[31m{error}\x1b[0m"), flush=True)
+
+
+class Protocol:
+    """The Agent Client Protocol: a thread reads, the main thread plays the turns."""
+
+    def __init__(self, turns):
+        self.turns, self.asked, self.answers, self.count = turns, queue.SimpleQueue(), {}, 0
+
+    def serve(self):
+        threading.Thread(target=self._read, daemon=True).start()
+        while (request := self.asked.get()) is not None:
+            self._send(id=request["id"], **self._reply(request["method"], request.get("params") or {}))
+
+    def _read(self):
+        for line in sys.stdin:
+            words = json.loads(line)
+            if words.get("method") == "session/cancel":
+                if self.turns.at_work:
+                    os.kill(os.getpid(), signal.SIGINT)
+            elif "method" in words:
+                self.asked.put(words)
+            else:
+                self.answers[words["id"]].put(words.get("result") or {})
+        self.asked.put(None)
+
+    def _reply(self, method, params):
+        if method == "initialize":
+            return {"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}}
+        if method in ("session/new", "session/load"):
+            return {"result": {"sessionId": "s1"} if method == "session/new" else {}}
+        if method != "session/prompt":
+            return {"error": {"code": -32601, "message": f"no method {method}"}}
+        text = "".join(part["text"] for part in params["prompt"])
+        answer, error, stopped = self.turns.play(text, self._allowed)
+        if error and BUG != "ends-without-a-word":
+            return {"error": {"code": -32000, "message": error}}
+        for part in answer.splitlines(keepends=True):
+            chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": part}}
+            self._send(method="session/update", params={"sessionId": "s1", "update": chunk})
+        return {"result": {"stopReason": "cancelled" if stopped else "end_turn"}}
+
+    def _allowed(self, call):
+        """Ask the user."""
+        self.count += 1
+        answer = self.answers[self.count] = queue.SimpleQueue()
+        options = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+        tool = {"toolCallId": call["id"], "title": "bash"}
+        params = {"sessionId": "s1", "toolCall": tool, "options": options}
+        self._send(id=self.count, method="session/request_permission", params=params)
+        return answer.get().get("outcome", {}).get("optionId") == "yes"
+
+    def _send(self, **words):
+        print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)
+
+
+if __name__ == "__main__":
+    way, turns = sys.argv[1], Turns(*sys.argv[2:4])
+    {"lines": lines, "tui": tui, "acp": lambda turns: Protocol(turns).serve()}[way](turns)

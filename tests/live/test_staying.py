@@ -1,0 +1,106 @@
+"""Agents that stay, in three kinds: a sound one passes whatever happens to it, and a bug of each kind is named."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+KINDS: dict[str, dict[str, Any]] = {
+    "lines": {
+        "ready": {"type": "ready"},
+        "send": {"type": "user", "text": "{message}"},
+        "answer": "joined:text",
+        "error": "jsonl:message",
+        "done": {"type": "done"},
+    },
+    "acp": {},
+    "tui": {"ready": "^> ?$", "quiet_s": 0.3},
+}
+LAST = {"user": "And now?", "model": [{"text": "All is well. {nonce}"}]}
+
+
+def work(command: str) -> list[dict[str, Any]]:
+    return [{"tool": "shell", "args": {"command": command}}, {"text": "It went well. {nonce}"}]
+
+
+def story(command: str, *faults: dict[str, Any], during: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A turn with a command, perhaps a message during it, and one more message."""
+    second = [{"user": "And this?", "during": during, "model": [{"text": "That too. {nonce}"}]}] if during else []
+    faults_on_agent = [{"link": "agent", **fault} for fault in faults]
+    return {"turns": [{"user": "Run it.", "model": work(command)}, *second, LAST], "faults": faults_on_agent}
+
+
+IN_MID_TOOL = {"turn": 1, "step": 1, "tool": 1, "when": "started"}
+STORIES = {
+    "killed": story("sleep 30", {"at": IN_MID_TOOL, "do": "kill"}),
+    "frozen": story("sleep 0.3", {"at": IN_MID_TOOL, "do": {"freeze": {"for_s": 1}}}),
+    "aborted": story("sleep 30", {"at": IN_MID_TOOL, "do": "abort"}),
+    "two-at-once": story("sleep 0.5", during=IN_MID_TOOL),
+    "reads": story("cat"),
+    "refused": {**story("true"), "faults": [{"at": {"turn": 1, "step": 2}, "do": {"status": 500}, "times": "always"}]},
+}
+BUGS = {
+    "stale-lock": ("lines", "killed", "session_recovers: the message after healing was not answered"),
+    "ends-without-a-word": ("acp", "refused", "error_surfaced: turn 1: no answer and no word of an error"),
+    "shares-its-terminal": ("tui", "reads", "turn_deadline: turn 1 gave no answer and no error within"),
+}
+"""Each bug with its kind, the story that shows it, and how the report names it."""
+
+
+def sentence(folder: Path, row: dict[str, str]) -> str:
+    found = json.loads((folder / row["run_dir"] / "verdicts.json").read_text())
+    return f"{row['verdict']}: {found['says']}"
+
+
+@pytest.fixture
+def agent_of(tmp_path: Path) -> Callable[..., str]:
+    """Writes the spec of the agent that stays, as one kind; the spec's name."""
+    for name in ("staying.py", "sound.py"):
+        copy(HERE / name, tmp_path)
+
+    def write(name: str, kind: str, *options: str) -> str:
+        line = ["{python}", "-S", "-E", "{here}/staying.py", kind, "{llm_url}", "{session_dir}", *options]
+        spec = {"name": name, "wire": "anthropic", "recover_s": 0, "start_s": 3, kind: {"start": line, **KINDS[kind]}}
+        spec |= {"session_files": ["{session_dir}/*.jsonl"], "limits": {"turn_s": 6}}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+        return f"{name}.yaml"
+
+    return write
+
+
+@pytest.fixture
+def says(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], str]]:
+    """Plays stories with agents in one campaign; the verdict and sentence of each run."""
+
+    def played(agents: list[str], names: list[str]) -> dict[tuple[str, str], str]:
+        files = [told(name, **STORIES[name]) for name in names]
+        options = [word for agent in agents for word in ("--agent", agent)]
+        ran = wedgehog("run", *files, *options, "--network=embedded")
+        assert "Traceback" not in ran.stderr, ran.stderr
+        folder = (tmp_path / "runs" / "latest").resolve()
+        with (folder / "summary.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {(row["agent"], row["scenario"]): sentence(folder, row) for row in rows}
+
+    return played
+
+
+def test_a_sound_agent_of_each_kind_passes_whatever_happens_to_its_process(says: Any, agent_of: Any):
+    """Killed, frozen, stopped, written to from a second window; a command that reads input, a model that refuses."""
+    found = says([agent_of(kind, kind) for kind in KINDS], list(STORIES))
+    assert len(found) == len(KINDS) * len(STORIES)
+    assert [row for row in found.items() if not row[1].startswith("pass")] == []
+
+
+def test_a_bug_of_each_kind_is_named(says: Any, agent_of: Any):
+    """A lock that outlives a killed process, an error that ends without a word, a terminal that a tool shares."""
+    agents = [agent_of(bug, kind, "--bug", bug) for bug, (kind, _, _) in BUGS.items()]
+    found = says(agents, list(dict.fromkeys(name for _, name, _ in BUGS.values())))
+    for bug, (_, name, words) in BUGS.items():
+        assert found[bug, name].startswith("fail") and words in found[bug, name], found[bug, name]
