@@ -42,6 +42,8 @@ VALUES = {
         "usage",
         "script.items",
         "script.position",
+        "script.side_conversations",
+        "script.conversations",
         "script.roles",
         "script.turns",
     )

@@ -12,7 +12,7 @@ is found also if an agent rewrites ids, or sends it as text.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -70,6 +70,10 @@ class MainShape:
         return not other.tools and self.structured == other.structured and self.system in ("", other.system)
 
 
+SIDE_TURNS = 1000
+"""Tool calls of the first side conversation have the numbers of a turn 1001, 1002, …, those of the second 2001, …"""
+
+
 @dataclass(frozen=True, slots=True)
 class CallPosition:
     """A request's position; `background` is the purpose of a background call, empty for a main call.
@@ -93,6 +97,8 @@ class Positions:
     salt: str
     shape: MainShape | None = None
     """None: every call is a main call (in the control run, which finds the shape)."""
+    named: Callable[[Conversation], str] = lambda conversation: ""
+    """The name of the declared conversation to which a request belongs, else empty."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _words: dict[int, str] = field(default_factory=dict)
@@ -129,33 +135,51 @@ class Positions:
         """The token that identifies a tool call: part of its id, and printed by its command."""
         return f"{self.salt}{turn}x{step}x{call}"
 
+    def token_at(self, place: CallPosition, call: int) -> str:
+        """The token of a tool call of the reply at this place; in a side conversation the turn's number is higher."""
+        above = SIDE_TURNS * place.side.serial if place.side is not None else 0
+        return self.token(place.turn + above, place.step, call)
+
+    def full(self, token: str) -> str:
+        """The token that is written `turn.step.call` in a history."""
+        return f"{self.salt}{token.replace('.', 'x')}"
+
     def place(self, conversation: Conversation) -> CallPosition:
         """The position of one request; each call of this method counts as one attempt."""
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         results = self._results(turn, own, conversation)
         traces = self._traces(turn, conversation, bool(results))
-        side = self.sides.find(conversation, traces) if self.shape is not None else None
+        side = self._side(conversation, traces)
         if side is not None:
             return self._beside(side, turn, conversation)
-        background = self._background(conversation, own, self._markers.get(turn, ""))
+        background = self._background(conversation, own)
         if background and self.under_way and not self.is_open(turn):
             turn, own = self.under_way, ()  # It quotes an ended turn, and belongs to this one.
             results = self._results(turn, own, conversation)
         shown = _round(own, results)
         round_ = max(self._rounds.get(turn, 0), shown)
         if background:
+            if background in COMPACTING:
+                self._rounds[turn] = round_  # Its words take the place of these results.
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
-        self.sides.main(conversation, traces, [f"{self.salt}{token.replace('.', 'x')}" for token in results])
+        self.sides.main(conversation, traces, map(self.full, results))
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
         return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
 
+    def _side(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
+        if name := self.named(conversation):
+            return self.sides.named(name, conversation, traces.turn)
+        return self.sides.find(conversation, traces) if self.shape is not None else None
+
     def _beside(self, side: SideConversation, turn: int, conversation: Conversation) -> CallPosition:
         """The position in a side conversation; it belongs to an open turn if there is one."""
         if not self.is_open(turn):
             turn = self.under_way or turn or side.turn
+        results = (result for message in conversation.messages for result in message.tool_results)
+        self.sides.returned(self.full(token) for token in map(self.token_of, results) if token)
         step = 1 + replies_in(conversation)
         attempt = self.sides.attempt(side, step)
         return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
@@ -201,22 +225,29 @@ class Positions:
         tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
         return [token for token in tokens if token.startswith(f"{turn}.")]
 
-    def _background(self, conversation: Conversation, own: tuple[Message, ...], marker: str) -> str:
+    def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
         if self.shape is None:
             return ""
         if self.shape.fits(conversation):
-            return "compact" if self._asks_to_compact(own, marker) else ""
+            return "compact" if self._asks_to_compact(own) else ""
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
         return "" if self._last_words(conversation, own) else purpose_of(conversation)
 
-    def _asks_to_compact(self, own: tuple[Message, ...], marker: str) -> bool:
-        """Whether the last message of a call with the main shape tells the model to sum up the conversation."""
+    def _asks_to_compact(self, own: tuple[Message, ...]) -> bool:
+        """Whether a call with the main shape tells the model to sum up the conversation, in its last message.
+
+        The message is of the agent: it holds no marker, or tells so before the first one, in a text that quotes it all.
+        """
         last = own[-1] if own else None
-        if last is None or last.role != "user" or (marker and marker in last.text.lower()) or len(own) < 2:
+        if last is None or last.role != "user":
             return False
-        return _COMPACT.search(last.text) is not None and _AT_LIMIT.search(last.text) is None
+        text = last.text.lower()
+        found = [at for at in map(text.find, self._markers.values()) if at >= 0]
+        asks = text[: min(found)] if found else text
+        alone = len(own) < 2 and not found
+        return not alone and _COMPACT.search(asks) is not None and _AT_LIMIT.search(asks) is None
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
@@ -280,10 +311,19 @@ def _asks_aside(last: str) -> bool:
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")
 
 
+COMPACTING = ("summary", "compact")
+"""The purposes of background calls that make a conversation shorter."""
+_BRIEF = re.compile(r"\b(under|than|most|within|in) \d+ (characters|words|letters)")
+
+
 def purpose_of(conversation: Conversation) -> str:
-    """Return the purpose of a background call, by the words in it."""
+    """Return the purpose of a background call: by the words of its instructions, else by any word in it."""
+    system = [message for message in conversation.messages if message.role == "system"]
+    asks = " ".join([message.text.lower() for message in (*system, *conversation.messages[-1:])])
     text = " ".join([message.text.lower() for message in conversation.messages])
-    found = next(filter(text.__contains__, PURPOSES), None)
+    found = next((word for said in (asks, text) for word in PURPOSES if word in said), None)
+    if found == "summar" and _BRIEF.search(asks):
+        return "title"
     if found:
         return {"summar": "summary", "memor": "memory", "suggest": "suggestion", "classif": "classification"}.get(
             found, found

@@ -102,6 +102,8 @@ class SideConversation:
     name: str
     number: int
     turn: int
+    serial: int = 1
+    """Its number among all side conversations of the run."""
 
     def __str__(self) -> str:
         """`subagent 2`"""
@@ -141,8 +143,8 @@ class SideConversations:
     _mains: dict[int, _MainTurn] = field(default_factory=dict)
     _openings: set[tuple[str, str]] = field(default_factory=set)
     """Of the main conversation."""
-    _prompts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Texts in the arguments of the main conversation's tool calls, by token."""
+    _prompts: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    """The turn of each tool call, by token, and the texts in its arguments."""
     _returned: set[str] = field(default_factory=set)
     """Tool calls whose result was sent."""
     _summaries: set[int] = field(default_factory=set)
@@ -150,27 +152,32 @@ class SideConversations:
     _unknown_summary: bool = False
     """A structured reply, without such words, was the last thing that a background call got."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
+    _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _count: Counter[str] = field(default_factory=Counter)
     _attempts: Counter[tuple[SideConversation, int]] = field(default_factory=Counter)
 
     # ---- what happens
 
-    def offered(self, token: str, args: Mapping[str, object]) -> None:
-        """The model calls a tool of the main conversation that is no shell."""
+    def offered(self, token: str, turn: int, args: Mapping[str, object]) -> None:
+        """The model calls a tool in this turn that is no shell."""
         texts = [text.strip() for text in args.values() if isinstance(text, str)]
         prompts = tuple(text.lower() for text in texts if len(text) >= _LEAST_PROMPT)
         if prompts:
-            self._prompts[token] = (prompt_mark(token), *prompts)
+            self._prompts[token] = turn, (prompt_mark(token), *prompts)
 
     def main(self, conversation: Conversation, traces: Traces, tokens: Iterable[str]) -> None:
         """A request of the main conversation came, with the results of these tool calls."""
-        self._returned.update(tokens)
+        self.returned(tokens)
         self._unknown_summary = False
         self._openings.add(_opening(conversation))
         if traces.asked is not None:
             main = self._mains.setdefault(traces.turn, _MainTurn())
             main.roots.add(root_of(conversation).lower())
             main.systems.add(fingerprint(conversation))
+
+    def returned(self, tokens: Iterable[str]) -> None:
+        """The results of these tool calls were sent."""
+        self._returned.update(tokens)
 
     def answered(self, call: int, purpose: str, *, structured: bool) -> None:
         """A background call that belongs to no side conversation gets its words, or a filled schema."""
@@ -185,9 +192,19 @@ class SideConversations:
         if opening not in self._known and opening not in self._openings:
             name = self._name(conversation, traces, opening[1].lower())
             if name:
-                self._count[name] += 1
-                self._known[opening] = SideConversation(name, self._count[name], traces.turn)
+                self._known[opening] = self._begun(name, traces.turn)
         return self._known.get(opening)
+
+    def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation:
+        """The declared conversation of this name and opening."""
+        opening = name, root_of(conversation)
+        if opening not in self._declared:
+            self._declared[opening] = self._begun(name, turn)
+        return self._declared[opening]
+
+    def _begun(self, name: str, turn: int) -> SideConversation:
+        self._count[name] += 1
+        return SideConversation(name, self._count[name], turn, self._count.total())
 
     def attempt(self, side: SideConversation, step: int) -> int:
         """The number of this attempt at a step of a side conversation."""
@@ -219,12 +236,12 @@ class SideConversations:
 
     def _prompts_of(self, turn: int) -> list[str]:
         """Texts in the arguments of this turn's tool calls that have no result yet."""
-        own = (token for token in self._prompts if token.startswith(f"{self.salt}{turn}x"))
-        return [text for token in own if token not in self._returned for text in self._prompts[token]]
+        waiting = (given for token, given in self._prompts.items() if token not in self._returned)
+        return [text for of, texts in waiting if of == turn for text in texts]
 
     def quoted(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages or in results of tools."""
-        if not self._known:
+        if not self._count:
             return ()
         results = [result.text for message in conversation.messages for result in message.tool_results]
         texts = "\n".join([message.text for message in conversation.messages] + results)

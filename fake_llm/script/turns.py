@@ -45,6 +45,8 @@ class TurnScript:
     beacon: Beacon = lambda command, token: command
     nonce_per_call: bool = False
     """Every reply gets its own nonce (see `nonce_of`), so that the answer identifies the call."""
+    conversations: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
+    """The replies of declared conversations, by name."""
     finish: FinishCall | None = None
     """None: last words are text."""
     _placed: dict[int, CallPosition] = field(default_factory=dict)
@@ -58,6 +60,8 @@ class TurnScript:
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """Return the reply at this request's position; raise UnscriptedError for a main call beyond the script."""
         place = self.place(call, conversation)
+        if place.side is not None:
+            return self.direct(self.beside(place, conversation), call, conversation)
         if place.background or place.turn == 0:
             return self.aside(call, conversation)
         turn = self.turns.get(place.turn)
@@ -69,18 +73,26 @@ class TurnScript:
         return self.direct(turn.replies[place.step - 1], call, conversation)
 
     def aside(self, call: int, conversation: Conversation) -> Reply:
-        """The reply to a background call, or to a call of a side conversation: stock words with a word of its own."""
+        """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
         place, positions = self.place(call, conversation), self.positions
-        if place.turn == 0 and place.side is None:
+        if place.turn == 0:
             return background_reply(conversation)
-        if place.side is None:
-            positions.sides.answered(call, place.background, structured=conversation.schema is not None)
-        words = "A short note" if place.side is None else "The task is done."
-        return background_reply(conversation, f"{words} {note(positions.salt, call)}")
+        positions.sides.answered(call, place.background, structured=conversation.schema is not None)
+        return background_reply(conversation, f"A short note {note(positions.salt, call)}")
+
+    def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
+        """The reply in a side conversation: its script's, beyond it a few words."""
+        replies = self.conversations.get(place.side.name, ()) if place.side is not None else ()
+        if place.step <= len(replies):
+            return within_tools(replies[place.step - 1], conversation)
+        return background_reply(conversation, "The task is done. {nonce}")
 
     def nonce_of(self, call: int) -> str:
         """The nonce in this request's reply; it begins with its turn's nonce."""
-        nonce = self.turns[self._placed[call].turn].nonce
+        place = self._placed[call]
+        if place.side is not None:
+            return note(self.positions.salt, call)
+        nonce = self.turns[place.turn].nonce
         return f"{nonce}c{call}e" if self.nonce_per_call else nonce
 
     def direct(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
@@ -110,14 +122,14 @@ class TurnScript:
         schema = tool.schema or {}
         filled = fill({**schema, "type": "object", "required": schema.get("required", ())})
         args = {**filled, finish.arg: finish.text.replace("{answer}", words)}
-        token = self.positions.token(place.turn, place.step, 1)
+        token = self.positions.token_at(place, 1)
         call = ToolCall(tool.name, args, f"{token}a{place.attempt}")
         return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), call))
 
     def _tool_call(
         self, item: ToolCall, place: CallPosition, count: int, conversation: Conversation, values: Mapping[str, str]
     ) -> ToolCall:
-        token = self.positions.token(place.turn, place.step, count)
+        token = self.positions.token_at(place, count)
         name, args = item.name, expand_all(item.args, values)
         if item.name == SHELL:
             tool = find_shell(conversation.tools)

@@ -23,7 +23,7 @@ _SHOWN_CHARS = 80
 
 
 def _readable(pattern: str) -> str:
-    if _is_regex(pattern):
+    if is_regex(pattern):
         try:
             re.compile(pattern[1:-1])
         except re.error as wrong:
@@ -174,14 +174,15 @@ class WhenScript:
         return self.line(conversation).answer()
 
 
-def _is_regex(pattern: str) -> bool:
+def is_regex(pattern: str) -> bool:
+    """Whether a pattern stands between slashes."""
     return len(pattern) > 2 and pattern[0] == pattern[-1] == "/"
 
 
 def _finder(pattern: str, name: str) -> Test:
     """Return a test for a pattern in the text of this name."""
     text = attrgetter(name)
-    if _is_regex(pattern):
+    if is_regex(pattern):
         search = re.compile(pattern[1:-1]).search
         return lambda asked: search(text(asked)) is not None
     folded = pattern.casefold()

@@ -24,6 +24,7 @@ from wedgehog.harness.record.event import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.trigger import (
     AfterStart,
+    AtCall,
     AtChat,
     AtPipe,
     AtReply,
@@ -84,16 +85,25 @@ class Injector(LinkFaults):
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
         # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
         for state in reversed(self.of_turn(turn)):
-            await self.heal(state)
+            if not self._waits_for_a_later_turn(state):
+                await self.heal(state)
         self._turns.discard(turn)
         if not self._turns:
             self.agent.forget()
 
+    async def heal_all(self) -> None:
+        """Heal everything, also what waits for a later turn."""
+        for state in reversed(self.states):
+            await self.heal(state)
+
     async def close(self) -> None:
         """Heal everything and end every task."""
-        for state in self.states:
-            await self.heal(state)
+        await self.heal_all()
         await self.end_tasks()
+
+    def _waits_for_a_later_turn(self, state: FaultState) -> bool:
+        """Whether its call may still come in a turn that has not begun."""
+        return isinstance(state.at, AtCall) and state.at.in_turn(state.at.turn + 1) and not state.fired
 
     @property
     def keeps_requests_away(self) -> bool:

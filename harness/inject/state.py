@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.side_conversations import SideConversation
 from wedgehog.harness.faults.base import Fault, WireFault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -47,6 +48,8 @@ class FaultState:
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while it is in an action that healing must wait for: a port that closes, processes that are hit."""
     conns: set[int] = field(default_factory=set)
+    sides: set[SideConversation | None] = field(default_factory=set)
+    """The side conversations that it sticks to."""
     armed: list[ArmedFault] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
     healing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -186,16 +189,25 @@ class InjectorState:
         at = state.at
         if not isinstance(at, AtCall) or state.healed.is_set():
             return False
-        return state.sticky or conn in state.conns or self._matches(state, at, place, model, count)
+        return (
+            state.sticky
+            or conn in state.conns
+            or place.side in state.sides
+            or self._matches(state, at, place, model, count)
+        )
 
     def _matches(self, state: FaultState, at: AtCall, place: CallPosition, model: str, count: bool) -> bool:
-        if place.turn != at.turn or (at.on == "main") is bool(place.background) or at.model_name not in (None, model):
+        if not at.in_turn(place.turn) or at.model_name not in (None, model):
             return False
-        if at.on == "main" and place.step != at.step:
+        if not at.names(place):
             fault = state.planned.fault
-            return isinstance(fault, ReplyFault) and fault.repeats_on_later_steps and place.step >= at.step
+            later = at.on == "main" and not place.background and place.step >= at.step
+            return later and isinstance(fault, ReplyFault) and fault.repeats_on_later_steps
         state.matched += count
-        return state.fires_at(state.matched)
+        fires = state.fires_at(state.matched)
+        if fires and state.planned.sticks_to == "conversation" and place.side is not None:
+            state.sides.add(place.side)
+        return fires
 
     # ---- what happened
 

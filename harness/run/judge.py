@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wedgehog.fake_llm.script.position import COMPACTING
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check, find, known
+from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record import event as e
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.store import Judgement
@@ -14,7 +17,7 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
-from wedgehog.harness.scenario.trigger import AtCall, AtReply, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply, FaultPlan, PlannedFault
 
 LIMITS = {
     "turn_s": "turn_deadline",
@@ -31,9 +34,13 @@ LIMITS = {
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
     """The judgement of one run (the caller adds where it lies and how it is replayed)."""
     expect = scenario.expect.get(agent.name)
+    skipped = _not_compacted(history, scenario)
     strict = [*_strict(history, scenario, agent)] if expect is None else []
     counted = strict if agent.level == "strict" else []
-    verdicts = [*_invariants(history, scenario, agent), *counted, *_own(history, scenario, control)]
+    invariants = [*_invariants(history, scenario, agent), *_bounded(history, scenario)]
+    verdicts = [*invariants, *counted, *_own(history, scenario, control)]
+    if skipped and not any(verdict.status in ("fail", "error") for verdict in verdicts):
+        return _skipped(history, scenario, agent, skipped)
     status = worst(verdicts)
     violated = _violated(verdicts)
     in_doubt = _in_doubt(expect, violated, verdicts)
@@ -55,6 +62,38 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         remarks=(*_remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
         report_number=scenario.report,
     )
+
+
+def _skipped(history: History, scenario: Scenario, agent: AgentSpec, why: str) -> Judgement:
+    """A run that was played in vain: what the scenario harms never came."""
+    return Judgement(
+        scenario=scenario.name,
+        agent=agent.name,
+        network=history.run.network,
+        verdict="nothing",
+        expected=expected_words(scenario.expect.get(agent.name)),
+        says=f"skipped: {why}",
+        skipped=why,
+        faults_planned=len(scenario.faults),
+        level=agent.level,
+    )
+
+
+def _not_compacted(history: History, scenario: Scenario) -> str:
+    """Why a scenario about compaction does not apply, if the run shows that; empty if it does."""
+    harmed = any(words.at.on == COMPACTION for words in scenario.faults)
+    compacted = any(call.arrived.background in COMPACTING for call in history.calls)
+    if not harmed or compacted or not history.whole:
+        return ""
+    return "in this run the agent did not ask the model to compact the conversation"
+
+
+def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:
+    """The bounds that the scenario gives its conversations."""
+    for said in scenario.conversations:
+        if said.bounds.paid_calls is not None or said.bounds.attempts is not None:
+            found = within(history, said.name, said.bounds.paid_calls, said.bounds.attempts)
+            yield together(found).named("side_call_bound")
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:
@@ -198,7 +237,11 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 def _why_not(history: History, planned: PlannedFault) -> str:
     """Why a fault on a reply never fired, if the record shows it."""
     at = planned.trigger
-    if planned.link != "llm" or (isinstance(at, AtCall) and at.on != "main"):
+    if isinstance(at, AtCall) and at.on != "main":
+        names = {call.arrived.side.rpartition(" ")[0] for call in history.calls}
+        background = at.on == "background" or at.on in names
+        return "" if background else f"; no request of the conversation {at.on} arrived"
+    if planned.link != "llm":
         return ""
     calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
     step = [call for call in calls if call.arrived.step == at.step]

@@ -62,6 +62,13 @@ class RunMessages:
         scripted += [(Reply((Text("All is well again. {nonce}"),)),)] * 2
         return {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
 
+    def conversations(self) -> dict[str, tuple[Reply, ...]]:
+        """The replies of the declared conversations, by name."""
+        return {
+            it.name: tuple(faster(reply, self.time_scale) for reply in it.replies())
+            for it in self.scenario.conversations
+        }
+
     def message(self, number: int) -> UserMessage:
         """The message of a turn; after the scenario's last turn, a recovery message."""
         turns = self.scenario.turns

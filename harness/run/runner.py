@@ -8,6 +8,7 @@ import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from wedgehog.fake_llm.script.conversations import name_of
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
 from wedgehog.fake_llm.server import FakeLLM
@@ -102,7 +103,8 @@ class _Run:
         self.messages = RunMessages(scenario, RunTokens(f"{job.seed} {scenario.name} {spec.name}"), scale)
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt
-        self.positions = Positions(salt, shape_in(scenario, control) if control else None)
+        shape = shape_in(scenario, control) if control else None
+        self.positions = Positions(salt, shape, lambda talk: name_of(scenario.conversations, talk))
         self.processes = AgentProcesses(f"{job.mark}/agent", clock)
         self.files = SessionFiles(spec, lambda: self.place, history, salt, store.folder, job.beside or Path())
         targets = Targets(
@@ -127,6 +129,7 @@ class _Run:
             self.urls,
             lambda command, token: beacon.wrapped(command, token, self.beacons.file),
             nonce_per_call=control is None,
+            conversations=self.messages.conversations(),
             finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text) if spec.finish else None,
         )
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered)

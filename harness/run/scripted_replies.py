@@ -61,13 +61,11 @@ class ScriptedReplies:
         place = self.place(call, conversation)
         context = self._context(place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None
-        if place.background or structured or place.turn not in self.script.turns:
-            aside = background_reply(conversation) if structured else self.script.aside(call, conversation)
-            altered = self.injector.alter(call, aside, context, on_script=True)
-            answer = self.injector.alter(call, altered, context, on_script=False)
-            if place.side is not None and isinstance(answer, Reply):
-                self.replies[call] = SentReply(within_limit(answer, conversation))
-            return answer
+        aside = place.side is None and (place.background or place.turn not in self.script.turns)
+        if aside or structured:
+            note = background_reply(conversation) if structured else self.script.aside(call, conversation)
+            altered = self.injector.alter(call, note, context, on_script=True)
+            return self.injector.alter(call, altered, context, on_script=False)
         words = self._words(place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
@@ -85,18 +83,20 @@ class ScriptedReplies:
                 return answer
             self.replies[call] = SentReply(said, _offers(said), needed)
             for item in _calls(said):
-                self._offer(item, conversation)
+                self._offer(item, place, conversation)
         return answer
 
-    def _offer(self, item: ToolCall, conversation: Conversation) -> None:
+    def _offer(self, item: ToolCall, place: CallPosition, conversation: Conversation) -> None:
         """Tell the services of a tool call, and the positions of one that may delegate: a shell's command does not."""
         self.offered(item)
         shell = find_shell(conversation.tools)
         if shell is None or item.name != shell.name:
-            self.script.positions.sides.offered(item.id.rpartition("a")[0], item.args)
+            self.script.positions.sides.offered(item.id.rpartition("a")[0], place.turn, item.args)
 
     def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""
+        if place.side is not None:
+            return self.script.beside(place, conversation)
         replies = self.script.turns[place.turn].replies
         if place.step <= len(replies):
             return within_tools(replies[place.step - 1], conversation)
@@ -107,7 +107,10 @@ class ScriptedReplies:
 
     def _context(self, place: CallPosition, conversation: Conversation) -> Context:
         turn = self.script.turns.get(place.turn)
-        earlier = turn.replies[: place.step] if turn else ()
+        replies = turn.replies if turn else ()
+        if place.side is not None:
+            replies = self.script.conversations.get(place.side.name, ())
+        earlier = replies[: place.step]
         calls = [item for reply in earlier for item in reply.items if isinstance(item, ToolCall)]
         return Context(
             event=None,
@@ -122,9 +125,9 @@ class ScriptedReplies:
 
     def _lead(self, place: CallPosition) -> str:
         """The beacon's part before the command of this step's first tool call."""
-        if place.turn not in self.script.turns:
+        if place.turn not in self.script.turns and place.side is None:
             return ""
-        token = self.script.positions.token(place.turn, place.step, 1)
+        token = self.script.positions.token_at(place, 1)
         return self.script.beacon("\0", token).partition("\0")[0]
 
 

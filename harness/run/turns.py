@@ -33,6 +33,7 @@ class Turns:
         turns = self.messages.scenario.turns
         for number in range(1, len(turns) + 1):
             await self.give(number)
+        await self.player.injector.heal_all()
         await self._recover(len(turns) + 1)
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
@@ -93,7 +94,9 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     )
     schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call)
-    return replace(facts, schemas=schemas, shape=shape, delegates=find_subagent(tools) is not None)
+    background = facts.background or (shape is not None and bool(shape.asides))
+    delegates = find_subagent(tools) is not None
+    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, background=background)
 
 
 def _with_asides(shape: MainShape, history: History, replies: ScriptedReplies, answered_by: int) -> MainShape:

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.fake_llm.script.conversations import ConversationConfig, doubled
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ActorFault, Speak
@@ -29,7 +30,9 @@ from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.trigger import (
     ALWAYS,
+    CALLS,
     CHAT,
+    COMPACTION,
     HOST,
     PIPE,
     STORE,
@@ -37,6 +40,7 @@ from wedgehog.harness.scenario.trigger import (
     Moment,
     Phase,
     PlannedFault,
+    StickTo,
     Trigger,
 )
 
@@ -122,7 +126,8 @@ class TriggerConfig(ConfigModel):
     session: Literal["written"] | None = None
     model_name: str | None = None
     after_s: NonNegativeFloat | None = None
-    on: Literal["main", "background"] = "main"
+    on: str = "main"
+    """`main`, `background`, `compaction`, `subagent`, or the name of one of the `conversations`."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "TriggerConfig":
@@ -178,7 +183,7 @@ class FaultConfig(ConfigModel):
     at: TriggerConfig = TriggerConfig()
     do: Any
     times: PositiveInt | Literal["always"] = 1
-    sticks_to: Literal["call", "connection", "link"] = "call"
+    sticks_to: StickTo = "call"
     heal: HealConfig | None = None
 
     @model_validator(mode="after")
@@ -311,6 +316,8 @@ class Scenario(ConfigModel):
     """The tools of our tool host."""
     store: HostStore | None = None
     """Our database."""
+    conversations: list[ConversationConfig] = []
+    """Scripted conversations beside the main one: subagents, planners, judges."""
     session: Beside | None = None
     """A session to start from."""
     invariants: dict[str, InvariantWords] = {}
@@ -329,6 +336,8 @@ class Scenario(ConfigModel):
                 raise BadValueError("`during` names an earlier turn", "turns", place, "during", "turn")
             for said, key in self._unscripted(during):
                 raise BadValueError(said, "turns", place, "during", key)
+        if (second := doubled(self.conversations)) is not None:
+            raise BadValueError("a second conversation of this name", "conversations", second, "name")
         for index, words in enumerate(self.faults):
             for said, *keys in self._mistakes(words, {place + 1 for place, _ in beside}):
                 raise BadValueError(said, "faults", index, *keys)
@@ -342,6 +351,8 @@ class Scenario(ConfigModel):
             return
         for said, key in self._unscripted(words.at):
             yield said, "at", key
+        if words.sticks_to == "conversation" and words.at.on in ("main", "background", COMPACTION):
+            yield "only a conversation beside the main one is stuck to: write `at: {on: subagent}`", "sticks_to"
         if words.link in (HOST, PIPE) and not self.tools:
             yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
         if words.link == STORE and self.store is None:
@@ -357,7 +368,10 @@ class Scenario(ConfigModel):
         """Why the script never comes to this call, and the key that names it; an endless loop comes to every step."""
         same_turn = (it.fault for it in self.faults if it.at.turn == at.turn)
         endless = any(isinstance(fault, ReplyFault) and fault.repeats_on_later_steps for fault in same_turn)
-        if endless or at.on == "background":
+        if at.on != "main":
+            yield from self._beside(at)
+            return
+        if endless:
             return
         replies = self.turns[at.turn - 1].replies
         if at.step > max(1, len(replies)):
@@ -367,6 +381,15 @@ class Scenario(ConfigModel):
             many = f"only {_counted(len(calls), 'tool')}" if calls else "no tool"
             yield f"the script's reply in turn {at.turn}, step {at.step} calls {many}", "tool"
 
+    def _beside(self, at: TriggerConfig) -> Iterator[tuple[str, str]]:
+        """Why no call beside the main conversation is ever at this place, and the key that names it."""
+        scripts = {it.name: len(it.model) for it in self.conversations}
+        if at.on not in CALLS and at.on not in scripts:
+            known = (*CALLS, *scripts)
+            yield f"expected {', '.join(known[:-1])} or {known[-1]}, found {at.on!r}", "on"
+        elif at.on in scripts and at.step > scripts[at.on]:
+            yield f"the script has only {_counted(scripts[at.on], 'step')} in the conversation {at.on}", "step"
+
     def plan(self, time_scale: float) -> FaultPlan:
         """The fault plan, in real seconds."""
         return FaultPlan(tuple(words.planned().paused() for words in self.faults)).scaled(time_scale)
@@ -374,7 +397,8 @@ class Scenario(ConfigModel):
     @property
     def tools_called(self) -> frozenset[str]:
         """Names of the tools that the script calls; `shell` is a role."""
-        replies = (reply for turn in self.turns for reply in turn.replies)
+        replies = [reply for turn in self.turns for reply in turn.replies]
+        replies += [reply for it in self.conversations for reply in it.replies()]
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
 
     @property

@@ -5,6 +5,8 @@ from typing import ClassVar, Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import MIDDLE
+from wedgehog.fake_llm.script.position import COMPACTING, CallPosition
+from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -16,9 +18,14 @@ CHAT = "chat"
 
 Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 Moment = Literal["started", "done"]
-StickTo = Literal["call", "connection", "link"]
+StickTo = Literal["call", "connection", "conversation", "link"]
 Misfit = tuple[str, tuple[str, ...]]
 """What is wrong, and the key of the fault at which it is wrong."""
+
+COMPACTION = "compaction"
+"""The calls of a turn, or of a later one, that ask for a summary in the place of messages."""
+CALLS = ("main", "background", COMPACTION, SUBAGENT)
+"""What `on` may name beside the declared conversations."""
 
 BREAK_PAUSE_S = 0.2
 """Real networks deliver, pause, then break: a client that reads at its ease has read what came before."""
@@ -91,7 +98,21 @@ class AtCall(Trigger):
     """A request for the model: `on` says whether of the conversation or beside it."""
 
     model_name: str | None = None
-    on: Literal["main", "background"] = "main"
+    on: str = "main"
+
+    def in_turn(self, turn: int) -> bool:
+        """Whether it may mean a call of this turn: nobody knows in which turn an agent compacts."""
+        return turn == self.turn or (self.on == COMPACTION and turn > self.turn)
+
+    def names(self, place: CallPosition) -> bool:
+        """Whether `on` and `step` name a request at this place."""
+        if self.on == "main":
+            return not place.background and place.step == self.step
+        if self.on == "background":
+            return bool(place.background) and (place.side is None or place.side.name == SIDE)
+        if self.on == COMPACTION:
+            return place.background in COMPACTING
+        return place.side is not None and place.side.name == self.on and place.step == self.step
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,14 @@ class CallBuilder:
         results: Sequence[e.ToolResult] = (),
         sees: Sequence[int] | None = None,
         turn: int | None = None,
+        side: str = "",
+        quotes: Sequence[int] = (),
     ) -> int:
-        """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given."""
+        """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
+
+        `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
+        """
+        background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
         call = len(self._calls) + 1
         self._calls[call] = (of, step)
@@ -71,8 +77,10 @@ class CallBuilder:
                 step=step,
                 attempt=max(1, self._attempts[of, step]),
                 background=background,
+                side=side,
+                quotes=tuple(quotes),
                 key=key,
-                body_hash=body if body is not None else f"{background}body{of}.{step}",
+                body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 results=tuple(results),
                 turns_seen=tuple(self._turns if sees is None else sees),
             )

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from wedgehog.fake_llm.script.conversations import ConversationBounds, ConversationConfig, ConversationWhen
 from wedgehog.fake_llm.script.when import ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall, Limits, Timeout
 from wedgehog.harness.commands.reference import blocks, rendered, schema, table
@@ -114,10 +115,13 @@ def test_each_way_to_write_a_fault_fits_the_schema(docs: Path, do: object):
     assert complaints("scenario", data | {"faults": [{"do": do}]}) == []
 
 
+CONVERSATIONS: list[type[BaseModel]] = [ConversationConfig, ConversationWhen, ConversationBounds]
+
+
 @pytest.mark.parametrize(
     ("page", "models"),
     [
-        ("scenarios.md", [Scenario, TurnConfig, TriggerConfig, FaultConfig, PageConfig]),
+        ("scenarios.md", [Scenario, TurnConfig, TriggerConfig, FaultConfig, PageConfig, *CONVERSATIONS]),
         ("agents.md", [AgentSpec, Http, Limits, HttpCall, Timeout]),
         ("script.md", [ReplyLine, When]),
     ],

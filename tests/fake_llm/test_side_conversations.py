@@ -52,7 +52,7 @@ def positions() -> Positions:
 @pytest.fixture
 def delegating(positions: Positions) -> Positions:
     """The model has called the tool `task` with a prompt."""
-    positions.sides.offered(f"{SALT}1x1x1", {"prompt": PROMPT})
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": PROMPT})
     return positions
 
 
@@ -107,8 +107,8 @@ def test_a_retry_of_a_subagent_is_an_attempt_of_its_own_step(delegating: Positio
 
 
 def test_parallel_subagents_are_told_apart_by_their_prompts(delegating: Positions):
-    delegating.sides.offered(f"{SALT}1x1x2", {"prompt": "Read file number 2."})
-    delegating.sides.offered(f"{SALT}1x1x3", {"prompt": "Read file number 3."})
+    delegating.sides.offered(f"{SALT}1x1x2", 1, {"prompt": "Read file number 2."})
+    delegating.sides.offered(f"{SALT}1x1x3", 1, {"prompt": "Read file number 3."})
     openings = [PROMPT, "Read file number 2.", "Read file number 3.", "Read file number 2."]
     placed = [delegating.place(talk(user(opening))) for opening in openings]
     assert [(str(it.side), it.attempt) for it in placed] == [
@@ -122,7 +122,7 @@ def test_parallel_subagents_are_told_apart_by_their_prompts(delegating: Position
 def test_a_prompt_is_known_by_the_mark_of_its_call_where_the_script_wrote_it(positions: Positions):
     """It holds also for an agent whose main calls never hold the marker."""
     positions.sides.marked = False
-    positions.sides.offered(f"{SALT}1x1x1", {"prompt": f"{prompt_mark(f'{SALT}1x1x1')} Look"})
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{prompt_mark(f'{SALT}1x1x1')} Look"})
     assert positions.place(talk(user(f"<task>{SALT.upper()}1x1x1a0 Look</task>"))).background == "subagent"
 
 
@@ -142,7 +142,7 @@ def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(po
     """The user named the file that the model reads; a clock before the message makes the opening another one."""
     said = "mkqrst1q read /tmp/some/file.txt"
     assert is_main(positions.place(talk(user(f"[12:00:01] {said}"))), 1, 2)
-    positions.sides.offered(f"{SALT}1x1x1", {"path": "/tmp/some/file.txt"})
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"path": "/tmp/some/file.txt"})
     assert is_main(positions.place(talk(user(f"[12:00:02] {said}"))), 1, 3)
 
 
@@ -208,6 +208,29 @@ def test_a_compaction_with_the_tools_of_the_main_conversation_is_no_attempt(
     assert positions.place(talk(*told, Message("assistant", "Done."), user(asks))).background == purpose
 
 
+def test_a_compaction_that_quotes_the_whole_conversation_is_no_attempt_and_its_results_count(positions: Positions):
+    """The results that it summarizes are never sent to the main conversation, and their tools must not run again."""
+    printed = f"ok\n{SALT}1x1x1\n"
+    asks = talk(user(f"Summarize the conversation so far, with all that matters:\nuser: {MAIN.text}\ntool: {printed}"))
+    assert positions.place(asks).background == "compact"
+    positions.sides.answered(2, "compact", structured=False)
+    after = talk(user(f"What was said before: A short note {note(SALT, 2)}. The message: {MAIN.text}"))
+    assert is_main(positions.place(after), 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("asks", "purpose"),
+    [
+        ("Summarize this coding conversation in under 50 characters.", "title"),
+        ("Summarize the conversation. It was about a title and a loop.", "title"),
+        ("Your task is to create a detailed summary of the conversation so far.", "summary"),
+    ],
+)
+def test_what_a_call_without_tools_is_for_stands_in_its_instructions(positions: Positions, asks: str, purpose: str):
+    told = (MAIN, Message("assistant", "A title? A loop? Memories?"), user(asks))
+    assert positions.place(talk(*told, tools=())).background == purpose
+
+
 # ---- planners and judges
 
 
@@ -255,7 +278,7 @@ def test_a_subagent_gets_words_of_its_own_and_never_the_call_of_its_parent():
     script = TurnScript(positions, {1: turn})
     (call,) = script.answer(1, talk(MAIN)).items
     assert call == ToolCall("task", {"prompt": f"{SALT}1x1x1a0 Read it."}, f"{SALT}1x1x1a1")
-    positions.sides.offered(f"{SALT}1x1x1", call.args)
+    positions.sides.offered(f"{SALT}1x1x1", 1, call.args)
     said = script.answer(2, talk(user(call.args["prompt"])))
     assert said == Reply((Text(f"The task is done. {note(SALT, 2)}"),))
     assert script.answer(3, talk(MAIN, *returned(1, said.items[0].text))).items == (Text("NONCE"),)

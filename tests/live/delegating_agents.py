@@ -16,7 +16,8 @@ TEXT = {"type": "string"}
 DELEGATE = {"type": "object", "properties": {"title": TEXT, "prompt": TEXT}, "required": ["title", "prompt"]}
 COMMAND = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
 TOOLS = [("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", DELEGATE)]
-TRIES, ROUNDS = 3, 20
+TRIES, ROUNDS, PATIENCE_S = 3, 20, 30
+MOST_TOKENS = 150_000
 
 
 class ModelError(Exception):
@@ -47,9 +48,15 @@ class Anthropic:
         parts = reply["content"]
         if reply["stop_reason"] not in ("end_turn", "tool_use") or not parts:
             raise ModelError(f"Error: the reply is incomplete: {reply['stop_reason']}")
+        for at, part in enumerate(parts):
+            if part["type"] == "tool_use" and any(other.get("id") == part["id"] for other in parts[:at]):
+                part["id"] += f"_{at}"
         self.said.append({"role": "assistant", "content": parts})
         calls = [(part["id"], part["name"], part["input"]) for part in parts if part["type"] == "tool_use"]
         return "".join(part["text"] for part in parts if part["type"] == "text"), calls
+
+    def used(self, reply):
+        return reply.get("usage", {}).get("input_tokens", 0)
 
     def add_results(self, results):
         parts = [
@@ -84,6 +91,9 @@ class OpenAI:
         choice = reply["choices"][0]
         said = choice["message"]
         asked = said.get("tool_calls") or []
+        for at, call in enumerate(asked):
+            if any(other["id"] == call["id"] for other in asked[:at]):
+                call["id"] += f"_{at}"
         if choice["finish_reason"] not in ("stop", "tool_calls") or not (said.get("content") or asked):
             raise ModelError(f"Error: the reply is incomplete: {choice['finish_reason']}")
         calls = [(it["id"], it["function"]["name"], json.loads(it["function"]["arguments"])) for it in asked]
@@ -91,6 +101,9 @@ class OpenAI:
             raise ModelError("Error: the arguments are broken")
         self.said.append({"role": "assistant", "content": said.get("content"), "tool_calls": asked} if asked else said)
         return said.get("content") or "", calls
+
+    def used(self, reply):
+        return (reply.get("usage") or {}).get("prompt_tokens", 0)
 
     def add_results(self, results):
         self.said += [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text, _ in results]
@@ -101,19 +114,36 @@ class Agent:
 
     def __init__(self, wire, url, key, *, plans=False, bug=""):
         self.wire, self.url, self.key, self.plans, self.bug = wire, url, key, plans, bug
+        self.used, self.asked = 0, ""
 
     async def answer(self, message, folder):
         file = Path(folder) / "session.json"
-        said = json.loads(file.read_text()) if file.exists() else []
-        talk = self.wire(list(said))
+        kept = json.loads(file.read_text()) if file.exists() else {"said": [], "used": 0}
+        self.used, self.asked = kept["used"], message
+        talk = self.wire(kept["said"])
         if self.plans:
             await self._aside(f"Plan the work for this request, in one line: {message}")
         talk.add_user(message)
         words = await self.run(talk)
         if self.plans:
             await self._aside(f"Grade this answer from 1 to 10: {words}")
-        file.write_text(json.dumps(talk.said))
+        file.write_text(json.dumps({"said": talk.said, "used": self.used}))
         return words
+
+    async def _shorter(self, talk):
+        """A summary in the place of the messages; without one, only the message that waits for its answer."""
+        told = "\n".join(json.dumps(message) for message in talk.said)
+        asks = self.wire([])
+        asks.add_user(f"Summarize the conversation so far, with all that is needed to go on:\n{told}")
+        try:
+            words, _ = asks.add_reply(await self._post(asks, None if self.bug == "compacts for ever" else 20, tries=2))
+        except (ModelError, ValueError, KeyError, IndexError):
+            words = "Earlier messages had to be left out."
+        if self.bug == "loses the message":
+            self.asked = ""
+        talk.said[:] = self.wire([]).said
+        talk.add_user(f"What was said before: {words}\nThe message that waits for its answer: {self.asked}")
+        self.used = 0
 
     async def _aside(self, question):
         """A plan or a grade is worth a try, and no failure of the turn."""
@@ -126,6 +156,8 @@ class Agent:
 
     async def run(self, talk, sub=False):
         for _ in range(ROUNDS):
+            if not sub and self.used > MOST_TOKENS and self.bug != "never compacts":
+                await self._shorter(talk)
             words, calls = await self._asked(talk, sub)
             if not calls:
                 return words
@@ -133,10 +165,12 @@ class Agent:
         return "Error: stopped at the limit of tool rounds"
 
     async def _asked(self, talk, sub):
-        limit_s = None if sub and self.bug == "waits" else 50
+        limit_s = None if sub and self.bug == "waits" else PATIENCE_S
         for tried in range(TRIES):
             try:
-                return talk.add_reply(await self._post(talk, limit_s, tries=1 if sub and self.bug else TRIES))
+                reply = await self._post(talk, limit_s, tries=1 if sub and self.bug else TRIES)
+                self.used = self.used if sub else talk.used(reply)
+                return talk.add_reply(reply)
             except (ValueError, KeyError, IndexError) as broken:
                 if tried == TRIES - 1:
                     raise ModelError(f"Error: the reply is broken: {broken}") from broken
@@ -177,6 +211,7 @@ class Agent:
             except ModelError as failed:
                 if self.bug != "insists":
                     return f"The subagent failed: {failed}", True
+                await asyncio.sleep(1)
 
     async def _post(self, talk, limit_s, tries):
         failed = ""
@@ -249,3 +284,18 @@ async def insists(message, *, session_dir, llm_url, key):
 async def waits(message, *, session_dir, llm_url, key):
     """Only the parent's calls have a timer."""
     return await Agent(OpenAI, llm_url, key, bug="waits").answer(message, session_dir)
+
+
+async def compacts_for_ever(message, *, session_dir, llm_url, key):
+    """Its call for a summary has no timer."""
+    return await Agent(Anthropic, llm_url, key, bug="compacts for ever").answer(message, session_dir)
+
+
+async def loses_the_message(message, *, session_dir, llm_url, key):
+    """After a compaction the message that waits for its answer is gone."""
+    return await Agent(OpenAI, llm_url, key, bug="loses the message").answer(message, session_dir)
+
+
+async def never_compacts(message, *, session_dir, llm_url, key):
+    """Correct as long as its window is: no scenario about compaction is about it."""
+    return await Agent(Anthropic, llm_url, key, bug="never compacts").answer(message, session_dir)

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.record.event import RequestArrived
+from wedgehog.harness.record.event import BeaconSeen, FaultFired, RequestArrived
 from wedgehog.harness.record.history import History, read
 
 AGENTS = Path(__file__).with_name("delegating_agents.py")
-WIRES = {"planner": "openai-chat", "waits": "openai-chat"}
+WIRES = dict.fromkeys(("planner", "waits", "loses_the_message"), "openai-chat")
+COMPACTIONS = ("compaction-fails", "compaction-stalls")
 PROMPTS = ["Read the first file.", "Read the second file."]
 TURNS = [
     {
@@ -64,3 +65,67 @@ def test_subagents_planners_and_judges_are_no_attempts_of_the_step(played: Any, 
     assert verdict == "pass"
     assert calls(history, 1) == [("side 1", 1, 1), ("", 1, 1), *subagents, ("", 2, 1), ("side 2", 1, 1)]
     assert calls(history, 2) == [("side 3", 1, 1), ("", 1, 1), ("side 4", 1, 1)]
+
+
+def stands(found: dict[tuple[str, str], tuple[str, list[str], History]]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The violated invariants of each run, `skipped` or the verdict in their place if there is none."""
+    return {of: tuple(violated) or (verdict,) for of, (verdict, violated, _) in found.items()}
+
+
+def test_a_subagent_that_fails_or_stalls_is_survived_and_each_bug_has_its_name(played: Any):
+    """A lost result of a sibling, runs without bound, a wait without end."""
+    names = ["subagent-fails-once", "subagent-fails-always", "subagent-stalls", "one-of-two-subagents-fails"]
+    found = played(["readers", "planner", "forgets", "insists", "waits"], *names)
+    bad = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
+    assert bad == {
+        ("one-of-two-subagents-fails", "forgets"): ("subagent_kept",),
+        ("one-of-two-subagents-fails", "insists"): ("side_call_bound", "turn_deadline"),
+        ("subagent-fails-always", "insists"): ("side_call_bound", "turn_deadline"),
+        ("subagent-stalls", "insists"): ("turn_deadline",),
+        ("subagent-stalls", "waits"): ("turn_deadline",),
+    }
+    _, _, history = found["one-of-two-subagents-fails", "readers"]
+    assert {event.call for event in history.of(FaultFired)} == {
+        event.call for event in history.of(RequestArrived) if event.side == "subagent 3"
+    }
+
+
+def test_a_compaction_is_provoked_and_harmed(played: Any):
+    """Tokens near every window are reported; an agent that does not compact skips the scenario, with the reason."""
+    found = played(["readers", "planner", "compacts_for_ever", "loses_the_message", "never_compacts"], *COMPACTIONS)
+    kinds = stands(found)
+    assert {kinds[name, agent] for name in COMPACTIONS for agent in ("readers", "planner")} == {("pass",)}
+    assert kinds["compaction-stalls", "compacts_for_ever"] == ("turn_deadline",)
+    assert {kinds[name, "loses_the_message"] for name in COMPACTIONS} == {("error_surfaced", "session_recovers")}
+    assert {kinds[name, "never_compacts"] for name in COMPACTIONS} == {("nothing",)}
+    _, _, history = found["compaction-fails", "readers"]
+    assert {event.turn for event in history.of(FaultFired)} == {2}
+    compactions = [event for event in history.of(RequestArrived) if event.background]
+    assert {event.background for event in compactions} == {"compact"}
+    assert [event.step for event in history.of(RequestArrived) if event.turn == 2 and not event.background] == [1, 2]
+
+
+def test_a_declared_conversation_has_its_own_words_faults_and_bounds(played: Any, told: Any):
+    """Its tools run, its step is harmed once, and one agent may ask so often, the other not."""
+    conversation = {
+        "name": "reader",
+        "when": {"opening": "first file", "tools": ["task"]},
+        "model": [{"tool": "shell", "args": {"command": "echo empty"}}, {"text": "It is empty. {nonce}"}],
+    }
+    fault = {"at": {"turn": 1, "on": "reader", "step": 2}, "do": {"status": 529}}
+    plain = told("scripted", turns=TURNS, conversations=[conversation], faults=[fault])
+    strict = told("bounded", turns=TURNS, conversations=[conversation | {"bounds": {"attempts": 1}}], faults=[fault])
+    found = played(["readers"], plain, strict)
+    assert stands(found) == {("scripted", "readers"): ("pass",), ("bounded", "readers"): ("side_call_bound",)}
+    _, _, history = found["scripted", "readers"]
+    assert sorted(calls(history, 1)) == [
+        ("", 1, 1),
+        ("", 2, 1),
+        ("reader 1", 1, 1),
+        ("reader 1", 2, 1),
+        ("reader 1", 2, 2),
+        ("subagent 1", 1, 1),
+    ]
+    assert {beacon.token for beacon in history.of(BeaconSeen)} == {"1001.1.1"}
+    quoted = next(event.quotes for event in history.of(RequestArrived) if event.step == 2 and not event.side)
+    assert len(quoted) == 2

@@ -133,6 +133,23 @@ def answered(play: RunDraw) -> None:
     play.tell.end()
 
 
+def delegates(play: RunDraw) -> None:
+    """The model gives tasks to subagents; those that end well are quoted, those that fail are not."""
+    count = play.draw(st.integers(1, 3))
+    tokens = play.tell.reply(play.ask(1), tools=[True] * count)
+    quotes: list[int] = []
+    for number in range(1, count + 1):
+        side = f"subagent {100 * play.tell.turn + number}"
+        for kind in play.draw(st.lists(st.sampled_from(FAILURES), max_size=2)):
+            play.tell.wait(fail_once(play.tell, play.tell.ask(1, side=side), kind) + play.agent.backoff_s)
+        if play.draw(st.booleans()):
+            quotes.append(play.tell.ask(1, side=side))
+            play.tell.reply(quotes[-1], "The task is done.")
+    call = play.tell.ask(2, results=[result(token) for token in tokens], quotes=quotes)
+    play.tell.reply(call, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def gives_in(play: RunDraw) -> None:
     """Every attempt fails, and the agent shows an error."""
     step, results = play.work()
@@ -253,6 +270,7 @@ SHAPES = (
     front_end_gives_up,
     cannot_connect_at_first,
     calls_without_a_stimulus,
+    delegates,
     works_in_the_background,
     killed,
     stands_still,

@@ -153,12 +153,46 @@ def _rows_bound(play: RunDraw) -> None:
     play.bounds["rows"] = rows
 
 
+def _side_call_bound(play: RunDraw) -> None:
+    """The parent runs a subagent with the same prompt again and again; each run fails, or brings nothing."""
+    bound = play.draw(st.sampled_from([3, 12]))
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    stalls = play.draw(st.booleans())
+    for _ in range(bound + 2 if stalls else 31):
+        call = play.tell.ask(1, side="subagent 1")
+        if stalls:
+            play.tell.stall(call, waits_s=1.0)
+        else:
+            play.tell.refuse(call, 529)
+        play.tell.wait(1.0)
+    play.tell.answer_step(2, [result(token, is_error=True)])
+    play.tell.end()
+    if bound != 12:
+        play.bounds["per_step"] = bound
+
+
+def _subagent_kept(play: RunDraw) -> None:
+    """The result of a subagent is lost; those before it were passed on."""
+    play.tell.message()
+    first, second = play.tell.reply(play.ask(1), tools=[True, True])
+    calls = [play.tell.ask(1, side=f"subagent {number}") for number in (1, 2)]
+    for call in calls:
+        play.tell.reply(call, "The task is done.")
+    kept = play.draw(st.sampled_from(calls))
+    call = play.tell.ask(2, results=[result(first), result(second)], quotes=[kept])
+    play.tell.reply(call, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
     "no_half_calls": (_no_half_calls,),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),
+    "side_call_bound": (_side_call_bound,),
+    "subagent_kept": (_subagent_kept,),
     "tool_deadline": (_tool_deadline,),
     "tool_result_bound": (_tool_result_bound,),
     "tool_round_bound": (_tool_round_bound,),

@@ -27,7 +27,7 @@ def test_each_is_for_any_agent():
         assert not file.scenario.expect and file.path.stem == file.scenario.name
         assert all(find(name) and not given for name, given in file.scenario.invariants.items())
         own = set(file.scenario.tools)
-        assert file.scenario.tools_called <= {"shell"} | own, "the agent's shell, or our tool host"
+        assert file.scenario.tools_called <= {"shell", "subagent"} | own, "a role, or a tool of our tool host"
 
 
 def test_faults_come_as_transient_and_as_permanent_ones():

@@ -1,0 +1,78 @@
+"""How often a side conversation may ask: the retries of a subagent multiply with those of its parent."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import calls_of, requests
+from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+
+@dataclass(frozen=True, slots=True)
+class SideCalls:
+    """The calls of one side conversation in one turn."""
+
+    name: str
+    """`subagent 1`"""
+    calls: tuple[Call, ...]
+
+    @property
+    def kind(self) -> str:
+        """`subagent`, or the name that the scenario gives it."""
+        return self.name.rpartition(" ")[0]
+
+    @property
+    def steps(self) -> Iterator[tuple[int, tuple[Call, ...]]]:
+        """Its steps, each with its attempts."""
+        for step, calls in groupby(sorted(self.calls, key=_step), _step):
+            yield step, tuple(calls)
+
+
+def _step(call: Call) -> int:
+    return call.arrived.step
+
+
+def side_calls(history: History) -> Iterator[SideCalls]:
+    """Each side conversation in each turn, before the turn's stop or deadline."""
+    for turn in history.turns:
+        found: dict[str, list[Call]] = {}
+        for call in calls_of(turn):
+            if call.arrived.side:
+                found.setdefault(call.arrived.side, []).append(call)
+        for name, calls in found.items():
+            yield SideCalls(name, tuple(calls))
+
+
+@invariant("side_call_bound", by_calls=True)
+def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30) -> Iterator[Verdict]:
+    """A step of a side conversation is paid at most `per_step` times after the first, and asked `attempts` times.
+
+    Side conversations are subagents, planners and judges. A parent that runs a failing subagent again multiplies the
+    subagent's own retries; a run with the same prompt is the same conversation. The bounds are those of the main
+    conversation (`paid_call_bound`, `retry_discipline`).
+    """
+    for side in side_calls(history):
+        for step, calls in side.steps:
+            yield from _one(f"step {step} of {side.name}", calls, 1 + per_step, attempts)
+        yield passed()
+
+
+def _one(name: str, calls: Sequence[Call], paid: int, attempts: int) -> Iterator[Verdict]:
+    accepted = [call for call in calls if call.paid]
+    if len(accepted) > paid:
+        yield fail(f"{name} was paid {len(accepted)} times, {paid} allowed", requests(accepted))
+    if len(calls) > attempts:
+        yield fail(f"{name} was asked {len(calls)} times, {attempts} allowed", requests(calls))
+
+
+def within(history: History, kind: str, paid_calls: int | None, attempts: int | None) -> Iterator[Verdict]:
+    """Findings on the conversations of one name, by the bounds that their scenario gives them."""
+    for side in side_calls(history):
+        if side.kind != kind:
+            continue
+        yield from _one(side.name, side.calls, len(side.calls) if paid_calls is None else paid_calls, len(side.calls))
+        for step, calls in side.steps:
+            yield from _one(f"step {step} of {side.name}", calls, len(calls), attempts or len(calls))
+        yield passed()

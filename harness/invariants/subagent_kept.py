@@ -1,0 +1,52 @@
+"""The words of a subagent reach its parent."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import over
+from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
+from wedgehog.harness.record.event import RequestArrived
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
+
+
+@invariant("subagent_kept", asked=True)
+def subagent_kept(history: History) -> Iterator[Verdict]:
+    """The last words of a subagent that ended well are in a later main request of its turn.
+
+    The work of a subagent is paid, and nobody else did it: a failed sibling must not take its result along. Judged by a
+    word in the model's reply, for an agent that passes the words of some subagent of the run on as they are.
+    """
+    quoted = {call for arrived in _main(history.calls) for call in arrived.quotes}
+    for turn in history.turns:
+        for side in side_calls(history):
+            ended = _ended_well(side, turn)
+            if ended is not None:
+                yield _judge(turn, side, ended, quoted)
+
+
+def _main(calls: Sequence[Call]) -> list[RequestArrived]:
+    return [call.arrived for call in calls if call.main]
+
+
+def _ended_well(side: SideCalls, turn: Turn) -> Call | None:
+    """The last call of a subagent in this turn, if its reply arrived whole and asks for no tool."""
+    last = side.calls[-1]
+    mine = last.arrived.turn == turn.number and last.arrived.background != "side"
+    return last if mine and last.final else None
+
+
+def _judge(turn: Turn, side: SideCalls, ended: Call, quoted: set[int]) -> Verdict:
+    done = ended.ended.id if ended.ended is not None else 0
+    stop = over(turn)
+    later = [it for it in _main(turn.calls) if it.id > done and (stop is None or it.id < stop.id)]
+    if not later:
+        return nothing(f"not judged: no main request followed the end of {side.name}")
+    if any(ended.number in arrived.quotes for arrived in later):
+        return passed()
+    if any(ended.arrived.id < it.id < done for it in _main(turn.calls)):
+        return nothing(f"not judged: the agent went on before {side.name} ended")
+    says = f"{side.name} ended well in call {ended.number}, and no later main request of {turn} carries its words"
+    if not quoted:
+        return nothing(f"not judged: {says}; but the agent passes no subagent's words on as they are")
+    return fail(says, (ended.arrived, later[-1]))

@@ -1,0 +1,101 @@
+"""Subagents: their calls are bounded, and their words reach the parent."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.side_call_bound import within
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+
+@pytest.fixture
+def tell() -> HistoryBuilder:
+    """The model has called two subagents."""
+    builder = HistoryBuilder()
+    builder.message()
+    builder.reply(builder.ask(1), tools=[True, True])
+    return builder
+
+
+def ended(tell: HistoryBuilder, quotes: list[int], name: str = "subagent_kept") -> Verdict:
+    call = tell.ask(2, results=[result("1.1.1"), result("1.1.2")], quotes=quotes)
+    tell.reply(call, f"Done {tell.nonce}")
+    return check(name, tell.end().seal())
+
+
+def subagent(tell: HistoryBuilder, number: int) -> int:
+    call = tell.ask(1, side=f"subagent {number}")
+    tell.reply(call, "The task is done.")
+    return call
+
+
+def test_the_words_of_both_subagents_are_in_the_next_request(tell: HistoryBuilder):
+    assert ended(tell, [subagent(tell, 1), subagent(tell, 2)]).status == "pass"
+
+
+def test_a_lost_result_is_named_with_its_subagent(tell: HistoryBuilder):
+    first, _ = subagent(tell, 1), subagent(tell, 2)
+    verdict = ended(tell, [first])
+    assert (verdict.status, verdict.says) == (
+        "fail",
+        "subagent 2 ended well in call 3, and no later main request of turn 1 carries its words",
+    )
+
+
+def test_an_agent_that_rewrites_all_results_is_not_judged(tell: HistoryBuilder):
+    """Its words are its own, so nothing shows what they hold."""
+    subagent(tell, 1)
+    verdict = ended(tell, [])
+    assert verdict.status == "nothing" and "passes no subagent's words on as they are" in verdict.says
+
+
+def test_a_subagent_that_failed_has_no_words_to_keep(tell: HistoryBuilder):
+    first = subagent(tell, 1)
+    tell.refuse(tell.ask(1, side="subagent 2"), 529)
+    assert ended(tell, [first]).status == "pass"
+
+
+def test_a_subagent_that_ends_when_its_parent_has_gone_on_is_not_judged(tell: HistoryBuilder):
+    """The parent stopped waiting for it, and said so in its result."""
+    first, late = subagent(tell, 1), tell.ask(1, side="subagent 2")
+    tell.reply(tell.ask(2, results=[result("1.1.1")], quotes=[first]), tools=[True])
+    tell.reply(late, "The task is done.")
+    tell.reply(tell.ask(3, quotes=[first]), f"Done {tell.nonce}")
+    assert check("subagent_kept", tell.end().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("times", "status"), [(30, "pass"), (31, "fail")])
+def test_refused_attempts_of_one_step_are_bounded(tell: HistoryBuilder, times: int, status: str):
+    for _ in range(times):
+        tell.refuse(tell.wait(1).ask(1, side="subagent 1"), 529)
+    assert ended(tell, [], "side_call_bound").status == status
+
+
+@pytest.mark.parametrize(("times", "status"), [(13, "pass"), (14, "fail")])
+def test_paid_attempts_of_one_step_are_bounded(tell: HistoryBuilder, times: int, status: str):
+    for _ in range(times):
+        tell.stall(tell.ask(1, side="subagent 1"), waits_s=1.0)
+    assert ended(tell, [], "side_call_bound").status == status
+
+
+def test_many_subagents_are_many_conversations(tell: HistoryBuilder):
+    """Each has its own steps, so that forty of them are no forty attempts."""
+    quotes = [subagent(tell, number) for number in range(1, 41)]
+    assert ended(tell, quotes, "side_call_bound").status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ((2, None), "subagent 1 was paid 3 times, 2 allowed"),
+        ((None, 2), "step 1 of subagent 1 was asked 3 times, 2 allowed"),
+        ((3, 3), ""),
+    ],
+)
+def test_a_scenario_may_bound_a_conversation_of_its_own(tell: HistoryBuilder, bounds: tuple[int, int], says: str):
+    for _ in range(3):
+        subagent(tell, 1)
+    verdict = together(within(tell.end().seal(), "subagent", *bounds))
+    assert (verdict.status, verdict.says) == ("fail" if says else "pass", says)
