@@ -3,17 +3,11 @@
 import asyncio
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import anthropic
-import httpx
-import httpx2
-import openai
 import pytest
-import requests
 
-from tests.harness.sim.clients import BODY, KEY, MESSAGES, TIMER_S
 from tests.harness.sim.test_clients import WORDS, words_in
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut, Refuse
@@ -28,59 +22,14 @@ from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld, simulate
 from wedgehog.harness.testing.faults import AT, Bench
 
+if TYPE_CHECKING:
+    from tests.harness.sim.blocking_clients import Client
+
 pytest.importorskip("greenlet")
+TIMER_S = 600.0
 
 
-def on_httpx(url: str) -> str:
-    with httpx.Client(timeout=TIMER_S) as client:
-        return client.post(f"{url}/v1/chat/completions", json=BODY, headers=KEY).text
-
-
-def on_openai(url: str) -> str:
-    with openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0, timeout=TIMER_S) as client:
-        stream = client.chat.completions.create(model="m", messages=MESSAGES, stream=True)
-        return "".join([chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices])
-
-
-def on_anthropic(url: str) -> str:
-    with (
-        anthropic.Anthropic(api_key="k", base_url=url, max_retries=0, timeout=TIMER_S) as client,
-        client.messages.stream(model="m", max_tokens=99, messages=MESSAGES) as stream,
-    ):
-        return "".join(stream.text_stream)
-
-
-def on_requests(url: str) -> str:
-    return requests.post(f"{url}/v1/chat/completions", json=BODY, headers=KEY, timeout=TIMER_S).text
-
-
-def on_urllib(url: str) -> str:
-    body, headers = httpx.Request("POST", url, json=BODY).content, {"content-type": "application/json", **KEY}
-    asked = urllib.request.Request(f"{url}/v1/chat/completions", body, headers)
-    with urllib.request.urlopen(asked, timeout=TIMER_S) as reply:
-        return reply.read().decode()
-
-
-@dataclass(frozen=True)
-class Client:
-    ask: Callable[[str], str]
-    on_timeout: type[Exception]
-    on_reset: type[Exception]
-    on_refusal: type[Exception]
-
-
-CLIENTS = {
-    "httpx": Client(on_httpx, httpx.ReadTimeout, httpx.ReadError, httpx.ConnectError),
-    "openai": Client(on_openai, openai.APITimeoutError, openai.APIConnectionError, openai.APIConnectionError),
-    "anthropic": Client(on_anthropic, httpx2.ReadTimeout, httpx2.ReadError, anthropic.APIConnectionError),
-    "requests": Client(
-        on_requests,
-        requests.exceptions.ConnectionError,
-        requests.exceptions.ChunkedEncodingError,
-        requests.exceptions.ConnectionError,
-    ),
-    "urllib": Client(on_urllib, TimeoutError, ConnectionResetError, OSError),
-}
+CLIENTS = ("httpx", "openai", "anthropic", "requests", "urllib")
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +39,20 @@ def world() -> Iterator[SimWorld]:
 
 
 @pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> Client:
-    return CLIENTS[request.param]
+def client(request: pytest.FixtureRequest) -> "Client":
+    """Imported here and not when tests are collected: it takes seconds, and each worker collects all tests."""
+    from tests.harness.sim import blocking_clients
+
+    assert tuple(blocking_clients.CLIENTS) == CLIENTS, "each client is tested"
+    return blocking_clients.CLIENTS[request.param]
 
 
-async def asked(client: Client, address: tuple[str, int]) -> str:
+async def asked(client: "Client", address: tuple[str, int]) -> str:
     with blocking_connections():
         return words_in(await run_blocking(client.ask, "http://{}:{}".format(*address)))
 
 
-def failed(world: SimWorld, client: Client, fault: WireFault, error: type[Exception]) -> float:
+def failed(world: SimWorld, client: "Client", fault: WireFault, error: type[Exception]) -> float:
     """How long the client took to fail under a fault in the middle of its reply."""
 
     async def main() -> float:
@@ -112,7 +65,7 @@ def failed(world: SimWorld, client: Client, fault: WireFault, error: type[Except
     return world.run(main)
 
 
-def test_a_streamed_reply_arrives(world: SimWorld, client: Client):
+def test_a_streamed_reply_arrives(world: SimWorld, client: "Client"):
     async def main() -> str:
         async with SimNetwork() as network, Bench(network, Cut()).trial(None) as trial:
             return await asked(client, trial.links["llm"].address)
@@ -120,15 +73,15 @@ def test_a_streamed_reply_arrives(world: SimWorld, client: Client):
     assert world.run(main) == WORDS
 
 
-def test_a_stall_lasts_until_the_clients_own_timer(world: SimWorld, client: Client):
+def test_a_stall_lasts_until_the_clients_own_timer(world: SimWorld, client: "Client"):
     assert failed(world, client, Stall(), client.on_timeout) == pytest.approx(TIMER_S, abs=1)
 
 
-def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: Client):
+def test_an_rst_is_the_clients_own_connection_error(world: SimWorld, client: "Client"):
     assert failed(world, client, Cut("rst"), client.on_reset) < 1
 
 
-def test_a_closed_port_is_the_clients_own_connection_error(world: SimWorld, client: Client):
+def test_a_closed_port_is_the_clients_own_connection_error(world: SimWorld, client: "Client"):
     async def main() -> None:
         async with SimNetwork() as network, Bench(network, Refuse()).trial(None) as trial:
             await trial.links["llm"].strike(Refuse(), WholeLink())
@@ -200,7 +153,7 @@ def test_a_connection_of_other_code_is_still_refused():
 
     async def main() -> None:
         with blocking_connections():
-            on_requests("http://127.0.0.1:9")
+            urllib.request.urlopen("http://127.0.0.1:9", timeout=TIMER_S)
 
     with pytest.raises(SimUnsupportedError):
         simulate(main)
