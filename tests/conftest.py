@@ -4,8 +4,10 @@ import gc
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -59,6 +61,35 @@ def _rank(item: pytest.Item) -> int:
     return next((number for number, part in enumerate(LONGEST) if part in path), len(LONGEST))
 
 
+class Command:
+    """A forked command that runs beside the test."""
+
+    def __init__(self, pid: int, code: Path) -> None:
+        self.pid, self._code = pid, code
+
+    def poll(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return int(self._code.read_text()) if self._code.exists() else None
+
+    def wait(self, within_s: float) -> int:
+        """Its exit code. Errors: TimeoutExpired."""
+        end = time.monotonic() + within_s
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("wedgehog", within_s)
+            time.sleep(0.01)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Leave it no time."""
+        self.send_signal(signal.SIGKILL)
+
+
 class ForkServer:
     """`fork_server.py` and what it is asked for."""
 
@@ -71,16 +102,27 @@ class ForkServer:
         """Run `wedgehog WORDS` in a folder to its end. Errors: TimeoutExpired."""
         number = len(list(folder.glob(".command-*.out")))
         out, err = (folder / f".command-{number}.{name}" for name in ("out", "err"))
-        told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({**told, "out": str(out), "err": str(err)}) + "\n")
-        self._process.stdin.flush()
-        pid, code = int(self._line(None)), self._line(timeout_s)
+        pid, code = self._started(words, folder, environment, out=out, err=err), self._line(timeout_s)
         if not code:
             psutil.Process(pid).kill()
             self._line(None)
             raise subprocess.TimeoutExpired(["wedgehog", *words], timeout_s, out.read_text(), err.read_text())
         return subprocess.CompletedProcess(["wedgehog", *words], int(code), out.read_text(), err.read_text())
+
+    def start(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], out: Path, err: Path
+    ) -> Command:
+        """Start `wedgehog WORDS` in a folder."""
+        code = err.with_suffix(".code")
+        err.touch()
+        return Command(self._started(words, folder, environment, out=out, err=err, code=code), code)
+
+    def _started(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], **files: Path) -> int:
+        told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(told | {name: str(path) for name, path in files.items()}) + "\n")
+        self._process.stdin.flush()
+        return int(self._line(None))
 
     def _line(self, timeout_s: float | None) -> str:
         assert self._process.stdout is not None
@@ -105,7 +147,7 @@ def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
-    """Runs `wedgehog …` in forked processes, one at a time."""
+    """Runs `wedgehog …` in forked processes."""
     program = Path(__file__).with_name("fork_server.py")
     with subprocess.Popen(
         [sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

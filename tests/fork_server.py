@@ -5,7 +5,8 @@ folder, an environment and an output of its own, as a started one has. Reads a J
 
     {"words": ["run", …], "folder": "/…", "environment": {"PATH": "/…", …}, "out": "/…", "err": "/…"}
 
-It writes the process's number in a line, and its exit code in another one when it has ended.
+It writes the process's number in a line, and its exit code in another one when it has ended. With a file's name under
+`code`, the command runs beside the others, and its exit code is written to that file.
 """
 
 import gc
@@ -13,6 +14,7 @@ import json
 import os
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import genai_prices  # noqa: F401
@@ -42,12 +44,26 @@ def serve() -> None:
     """Fork a process for each line; return in that process."""
     gc.freeze()
     for line in sys.stdin:
+        told = json.loads(line)
+        if "code" in told and os.fork():
+            continue  # (a process of its own waits for this command)
         pid = os.fork()
         if not pid:
-            return become(json.loads(line))
+            return become(told)
         print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if "code" in told:
+            leave(Path(told["code"]), code)
+        print(code, flush=True)
     sys.exit()
+
+
+def leave(path: Path, code: int) -> None:
+    """Write an exit code, and end this process."""
+    unready = path.with_suffix(".unready")
+    unready.write_text(str(code))
+    unready.rename(path)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,6 +14,7 @@ import psutil
 import pytest
 import yaml
 
+from tests.conftest import Command, ForkServer
 from wedgehog.harness.network.toxiproxy.server import locate
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -62,7 +61,7 @@ def carrying(campaign: Path, below: str = "") -> list[psutil.Process]:
 class Running:
     """A command that is under way, and what it leaves behind."""
 
-    def __init__(self, process: "subprocess.Popen[str]", out: Path, err: Path) -> None:
+    def __init__(self, process: Command, out: Path, err: Path) -> None:
         self.process, self.out, self._err = process, out, err
 
     @property
@@ -96,29 +95,21 @@ class Running:
 
 
 @pytest.fixture
-def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Running]]:
+def begin(tmp_path: Path, environment: dict[str, str], fork_server: ForkServer) -> Iterator[Callable[..., Running]]:
     """Starts `wedgehog …` in a folder of its own; whatever is left of it is ended afterwards."""
     started: list[Running] = []
 
     def start(*words: str, **more: str) -> Running:
-        out, err = tmp_path / "runs", tmp_path / f"stderr-{len(started)}"
-        with err.open("w") as said, (tmp_path / f"stdout-{len(started)}").open("w") as told:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
-                cwd=tmp_path,
-                env={**environment, **more},
-                stdout=told,
-                stderr=said,
-                text=True,
-            )
-        started.append(Running(process, out, err))
+        told, said = (tmp_path / f"{name}-{len(started)}" for name in ("stdout", "stderr"))
+        process = fork_server.start(words, tmp_path, {**environment, **more}, told, said)
+        started.append(Running(process, tmp_path / "runs", said))
         return started[-1]
 
     yield start
     for running in started:
         if running.process.poll() is None:
             running.process.kill()
-            running.process.wait()
+            running.process.wait(PATIENCE_S)
         if running.out.exists():
             for process in running.marked():
                 with suppress(psutil.Error):
