@@ -99,10 +99,10 @@ def begin(tmp_path: Path, environment: dict[str, str], fork_server: ForkServer) 
     """Starts `wedgehog …` in a folder of its own; whatever is left of it is ended afterwards."""
     started: list[Running] = []
 
-    def start(*words: str, **more: str) -> Running:
+    def start(*words: str, out: Path = tmp_path / "runs", **more: str) -> Running:
         told, said = (tmp_path / f"{name}-{len(started)}" for name in ("stdout", "stderr"))
         process = fork_server.start(words, tmp_path, {**environment, **more}, told, said)
-        started.append(Running(process, tmp_path / "runs", said))
+        started.append(Running(process, out, said))
         return started[-1]
 
     yield start

@@ -4,6 +4,8 @@ import os
 import random
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -72,19 +74,36 @@ def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills
     pytest.importorskip("mcp")
     for name in ("toolsmith.py", "toolsmith.yaml"):
         shutil.copy(TOOLS / name, tmp_path)
-    story, scratch, draw = told("harmed", **HARMED), tmp_path / "scratch", random.Random(network)
-    scratch.mkdir()
-    options = ("run", story, "--agent", "toolsmith.yaml", network)
-    whole = wedgehog(*options, TMPDIR=str(scratch), timeout=300)
+    shutil.copytree(TOOLS / "light", tmp_path / "light")
+    story, draw, folders = told("harmed", **HARMED), random.Random(network), iter(tmp_path / f"{n}" for n in count())
+    options = ("run", story, "--agent", "toolsmith.yaml", network, "--out")
+    out = scratch_and_runs(next(folders))[1]
+    whole = wedgehog(*options, str(out), TMPDIR=str(out.parent / "scratch"), timeout=300)
     assert whole.returncode == 0, whole.stdout + whole.stderr
-    count = lines_of(tmp_path / "runs")
+    written = lines_of(out)
+    doomed = []
     for _ in range(MOMENTS):
-        shutil.rmtree(tmp_path / "runs")
-        running, until = begin(*options, TMPDIR=str(scratch)), draw.randrange(1, count)
-        running.until(lambda running=running, until=until: lines_of(running.out) >= until, 120)
-        os.kill(running.process.pid, signal.SIGKILL)
-        assert nothing_is_left(running, scratch, patience), f"after {until} events"
+        scratch, out = scratch_and_runs(next(folders))
+        running = begin(*options, str(out), out=out, TMPDIR=str(scratch))
+        doomed.append((running, scratch, draw.randrange(1, written), patience))
+    with ThreadPoolExecutor(MOMENTS) as beside:
+        list(beside.map(is_killed, doomed))
+    for running, _, until, _ in doomed:
         assert readable(running.folder), f"after {until} events"
+
+
+def scratch_and_runs(folder: Path) -> tuple[Path, Path]:
+    """Folders of one harness."""
+    (folder / "scratch").mkdir(parents=True)
+    return folder / "scratch", folder / "runs"
+
+
+def is_killed(doomed: tuple[Any, Path, int, Any]) -> None:
+    """After so many events; nothing is left."""
+    running, scratch, until, patience = doomed
+    running.until(lambda: lines_of(running.out) >= until, 120)
+    os.kill(running.process.pid, signal.SIGKILL)
+    assert nothing_is_left(running, scratch, patience), f"after {until} events"
 
 
 def lines_of(runs: Path) -> int:
