@@ -150,7 +150,7 @@ class _PlayedRun:
             return None
         verdicts = sorted(self.run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
         lines = [
-            line(_INVARIANT, (one.name, status_badge(one.status), one.says, self._evidence(one)))
+            line(_INVARIANT, (one.name, status_badge(one.status), _why_and_fix(one), self._evidence(one)))
             for one in verdicts
             if one.status in VIOLATING
         ]
@@ -252,6 +252,13 @@ class _PlayedRun:
 
 def _named(title: str, names: Sequence[str]) -> Markup | None:
     return tag("p", tag("strong", title), f": {'; '.join(names)}.", class_="soft") if names else None
+
+
+def _why_and_fix(verdict: Verdict) -> object:
+    """The sentence of a verdict; for a violation, also how to fix it."""
+    if not verdict.fix:
+        return verdict.says
+    return tag("div", verdict.says, tag("p", tag("strong", "Fix: "), verdict.fix, class_="soft"))
 
 
 def _unjudged(verdict: Verdict) -> str:

@@ -217,10 +217,20 @@ class _Report:
             self._why(alike)
             if alike[0].judgement.replay:
                 self._whole(f"    replay: {alike[0].judgement.replay}", "cyan")
+        self._fixes_of(run for run in runs if not run.judgement.expected)
         if self.campaign.unfinished:
             self._heading("Unfinished")
         for lost in self.campaign.unfinished:
             self._say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
+
+    def _fixes_of(self, runs: Iterable[StoredRun]) -> None:
+        """How to fix what these runs violate: each invariant once."""
+        judged = [run.judgement for run in runs]
+        fixes = {it.name: it.fix for one in judged for it in one.verdicts if it.fix and it.name in one.violated}
+        if fixes:
+            self._heading("How to fix")
+        for name, fix in fixes.items():
+            self._say(Text.assemble(self._text(f"{name}: ", "bold"), self._text(fix)), indent=2)
 
     def _why(self, runs: Sequence[StoredRun]) -> None:
         """One sentence for runs with the same result."""

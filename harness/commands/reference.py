@@ -17,6 +17,7 @@ from wedgehog.harness.agents.templates import NAMES
 from wedgehog.harness.faults.base import Family, Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, Schema, takes
 from wedgehog.harness.invariants import Invariant, known
+from wedgehog.harness.invariants.registry import documented
 from wedgehog.harness.record.turn_outcome import STOCK_PATTERNS
 from wedgehog.harness.scenario.model import ANY_PIPE, LINKS, FaultConfig, Scenario
 
@@ -109,6 +110,7 @@ def blocks() -> dict[str, str]:
     return {
         **{f"faults-{family}": _fault_table(family) for family in families},
         "invariants": _invariant_table(),
+        "fixes": _fixes(),
         "templates": table(("template", "stands for"), [(f"`{{{name}}}`", says) for name, says in NAMES.items()]),
         "error-patterns": "\n".join(f"- `{pattern}`" for pattern in STOCK_PATTERNS),
     }
@@ -141,8 +143,12 @@ def _default(default: object) -> str:
 def _invariant_table() -> str:
     head = ("invariant", "what must hold", "parameters", "judged")
     bounds = {name: "<br>".join(starmap(_bound, found.parameters.items())) for name, found in known().items()}
-    rows = ((f"`{name}`", _flat(it.run), bounds[name] or "none", _judged(it)) for name, it in known().items())
+    rows = ((f"`{name}`", documented(it.run)[0], bounds[name] or "none", _judged(it)) for name, it in known().items())
     return table(head, rows)
+
+
+def _fixes() -> str:
+    return table(("violated", "how to fix it"), ((f"`{name}`", it.fix) for name, it in known().items()))
 
 
 def _bound(name: str, parameter: Parameter) -> str:

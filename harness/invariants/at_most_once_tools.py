@@ -17,6 +17,9 @@ def at_most_once_tools(history: History) -> Iterator[Verdict]:
     Judged by the call's own beacon, whose token a retried step's call shares: to run the call of the complete reply
     once is right; to run the cut reply's call as well is not. It holds after a kill too: how far the first run came is
     unknown, so only the model or the user may ask for a second one.
+
+    Fix: Write the id of a tool call into the session before the tool starts. After a retry or a restart send the
+    stored result for that id, or a result that says `interrupted`; do not start the tool again.
     """
     starts: dict[str, list[BeaconSeen]] = {}
     for beacon in history.of(BeaconSeen):

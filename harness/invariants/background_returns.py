@@ -17,6 +17,9 @@ def background_returns(history: History, *, least_s: float = 2) -> Iterator[Verd
     A tool that waits for the job, or for another process that holds the output of its shell, is stuck until that ends
     (incident lost-tool-result). Judged by the beacon of the job, where the agent was idle for `least_s` before the
     job's end: a shorter job proves nothing.
+
+    Fix: End the tool when its shell exits, not when the shell's output closes. Give the job a file for its output,
+    or stop reading a moment after the exit.
     """
     least_s = history.stretched(least_s)
     for turn in history.turns:

@@ -14,6 +14,10 @@ def error_surfaced(history: History) -> Iterator[Verdict]:
     """A turn that is not answered ends in an error that its user can see; an exit code without a message is none.
 
     `turn_deadline` judges silence until the deadline, `truncation_noticed` a cut reply shown as if whole.
+
+    Fix: End each failed turn with one line for the user that says what failed. Catch errors where the turn ends,
+    not only around the request. If the agent does say it in words that are not recognized, add them to `errors:` in
+    the spec.
     """
     for turn in history.turns:
         outcome = outcome_of(turn, history)

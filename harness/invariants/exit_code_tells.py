@@ -15,6 +15,9 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
 
     A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
     by themselves with an answer or an error that a person can see.
+
+    Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
+    0 only after an answer.
     """
     for turn in history.turns:
         says = _wrong(turn, outcome_of(turn, history).kind)

@@ -16,6 +16,9 @@ def history_kept(history: History) -> Iterator[Verdict]:
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
     accepted requests of turns that follow an answered one, where the agent has carried a turn before. A background call
     in between may have made a summary, whose words are unknown.
+
+    Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
+    a new conversation silently.
     """
     answered: list[Turn] = []
     for turn in history.turns:

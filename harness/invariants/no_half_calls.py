@@ -14,6 +14,9 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
 
     Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon. A
     retried step offers the same call again, so only a start before a whole one arrived counts.
+
+    Fix: Start a tool only after the reply's last event has arrived and its arguments parse as JSON. Discard all
+    tool calls of a reply that broke off.
     """
     offers = [(call, offered) for call in history.calls if call.ended for offered in call.ended.tool_calls]
     whole: dict[str, list[Call]] = {}

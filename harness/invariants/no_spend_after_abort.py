@@ -15,6 +15,9 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Ve
     """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
     A back end that goes on for a front end that has given up wastes money (incident endless-loop).
+
+    Fix: Cancel everything that the turn has started: the request, the retry loop and its pauses. Check before each
+    new request whether the turn still runs.
     """
     for turn in history.turns:
         if turn.stopped is not None:

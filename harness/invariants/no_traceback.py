@@ -24,6 +24,8 @@ def no_traceback(history: History) -> Iterator[Verdict]:
 
     Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
     failure. Judged on the agent's output, in turns that end in a visible error.
+
+    Fix: Catch this error where the turn ends, and print one sentence. Write the stack to a log file.
     """
     for turn in history.turns:
         if turn.end is None or outcome_of(turn, history).kind != "surfaced":

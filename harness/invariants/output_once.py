@@ -18,6 +18,9 @@ def output_once(history: History) -> Iterator[Verdict]:
 
     After a retry the user reads the half reply and then the whole one, or the same answer twice. Judged on answers: the
     nonce of the turn, and the text that a broken reply had delivered.
+
+    Fix: When a retry begins, discard the text of the broken reply, or show the whole answer only when its stream
+    has ended.
     """
     for turn in history.turns:
         shown = plain(turn.end.answer) if turn.end is not None else ""

@@ -24,6 +24,9 @@ def paid_call_bound(
     retries is the largest common default, so more than twelve is no false alarm. `calls_without_progress` bounds
     requests in a row, accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` bounds all
     requests of a turn. Calls outside of any turn are judged as one more turn.
+
+    Fix: Give each step one budget of attempts and of time, above the retries of SDK, agent, profile and model (for
+    example `max_retries=0` in the SDK and one loop of your own). Stop after a few replies without output.
     """
 
     def one(name: str, turn: Turn) -> Iterator[Verdict]:

@@ -14,7 +14,7 @@ A parameter whose default is None has no stock bound: without one its value is r
 import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import UnionType
@@ -33,6 +33,9 @@ class InvariantError(ValueError):
     """An unknown invariant or parameter, or a wrong value: the user's mistake, in one line."""
 
 
+FIX = "Fix:"
+"""Begins the paragraph of a docstring that says how to fix a violation."""
+
 CheckFunction = TypeVar("CheckFunction", bound=Callable[..., Verdict | Iterator[Verdict]])
 
 
@@ -43,6 +46,8 @@ class Invariant:
     name: str
     doc: str
     """One line."""
+    fix: str
+    """What an agent that violates it should do; one line, empty if the docstring has no paragraph `Fix: …`."""
     run: Callable[..., Verdict]
     parameters: Mapping[str, Parameter]
     asked: bool = False
@@ -80,10 +85,16 @@ def invariant(
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
         takes = _parameters(run, unscaled)
-        _REGISTRY[name] = Invariant(name, doc, _one_verdict(run), takes, asked, by_calls, level)
+        _REGISTRY[name] = Invariant(name, doc, documented(run)[1], _one_verdict(run), takes, asked, by_calls, level)
         return run
 
     return register
+
+
+def documented(run: Callable[..., object]) -> tuple[str, str]:
+    """What must hold, and how to fix a violation: the docstring's two parts, each as one line."""
+    holds, _, fix = (inspect.getdoc(run) or "").partition(f"\n\n{FIX}")
+    return " ".join(holds.split()), " ".join(fix.split())
 
 
 def _one_verdict(run: Callable[..., Verdict | Iterator[Verdict]]) -> Callable[..., Verdict]:
@@ -133,6 +144,11 @@ def find(name: str) -> Invariant:
 
 def check(name: str, history: History, **parameters: Any) -> Verdict:
     """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
+    found = _checked(name, history, **parameters)
+    return replace(found, fix=find(name).fix) if found.status == "fail" else found
+
+
+def _checked(name: str, history: History, **parameters: Any) -> Verdict:
     chosen = find(name)
     fitting = chosen.accept(parameters)
     try:

@@ -15,6 +15,9 @@ def result_durable(history: History) -> Iterator[Verdict]:
 
     Judged: results in its last request before the kill, and results that no request had carried yet; an agent may have
     trimmed away others. A repaired history that only says "lost" has lost a result that was saved.
+
+    Fix: Write each tool result to the session when the tool ends, before the next request, and load it after a
+    restart.
     """
     for turn in history.turns:
         if turn.killed is not None:

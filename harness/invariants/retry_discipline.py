@@ -29,6 +29,9 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
     Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400 or 401
     that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a refusal by
     the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
+
+    Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400 or 401. Stop
+    after a few attempts.
     """
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
     for turn in history.turns:

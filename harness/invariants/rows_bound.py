@@ -14,6 +14,9 @@ def rows_bound(history: History, *, rows: int | None = None) -> Verdict:
 
     A message that is sent again while the first one runs, a retry of a library or a restart may do the work a second
     time (incident endless-loop), and no model request shows it.
+
+    Fix: Give each message an id, and make its insert idempotent with a unique key, so that a second try finds the
+    row.
     """
     asked = list(history.of(StoreAsked))
     if not asked:

@@ -20,6 +20,9 @@ def session_recovers(history: History) -> Verdict:
     follows and counts: circuit breakers cool down, pools hold dead connections. The verdict also says whether the
     request carried the earlier turns, and which of the scenario's own messages after the fault, without an answer or
     error in their turn (other invariants judge that), were answered late, never answered, or lost.
+
+    Fix: Bring the session into a state that the provider accepts after each error: a result for every tool call, no
+    half reply, no dead connection, no lock that is still held. Test that the next message is answered.
     """
     recoveries = [turn for turn in history.turns if turn.recovery]
     if not recoveries:

@@ -14,6 +14,9 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     """A turn costs at most `usd_per_turn` (no stock number: without one, the most expensive turn is reported).
 
     Input tokens are billed on acceptance, output tokens as far as they were generated.
+
+    Fix: Add up the usage of the replies while the turn runs, and end the turn with a sentence when its budget is
+    spent.
     """
     books = ledger_of(history)
 

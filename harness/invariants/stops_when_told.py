@@ -16,6 +16,8 @@ def stops_when_told(history: History, *, grace_s: float = 2) -> Iterator[Verdict
 
     A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end.
     `no_spend_after_abort` judges new requests.
+
+    Fix: On an abort end the process group of each running command, and close the connection to the model at once.
     """
     for turn in history.turns:
         if turn.aborted is not None:

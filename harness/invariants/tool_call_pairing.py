@@ -12,6 +12,9 @@ def tool_call_pairing(history: History) -> Verdict:
 
     The provider refuses each later request of a session with an orphan (incident dangling-call). Only a refusal for
     pairing counts: another refusal by our validator may be our mistake.
+
+    Fix: Before each request, check that every tool call in the history has exactly one result right after it, and
+    add a result such as `interrupted` where none is. Do this also when a session is loaded.
     """
     calls = [call for turn in history.turns for call in calls_of(turn)] + list(stray_calls(history))
     for call in calls:

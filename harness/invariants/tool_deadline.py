@@ -26,6 +26,9 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
 
     Counted from the last byte of that reply to the request with the result or the tool's own done-beacon. A deadline
     that starts again with each redirect bounds nothing (incident silent-stall).
+
+    Fix: Give the whole tool call one deadline (such as `asyncio.timeout`), not each read or redirect, and send a
+    result that says that it timed out.
     """
     uses = [measured for turn in history.turns for measured in _measured(history, turn)]
     if not uses:

@@ -14,6 +14,8 @@ def tool_result_bound(history: History, *, tool_result_chars: int | None = None)
     """A request carries at most `tool_result_chars` characters of one tool result (no stock number: then reported).
 
     100 more are allowed for a mark of the cut.
+
+    Fix: Cut a tool result to a fixed length before it is stored, and say in its text that it was cut.
     """
     carried = [
         (result, call.arrived)

@@ -11,7 +11,11 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 @invariant("truncation_noticed")
 def truncation_noticed(history: History) -> Iterator[Verdict]:
-    """Part of a reply that was cut, or stopped at max_tokens, is not shown as if it were the whole answer."""
+    """Part of a reply that was cut, or stopped at max_tokens, is not shown as if it were the whole answer.
+
+    Fix: Look how the reply ended. Without its last event, or with `max_tokens` or `length` as its stop reason, it
+    is cut: try again, continue it, or tell the user.
+    """
 
     for turn in history.turns:
         cut = [call.ended for call in main_calls_of(turn) if call.ended and not call.ok]

@@ -15,6 +15,9 @@ def turn_answered(history: History) -> Iterator[Verdict]:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer.
+
+    Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
+    Limit the attempts.
     """
     for turn in history.turns:
         outcome = outcome_of(turn, history)

@@ -18,6 +18,9 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
 
     Each retry has its own time-out, and the user waits for their sum (incident endless-loop). An aborted turn is not
     judged. Where the front end itself gives up, silence until then counts only if it waited at least `turn_s`.
+
+    Fix: Set a time-out for silence (no byte for some seconds), and one deadline for the turn above all retries.
+    When it passes, end the turn with an error.
     """
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":

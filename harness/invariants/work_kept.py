@@ -19,6 +19,9 @@ def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
 
     Where the turn ends before that request it is not judged; but where the agent ends it because a command failed, and
     no fault struck the turn, or with `asked`, the next turn's first request is.
+
+    Fix: Collect the results of parallel tool calls one by one (such as `asyncio.gather(...,
+    return_exceptions=True)`), and send an error text as the result of the one that failed.
     """
     for turn in history.turns:
         for siblings in _replies(turn):

@@ -27,6 +27,8 @@ class Verdict:
     name: str = ""
     overload: bool = False
     """Whether a busy machine is the reason: on a quiet one it might be judged."""
+    fix: str = ""
+    """Of a violation: how to fix it."""
 
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""

@@ -6,6 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.reports import write_all
 from wedgehog.reports.terminal import print_report
 
@@ -64,6 +65,21 @@ def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
     assert "replay: wedgehog replay runs/latest/timeout-in-mid-tool/fixed\n" in wrong
     assert "replay runs/latest/stall-after-headers/buggy" not in said
     assert "stall-after-headers, buggy: step 1.1 was paid 160 times, 13 allowed" in said
+
+
+def test_each_violated_invariant_says_once_how_to_fix_it(campaign):
+    """Not where the failure was expected: a specimen stays broken."""
+    for agent in ("one", "two"):
+        failed = Verdict("fail", "too many", name="paid_call_bound", fix="Pay less.")
+        campaign.run(judgement("story", agent, "fail", violated=("paid_call_bound",), verdicts=(failed,)), plain_run)
+    failed = Verdict("fail", "too late", name="turn_deadline", fix="Hurry.")
+    expected = judgement(
+        "story", "three", "fail", "fail: turn_deadline", violated=("turn_deadline",), verdicts=(failed,)
+    )
+    campaign.run(expected, plain_run)
+    said = _printed(campaign.folder)
+    assert "Hurry." not in said
+    assert said.count("How to fix") == said.count("paid_call_bound: Pay less.") == 1
 
 
 def test_where_nothing_was_expected_a_red_run_is_one_that_has_not_passed(campaign):

@@ -7,6 +7,7 @@ import pytest
 
 from wedgehog.harness import invariants
 from wedgehog.harness.invariants import InvariantError, check, find, invariant, known, registry
+from wedgehog.harness.invariants.registry import documented
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
 from wedgehog.harness.testing import HistoryBuilder
@@ -27,6 +28,13 @@ def test_each_file_holds_the_invariant_of_its_name():
 def test_each_invariant_says_what_it_asks_in_one_line():
     """The docs' table is made of these lines."""
     assert all(it.doc.endswith(".") and len(it.doc) > 20 for it in known().values())
+
+
+def test_each_invariant_says_how_to_fix_what_violates_it():
+    """In a paragraph of its own, which is no part of what must hold."""
+    assert [name for name, found in known().items() if len(found.fix) < 40 or not found.fix.endswith(".")] == []
+    holds, fix = documented(find("turn_deadline").run)
+    assert fix == find("turn_deadline").fix and "Fix:" not in holds and "Set a time-out" not in holds
 
 
 def test_parameters_are_known_with_type_default_and_unit():
