@@ -52,6 +52,9 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30)
     Side conversations are subagents, planners and judges. A parent that runs a failing subagent again multiplies the
     subagent's own retries; a run with the same prompt is the same conversation. The bounds are those of the main
     conversation (`paid_call_bound`, `retry_discipline`).
+
+    Fix: Limit the attempts of a subagent, and do not start it again with the same prompt after it has given up.
+    Count its calls in the budget of the turn.
     """
     for side in side_calls(history):
         for step, calls in side.steps:

@@ -14,8 +14,11 @@ from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 def subagent_kept(history: History) -> Iterator[Verdict]:
     """The last words of a subagent that ended well are in a later main request of its turn.
 
-    The work of a subagent is paid, and nobody else did it: a failed sibling must not take its result along. Judged by a
+    The work of a subagent is paid and done once: a failed sibling must not discard its result. Judged by a
     word in the model's reply, for an agent that passes the words of some subagent of the run on as they are.
+
+    Fix: Collect the results of parallel subagents one by one, so that the failure of one does not discard the
+    others, and send each as the result of its tool call.
     """
     quoted = {call for arrived in _main(history.calls) for call in arrived.quotes}
     for turn in history.turns:
