@@ -21,6 +21,8 @@ class ScriptedTurn:
 
     replies: tuple[Reply, ...]
     nonce: str
+    only_offered: bool = False
+    """Whether the last reply comes in the place of one that calls a tool which the request does not offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,13 @@ class TurnScript:
 
 CLOSING = Text("That is all. {nonce}")
 """The last words where the script has none."""
+
+
+def offers(conversation: Conversation, reply: Reply) -> bool:
+    """Whether a request offers every tool that the reply calls."""
+    called = [item.name for item in reply.items if isinstance(item, ToolCall)]
+    found = [find_shell(conversation.tools) if it == SHELL else find_named(conversation.tools, it) for it in called]
+    return None not in found
 
 
 def within_tools(reply: Reply, conversation: Conversation) -> Reply:

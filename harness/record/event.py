@@ -88,6 +88,11 @@ class RunStarted(Event):
     turns: int = 1
     """The number of stimuli, without the recovery message."""
     price_as: str = "claude-sonnet-4-6"
+    recovery_tools: tuple[str, ...] = ()
+    """Tools that the recovery message's replies call, one in each; their results reached the model in the control run.
+
+    `shell` is the agent's own shell, any other name a tool of our host.
+    """
 
 
 class AgentStarted(Event):

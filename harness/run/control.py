@@ -2,7 +2,7 @@
 
 import contextlib
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,6 +55,8 @@ class ControlFacts:
     """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
     exit_s: float = 0.0
     """From the last reply to the end of the turn, at most."""
+    working_tools: tuple[str, ...] = ()
+    """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas of the arguments of the tools, by name."""
 
@@ -110,7 +112,20 @@ def read_control(
         usual=causes(said, history.run.error_patterns),
         no_tool_turn=_no_tool_turn(history),
         exit_s=max(turn.exit_s for turn in history.turns),
+        working_tools=tuple(_working_tools(history)),
     )
+
+
+def _working_tools(history: History) -> Iterator[str]:
+    """The tools of the last turn whose results came: the shell's with the command's output, our host's without."""
+    turn = history.turns[-1]
+    if turn.number == 1 or outcome_of(turn, history).kind != "answered":
+        return
+    for use in turn.tool_uses:
+        of_host = use.offered.name.endswith(CONTROL_TOOL)
+        carried = [it for request in use.results for it in request.results if it.token == use.token]
+        if use.done and any(not it.is_error and (of_host or it.printed) for it in carried):
+            yield CONTROL_TOOL if of_host else SHELL
 
 
 def _no_tool_turn(history: History) -> str:

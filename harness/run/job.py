@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.event import RunStarted
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.recovery import recovery_calls
 from wedgehog.harness.run.turn import Bounds
 from wedgehog.harness.scenario.model import Scenario
 
@@ -58,6 +60,11 @@ class Job:
         control = self.control or ControlFacts(False)
         return Bounds(self.turn_s, self.agent.start_s, control.start_up_s, control.exit_s)
 
+    @property
+    def recovery_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of its recovery message."""
+        return recovery_calls(self.scenario, self.control)
+
     def started(self, clock: Clock) -> RunStarted:
         """The first event of the run."""
         control = self.control
@@ -75,4 +82,5 @@ class Job:
             exit_s=control.exit_s if control else 0.0,
             turns=len(self.scenario.turns),
             price_as=self.agent.price_as,
+            recovery_tools=tuple(call.name for call in self.recovery_calls),
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.record.event import StimulusKind
+from wedgehog.harness.run.recovery import recovery_turn
 from wedgehog.harness.scenario.model import Scenario
 
 RECOVERY_TEXT = "Are you all right? Please answer."
@@ -55,12 +56,15 @@ class RunMessages:
     scenario: Scenario
     tokens: RunTokens
     time_scale: float
+    recovery_calls: tuple[ToolCall, ...] = ()
 
     def replies(self) -> dict[int, ScriptedTurn]:
         """The model's replies by turn, those of two recovery turns included."""
         scripted = [tuple(faster(reply, self.time_scale) for reply in turn.replies) for turn in self.scenario.turns]
-        scripted += [(Reply((Text("All is well again. {nonce}"),)),)] * 2
-        return {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
+        turns = {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
+        last = len(scripted)
+        recovery = {n: recovery_turn(self.recovery_calls, self.tokens.nonce(n)) for n in (last + 1, last + 2)}
+        return turns | recovery
 
     def conversations(self) -> dict[str, tuple[Reply, ...]]:
         """The replies of the declared conversations, by name."""

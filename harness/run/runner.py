@@ -100,7 +100,8 @@ class _Run:
         self.job, self.network, self.links, self.store = job, network, links, store
         self.simulated = network.name == "sim"
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
-        self.messages = RunMessages(scenario, RunTokens(f"{job.seed} {scenario.name} {spec.name}"), scale)
+        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name}")
+        self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt
         shape = shape_in(scenario, control) if control else None

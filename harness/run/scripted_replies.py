@@ -7,7 +7,7 @@ from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, MainShape
 from wedgehog.fake_llm.script.roles import find_shell
-from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, spoken, within_tools
+from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, offers, spoken, within_tools
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
@@ -97,9 +97,12 @@ class ScriptedReplies:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""
         if place.side is not None:
             return self.script.beside(place, conversation)
-        replies = self.script.turns[place.turn].replies
+        turn = self.script.turns[place.turn]
+        replies = turn.replies
         if place.step <= len(replies):
-            return within_tools(replies[place.step - 1], conversation)
+            reply = replies[place.step - 1]
+            gone = turn.only_offered and not offers(conversation, reply)
+            return within_tools(replies[-1] if gone else reply, conversation)
         open_end = self.script.finish is not None or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
             return Reply((CLOSING,))

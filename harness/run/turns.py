@@ -37,15 +37,15 @@ class Turns:
         await self._recover(len(turns) + 1)
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
-        """The control's message; if that was answered, one with a tool, the shell or else our tool host's."""
+        """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
         await self.give(1)
         answered_by = _answered_by(self.player.history, replies)
         if answered_by is None:
             return
         tools, turn = replies.tools_seen[answered_by].tools, script[2]
-        if find_shell(tools) is None:
-            call = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) else ()
-            script[2] = replace(turn, replies=(*call, *turn.replies[-1:]))
+        shell = turn.replies[:1] if find_shell(tools) is not None else ()
+        host = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) is not None else ()
+        script[2] = replace(turn, replies=(*shell, *host, *turn.replies[-1:]))
         await self.give(2)
 
     async def give(self, number: int) -> None:

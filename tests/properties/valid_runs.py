@@ -16,6 +16,7 @@ from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder, r
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 BoundValue = int | float | bool
+RECOVERY_TOOLS = ("shell", "wedgehog_hello")
 TEN_RETRIES = 10
 """The largest common default of SDKs."""
 
@@ -62,6 +63,8 @@ class RunDraw:
     draw: Draw
     bounds: dict[str, BoundValue] = field(default_factory=dict)
     """The bounds that a violation needs."""
+    recovered: bool = False
+    """Whether the recovery message was given."""
 
     def ask(self, step: int, results: Sequence[ToolResult] = ()) -> int:
         """A main request of the open turn."""
@@ -84,7 +87,7 @@ class RunDraw:
             self.tell.starts(token)
         for token, bad in zip(tokens, errors, strict=True):
             if not bad:
-                self.tell.wait(0.1).done(token)
+                self.tell.wait(0.1).done(token, exit_code=self.draw(st.sampled_from([None, 0])))
         return tuple(result(token, is_error=bad) for token, bad in zip(tokens, errors, strict=True))
 
     def work(self, most_rounds: int = 3, *, least_rounds: int = 0) -> tuple[int, tuple[ToolResult, ...]]:
@@ -300,14 +303,20 @@ def recovery(play: RunDraw) -> None:
         play.tell.refuse(play.ask(1))
         play.tell.fails("Error: circuit open")
     play.tell.message("recovery")
-    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}")
+    results: tuple[ToolResult, ...] = ()
+    for step, tool in enumerate(RECOVERY_TOOLS, start=1):
+        play.failures(step, results, play.draw(st.integers(0, min(1, play.agent.retries))))
+        (token,) = play.tell.reply(play.ask(step, results), tools=[True])
+        play.tell.runs(token)
+        results += (result(token, printed=tool == "shell"),)
+    play.tell.reply(play.ask(len(results) + 1, results), f"Done {play.tell.nonce}")
     play.tell.end()
 
 
 def begin(draw: Draw) -> RunDraw:
     """A new run with a drawn agent."""
     agent = draw(behaviours)
-    return RunDraw(HistoryBuilder(stream=agent.stream), agent, draw)
+    return RunDraw(HistoryBuilder(stream=agent.stream, recovery_tools=RECOVERY_TOOLS), agent, draw)
 
 
 @st.composite

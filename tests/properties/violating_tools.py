@@ -139,6 +139,36 @@ def _result_durable(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _tool_dead_after_healing(play: RunDraw) -> None:
+    """The recovery message is answered, but a tool that it needs is gone, does not run, or gives an error."""
+    play.tell.message("recovery")
+    broken = play.draw(st.sampled_from(["shell gone", "shell dead", "host gone", "host refuses", "output dropped"]))
+    results: tuple[ToolResult, ...] = ()
+    if broken != "shell gone":
+        (token,) = play.tell.reply(play.ask(1), tools=[True])
+        lost = result(token, is_error=True, printed=False)
+        results = (lost if broken == "shell dead" else play.tell.runs(token),)
+    if broken in ("host refuses", "output dropped"):
+        (token,) = play.tell.reply(play.ask(2, results), tools=[True])
+        if broken == "output dropped":
+            play.tell.runs(token)
+        results += (result(token, is_error=True, printed=False),)
+    play.tell.answer_step(len(results) + 1, results)
+    play.tell.end()
+    play.recovered = True
+
+
+def _output_dropped(play: RunDraw) -> None:
+    """A command ends well, and the next request carries an error, no text or nothing as its result."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=0)
+    dropped = result(token, is_error=True, printed=False), result(token, chars=11, printed=False)
+    play.tell.answer_step(2, play.draw(st.sampled_from([(), dropped[:1], dropped[1:]])))
+    play.tell.end()
+
+
 def _rows_bound(play: RunDraw) -> None:
     """A second message adds the same rows again; reads and updates add none."""
     rows = play.draw(st.integers(1, 5))
@@ -193,6 +223,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "rows_bound": (_rows_bound,),
     "side_call_bound": (_side_call_bound,),
     "subagent_kept": (_subagent_kept,),
+    "tools_alive": (_tool_dead_after_healing, _output_dropped),
     "tool_deadline": (_tool_deadline,),
     "tool_result_bound": (_tool_result_bound,),
     "tool_round_bound": (_tool_round_bound,),

@@ -1,6 +1,7 @@
 """The runner: one scenario against one agent, on real sockets, with a small agent of our own."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
+from wedgehog.harness.invariants import check
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.event import (
@@ -96,12 +98,14 @@ def playing(tmp_path: Path) -> Any:
     command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}", "{message}"]
     words = {"name": "small", "wire": "anthropic", "command": command, "session_files": ["{session_dir}/*.json"]}
 
-    async def play(story: Scenario | None, network: Any = None, code: str = AGENT, **more: Any) -> Any:
+    async def play(
+        story: Scenario | None, network: Any = None, code: str = AGENT, shown: ControlFacts = CONTROL, **more: Any
+    ) -> Any:
         (tmp_path / "agent.py").write_text(code)
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({**words, "recover_s": 0, **more}))
         store = RunStore(tmp_path / "run", tmp_path / "bodies")
         agent = load_spec(tmp_path / "agent.yaml")
-        control, mark = CONTROL if story else None, f"{tmp_path.name}/r"
+        control, mark = shown if story else None, f"{tmp_path.name}/r"
         job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path)
         if network is not None:
             history, facts = await run(job, network, store, WallClock())
@@ -171,7 +175,7 @@ async def test_the_control_shows_what_the_agent_can_do(playing: Any):
     assert facts.passed, facts.says
     assert facts.tools == {"bash"} and facts.shell and facts.resumes and not facts.streams
     assert facts.shape == MainShape(frozenset({"bash"}), facts.shape.system, marked=True)
-    assert 0 < facts.start_up_s < 20
+    assert 0 < facts.start_up_s < 20 and facts.working_tools == ("shell",)
     assert len(history.turns) == 2
 
 
@@ -194,6 +198,24 @@ async def test_a_tool_round_leaves_its_beacon_and_its_result_is_known(playing: A
     assert [(it.token, it.phase) for it in history.of(BeaconSeen)] == [("1.1.1", "started"), ("1.1.1", "done")]
     second = history.turns[0].calls[1].arrived
     assert second.step == 2 and [result.token for result in second.results] == ["1.1.1"]
+
+
+DEAD_SHELL_AFTER_AN_ERROR = """\
+import os, subprocess, sys
+path = os.path.join(sys.argv[2], "session.json")
+if os.path.exists(path) and "error" in open(path).read():
+    subprocess.run = lambda *given, **more: subprocess.CompletedProcess(given, 1, "the shell is closed")
+"""
+
+
+async def test_the_recovery_message_needs_the_tools_that_worked_in_the_control_run(playing: Any):
+    """An agent whose shell stays dead is red, though it answers."""
+    shown, refused = replace(CONTROL, working_tools=("shell",)), [{"do": {"status": 529}, "times": "always"}]
+    for code, runs, status in ((AGENT, 2, "pass"), (DEAD_SHELL_AFTER_AN_ERROR + AGENT, 0, "fail")):
+        history, _ = await playing(scenario(faults=refused), code=code, shown=shown)
+        assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
+        assert len(list(history.of(BeaconSeen))) == runs
+        assert check("tools_alive", history).status == status
 
 
 async def test_session_files_are_kept(playing: Any, tmp_path: Path):

@@ -1,0 +1,158 @@
+"""After healing the tools work, and what a tool printed reaches the model."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.invariants.overload import unless_starved
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import blocked, ends, main_calls_of, name_of_call, requests, tool_uses_of
+from wedgehog.harness.record.event import (
+    AgentKilled,
+    BeaconSeen,
+    Event,
+    FaultFired,
+    Frozen,
+    RequestArrived,
+    ToolAsked,
+    ToolResult,
+)
+from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+QUICK_S = 2.0
+"""A command that ends so soon, divided by the run's time scale, meets no time limit of an agent."""
+NO_OUTPUT_CHARS = 20
+"""A longer text may stand for the output: a summary, or the file in which it was saved."""
+
+
+@invariant("tools_alive")
+def tools_alive(history: History) -> Iterator[Verdict]:
+    """After healing a tool round works again, and the output of a command that worked reaches the model.
+
+    The recovery message calls each kind of tool that worked in the control run: the agent's shell, and a tool of our
+    host (MCP). If the message is answered, each must be offered, run, and be answered by its own output. In every turn
+    the output of a command that ended well within 2 s is in a later request, if one follows in its turn; an agent that
+    sends an error or nothing in its place has dropped work. Not judged where a fault struck the tool or its process.
+    """
+    recoveries = [turn for turn in history.turns if turn.recovery]
+    if recoveries and outcome_of(recoveries[-1], history).kind == "answered":
+        yield from _after_healing(history, recoveries[-1])
+    for turn in history.turns:
+        if not _disturbed(history, turn):
+            yield from _outputs(history, turn)
+
+
+# ---- after healing
+
+
+def _after_healing(history: History, turn: Turn) -> Iterator[Verdict]:
+    uses = {use.step: use for use in turn.tool_uses}
+    for step, tool in enumerate(history.run.recovery_tools, start=1):
+        if step not in uses:
+            says = f"after healing {_named(tool)} is gone: request {turn.main_calls[-1].number} does not offer it"
+            yield fail(says, (*requests(turn.main_calls), *ends(turn)))
+            return
+        yield _works(history, turn, uses[step], tool)
+
+
+def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
+    named = f"after healing {_named(tool)}"
+    evidence = (use.reply, *use.started, *use.done, *requests(turn.main_calls))
+    if not use.started:
+        return _dead(history, turn, f"{named} does not work: {name_of_call(use)} never ran", evidence)
+    if not any(_is_output(it, of_host=tool != SHELL) for it in _carried(use)):
+        says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
+        return _dead(history, turn, says, evidence)
+    return passed()
+
+
+def _dead(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
+    until_s = turn.end.at_s if turn.end is not None else turn.start_s
+    return unless_starved(history, says, evidence, turn.start_s, until_s)
+
+
+def _named(tool: str) -> str:
+    return "the shell" if tool == SHELL else f"the tool {tool} of our host (MCP)"
+
+
+def _carried(use: ToolUse) -> list[ToolResult]:
+    """The results of this call in all requests."""
+    return [it for request in use.results for it in request.results if it.token == use.token]
+
+
+def _is_output(result: ToolResult, *, of_host: bool) -> bool:
+    """Whether it is the tool's own output; our host's has no mark of its own."""
+    return not result.is_error and (result.printed or result.in_text or of_host)
+
+
+# ---- in every turn
+
+
+def _disturbed(history: History, turn: Turn) -> bool:
+    """Whether a fault struck a tool or a process in this turn, or another turn was open beside it."""
+    of_tools = any(it.turn == turn.number and it.link != "llm" for it in history.of(FaultFired))
+    struck = {it.turn for it in history.of(Frozen)} | {it.turn for it in history.of(AgentKilled)}
+    return of_tools or turn.number in struck or bool(history.beside(turn))
+
+
+def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
+    uses = [use for use in tool_uses_of(turn) if _reply_is_sound(history, turn, use)]
+    for reply in dict.fromkeys(use.reply for use in uses):
+        siblings = [use for use in uses if use.reply is reply]
+        if not all(_ended_well(history, use) for use in siblings):
+            continue  # what a failed call leaves of the others is `work_kept`
+        following = _next_request(turn, siblings)
+        if following is not None and not _may_be_summarized(history, reply, following):
+            yield from (_reached(history, use, following) for use in siblings if _judged(history, use))
+
+
+def _reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
+    call = next(call for call in turn.main_calls if call.ended is use.reply)
+    struck = any(it.call == call.number for it in history.of(FaultFired))
+    return call.ok and not call.damaged and use.offered.whole and not struck
+
+
+def _ended_well(history: History, use: ToolUse) -> bool:
+    if len(use.started) != 1 or len(use.done) != 1 or use.started[0].background:
+        return False
+    quick_s = QUICK_S / history.run.time_scale
+    return use.done[0].exit_code == 0 and use.done[0].at_s - use.started[0].at_s <= quick_s
+
+
+def _next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
+    ended = max(use.done[0].id for use in uses)
+    return next((call.arrived for call in main_calls_of(turn) if call.arrived.id > ended), None)
+
+
+def _may_be_summarized(history: History, reply: Event, following: RequestArrived) -> bool:
+    """Whether a call beside the conversation came between, or the request has a result without a known call."""
+    beside = any(not call.main and reply.id < call.arrived.id < following.id for call in history.calls)
+    return beside or any(not result.token for result in following.results)
+
+
+def _judged(history: History, use: ToolUse) -> bool:
+    """Whether the control run showed that results of this kind of tool reach the model."""
+    tools = history.run.recovery_tools
+    return any(it != SHELL for it in tools) if _of_host(history, use) else SHELL in tools
+
+
+def _of_host(history: History, use: ToolUse) -> bool:
+    return any(asked.token == use.token for asked in history.of(ToolAsked))
+
+
+def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdict:
+    of_host = _of_host(history, use)
+    carried = _carried(use)
+    if blocked(history, use, following) or any(_stands_for_output(it, of_host=of_host) for it in carried):
+        return passed()
+    what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
+    says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
+    done: BeaconSeen = use.done[0]
+    return unless_starved(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
+
+
+def _stands_for_output(result: ToolResult, *, of_host: bool) -> bool:
+    if _is_output(result, of_host=of_host) or result.printed:
+        return True
+    return not result.is_error and result.chars >= NO_OUTPUT_CHARS

@@ -1,0 +1,134 @@
+"""After healing the tools work, and the output of a command that worked reaches the model."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import FaultFired, ToolAsked, ToolResult
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+LOST = {"is_error": True, "printed": False}
+
+
+def recovered(*rounds: Sequence[ToolResult] | None, tools: Sequence[str] = ("shell", "weather")) -> Verdict:
+    """A recovery whose rounds carry these results; None: the tool never ran."""
+    tell = HistoryBuilder(recovery_tools=tuple(tools))
+    tell.message("recovery")
+    carried: tuple[ToolResult, ...] = ()
+    for step, given in enumerate(rounds, start=1):
+        (token,) = tell.reply(tell.ask(step, results=carried), tools=[True])
+        if given is not None:
+            tell.runs(token)
+        carried += tuple(given or (result(token, **LOST),))
+    tell.answer_step(len(rounds) + 1, carried)
+    return check("tools_alive", tell.end().seal())
+
+
+def test_a_recovery_with_a_working_round_of_each_tool_passes():
+    """Our host's result carries no output of a command."""
+    assert recovered([result("1.1.1")], [result("1.2.1", printed=False)]).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "says"),
+    [
+        ((), "after healing the shell is gone: request 1 does not offer it"),
+        (
+            ([result("1.1.1")],),
+            "after healing the tool weather of our host (MCP) is gone: request 2 does not offer it",
+        ),
+        ((None,), "after healing the shell does not work: tool call 1.1.1 (shell) never ran"),
+        (
+            ([result("1.1.1", **LOST)],),
+            "after healing the shell does not work: tool call 1.1.1 (shell) ran, and no request carries its output",
+        ),
+        (
+            ([result("1.1.1")], [result("1.2.1", **LOST)]),
+            "after healing the tool weather of our host (MCP) does not work: "
+            "tool call 1.2.1 (shell) ran, and no request carries its output",
+        ),
+    ],
+)
+def test_an_answer_without_the_tools_is_no_recovery(rounds: tuple[Sequence[ToolResult] | None, ...], says: str):
+    """The tool is gone from the requests, does not run, or its result is an error."""
+    verdict = recovered(*rounds)
+    assert (verdict.status, verdict.says) == ("fail", says)
+
+
+def test_an_agent_whose_control_run_showed_no_tool_owes_none():
+    """Nor is a recovery judged that was not answered: other invariants do that."""
+    assert recovered(tools=()).status == "nothing"
+    tell = HistoryBuilder(recovery_tools=("shell",))
+    tell.message("recovery")
+    tell.refuse(tell.ask(1))
+    assert check("tools_alive", tell.fails().seal()).status == "nothing"
+
+
+def worked(*results: ToolResult, took_s: float = 0.1, exit_code: int = 0, tools: Sequence[str] = ("shell",)) -> Verdict:
+    """A command of the first turn ends so, and the next request carries these results."""
+    tell = HistoryBuilder(recovery_tools=tuple(tools))
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.wait(took_s).done(token, exit_code=exit_code)
+    tell.answer_step(2, results)
+    return check("tools_alive", tell.end().seal())
+
+
+@pytest.mark.parametrize(
+    ("carried", "status"),
+    [
+        ([result("1.1.1")], "pass"),
+        ([result("1.1.1", chars=20_000, printed=False)], "pass"),
+        ([result("1.1.1", is_error=True)], "pass"),
+        ([], "fail"),
+        ([result("1.1.1", chars=11, printed=False)], "fail"),
+        ([result("1.1.1", **LOST)], "fail"),
+        ([result("", printed=False)], "nothing"),
+    ],
+)
+def test_the_output_of_a_command_that_worked_is_in_the_next_request(carried: list[ToolResult], status: str):
+    """Whole or shortened; an error or no text in its place is dropped work. A result of an unknown call may be it."""
+    assert worked(*carried).status == status
+
+
+def test_a_command_that_fails_takes_long_or_belongs_to_no_known_tool_is_not_judged():
+    """An agent has its own limits, and only what the control run showed is expected."""
+    assert worked(exit_code=1).status == "nothing"
+    assert worked(took_s=8).status == "nothing"
+    assert worked(tools=()).status == "nothing"
+
+
+def test_what_a_fault_a_background_call_or_the_end_of_the_turn_took_is_not_judged():
+    """A struck tool, a summary in between, a turn that goes no further."""
+    for case in ("fault", "summary", "end"):
+        tell = HistoryBuilder(recovery_tools=("shell",))
+        tell.message()
+        (token,) = tell.reply(tell.ask(1), tools=[True])
+        tell.starts(token)
+        tell.done(token, exit_code=0)
+        if case == "fault":
+            struck = {"turn": 1, "step": 1, "attempt": 1, "call": None, "proof": "x"}
+            tell.add(FaultFired(fault=0, name="late_result", link="tool:mcp", **struck))
+        if case == "summary":
+            tell.reply(tell.ask(2, background="summary"), "So far so good.")
+        if case != "end":
+            tell.answer_step(2)
+        tell.end()
+        assert check("tools_alive", tell.seal()).status == "nothing", case
+
+
+def test_a_tool_of_our_host_whose_result_is_an_error_for_the_model_is_dropped_too():
+    """The host answered well; what its result says is not known, so any text without an error passes."""
+    for carried, status in ((result("1.1.1", chars=4, printed=False), "pass"), (result("1.1.1", **LOST), "fail")):
+        tell = HistoryBuilder(recovery_tools=("weather",))
+        tell.message()
+        (token,) = tell.reply(tell.ask(1), tools=[True])
+        tell.add(ToolAsked(tool="weather", token=token, server=1))
+        tell.starts(token)
+        tell.done(token, exit_code=0)
+        tell.answer_step(2, [carried])
+        assert check("tools_alive", tell.end().seal()).status == status
