@@ -44,6 +44,10 @@ class Message:
     text: str = ""
     tool_calls: tuple[ToolCallSeen, ...] = ()
     tool_results: tuple[ToolResultSeen, ...] = ()
+    images: tuple[str, ...] = ()
+    """A fingerprint of each image in it, or in its tool results."""
+    thoughts: tuple[str, ...] = ()
+    """A mark of each reasoning item: its signature, its sealed content, its id or its text."""
 
 
 @value

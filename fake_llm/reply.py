@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from wedgehog.fake_llm.conversation import Conversation
 
 Stop = Literal["end", "tool", "max_tokens", "refusal"]
+ItemKind = Literal["tool_result", "tool_call", "image", "thinking", "text"]
+"""What an item of a conversation is."""
 BALANCE: Final = "balance"
 
 
@@ -142,7 +144,8 @@ class Failure:
 
     The kind BALANCE is a used-up prepaid balance, with each provider's own status and words. `html` sends a gateway's
     page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
-    "date:SECONDS" for an HTTP date that many seconds from now.
+    "date:SECONDS" for an HTTP date that many seconds from now. `item` is the kind of an item of the conversation that
+    the provider cannot use, in each provider's own words.
     """
 
     status: int
@@ -151,6 +154,7 @@ class Failure:
     retry_after: float | str | None = None
     delay_s: float = 0
     html: bool = False
+    item: ItemKind | None = None
 
 
 Answer: TypeAlias = Reply | Failure

@@ -7,9 +7,11 @@ from dataclasses import field
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Message, ToolCallSeen, ToolSpec
+from wedgehog.fake_llm.ids import fingerprint
 from wedgehog.fake_llm.value import value
 
 _DECODER: Final = json.JSONDecoder()
+_IMAGES: Final = ("image", "image_url", "input_image")
 _MOST_KEPT: Final = 10_000
 _MOST_SESSIONS: Final = 1_000
 
@@ -117,6 +119,22 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(block.get("text", "")) for block in blocks(content) if "text" in block)
+
+
+def images_in(content: object) -> tuple[str, ...]:
+    """Return a fingerprint of each image among a content's blocks, and in the content of each block."""
+    if not isinstance(content, list):
+        return ()
+    found: list[str] = []
+    for block in map(mapped, content):
+        found += [image_mark(block)] if block.get("type") in _IMAGES else images_in(block.get("content"))
+    return tuple(found)
+
+
+def image_mark(image: object) -> str:
+    """Return a fingerprint of an image as it was sent, whether or not a client caches it."""
+    known = {key: value for key, value in image.items() if key != "cache_control"} if isinstance(image, dict) else image
+    return fingerprint(json.dumps(known, sort_keys=True))
 
 
 def counted(value: object) -> int | None:

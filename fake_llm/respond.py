@@ -120,6 +120,9 @@ class Responder:
         if failure.kind == BALANCE:
             broke = self.dialect.BROKE
             return self.dialect.error(replace(broke, message=failure.message or broke.message), self.request)
+        if failure.item:
+            unusable = self.dialect.unusable(failure.item, self.request)
+            return self.dialect.error(replace(unusable, message=failure.message or unusable.message), self.request)
         return self.dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), self.request)
 
     def refused(self, refusal: Refusal) -> RequestOutcome:

@@ -3,7 +3,7 @@
 request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ script ─▶ gates ─▶ request log
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -40,13 +40,17 @@ class Story(Protocol):
 
 @dataclass(slots=True)
 class ProviderSession:
-    """The state of one client or test; `times` counts the uses of lines with a limited number of uses."""
+    """The state of one client or test.
+
+    `times` counts the uses of lines with a limited number of uses; `kept` is what the fault of a line has written down.
+    """
 
     name: str
     story: Story
     balance: Balance | None
     books: RequestLog = field(default_factory=RequestLog)
     times: Counter[object] = field(default_factory=Counter)
+    kept: defaultdict[object, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -140,6 +144,7 @@ class ProviderSessions:
         for session in self.all(name):
             session.story, session.balance = story, self._fresh_balance(story)
             session.times.clear()
+            session.kept.clear()
 
     def ledger(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return the requests of all sessions or of one in their order, as plain data."""
@@ -154,6 +159,7 @@ class ProviderSessions:
         for session in self.all(name):
             session.books, session.balance = RequestLog(), self._fresh_balance(session.story)
             session.times.clear()
+            session.kept.clear()
 
     def _fresh_balance(self, story: Story) -> Balance | None:
         return story.balance.balance(self._price) if story.balance else None

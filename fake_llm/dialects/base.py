@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame, encode
-from wedgehog.fake_llm.reply import Reply, Stop, Thinking
+from wedgehog.fake_llm.reply import ItemKind, Reply, Stop, Thinking
 from wedgehog.fake_llm.request import Request, is_known, model_asked
 from wedgehog.fake_llm.usage import Billed, Meter, input_tokens, tokens_in, words
 from wedgehog.fake_llm.value import value
@@ -137,6 +137,8 @@ class Dialect(ABC):
     TOO_LARGE: ClassVar[Refusal] = Refusal(413)
     """The answer to a body that is too large."""
     FRAMING: ClassVar[Framing]
+    UNUSABLE: ClassVar[Mapping[str, Refusal]] = {}
+    """The answer to an item of the conversation that it cannot use, by the item's kind."""
 
     def asks_for_reply(self, request: Request) -> bool:
         """Return True for a request for a model's reply; `aside` answers all others."""
@@ -177,6 +179,10 @@ class Dialect(ABC):
     @abstractmethod
     def aside(self, request: Request, models: Models) -> Response | None:
         """Answer a request for models or token counts, which costs nothing; None if there is no such path."""
+
+    def unusable(self, item: ItemKind, request: Request) -> Refusal:
+        """Return the words for an item of the conversation that the provider cannot use."""
+        return self.UNUSABLE.get(item, Refusal(400))
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the headers that identify a reply."""

@@ -1,8 +1,8 @@
 """What OpenAI's two APIs share: errors, refusals of any request, and headers."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from math import inf
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal, Response
 from wedgehog.fake_llm.frame import encode
@@ -42,6 +42,14 @@ class OpenAIDialect(Dialect):
 
     BROKE = Refusal(429, kind=_QUOTA)
     NO_KEY = _NO_KEY
+    UNUSABLE: ClassVar[Mapping[str, Refusal]] = {
+        "image": Refusal(
+            400,
+            "The image data you provided does not represent a valid image. Please check your input and try again with "
+            "one of the supported image formats: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'].",
+        ),
+        **dict.fromkeys(("text", "tool_call", "tool_result"), Refusal(400, _NO_JSON)),
+    }
 
     def error(self, refusal: Refusal, request: Request) -> Response:
         """Write `{"error": {"message", "type", "param", "code"}}`."""

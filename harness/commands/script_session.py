@@ -173,7 +173,9 @@ class ScriptSession:
             return answer
         event = at.event if isinstance(at, AtReply) else None
         size = sum(len(message.text) for message in conversation.messages)
-        context = Context(event, request_bytes=size, now=self._link.clock.wall())
+        kept = session.kept[faulty.line]
+        now = self._link.clock.wall()
+        context = Context(event, request_bytes=size, now=now, conversation=conversation, kept=kept)
         altered = fault.on_answer(answer, context)
         proof = "the model's answer is another one" if altered != answer else ""
         attempt.struck = LoggedFault(fault.name, proof=lambda: proof)

@@ -18,7 +18,18 @@ from wedgehog.harness.faults.parameters import FaultError, Parameter, accept, di
 
 Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]
-Need = Literal["abort", "front_end", "processes", "disk", "stream", "wake_up", "second_message", "chat", "background"]
+Need = Literal[
+    "abort",
+    "front_end",
+    "processes",
+    "disk",
+    "stream",
+    "wake_up",
+    "second_message",
+    "chat",
+    "background",
+    "thinking",
+]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 
 

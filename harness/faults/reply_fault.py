@@ -1,12 +1,15 @@
 """Base of reply faults: they change the scripted answer to one call."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, ToolCall
 from wedgehog.harness.faults.base import Aim, Fault, registered
+
+NOTHING_SAID = Conversation("", "", False, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,10 @@ class Context:
     attempt: int = 1
     last_tool_call: ToolCall | None = None
     lead: str = ""
+    conversation: Conversation = NOTHING_SAID
+    """The request that is being answered."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """What this planned fault has written down at an earlier request of the run (of the session, in `serve`)."""
 
 
 class ReplyFault(Fault):
@@ -39,6 +46,8 @@ class ReplyFault(Fault):
     """It applies to every later step of its turn too."""
     says_nothing: ClassVar[bool] = False
     """The reply is complete and has no words."""
+    lasts: ClassVar[bool] = False
+    """Nothing heals it: it applies to every later request, in later turns too."""
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
 

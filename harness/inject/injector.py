@@ -85,7 +85,7 @@ class Injector(LinkFaults):
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
         # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
         for state in reversed(self.of_turn(turn)):
-            if not self._waits_for_a_later_turn(state):
+            if not state.lasts and not self._waits_for_a_later_turn(state):
                 await self.heal(state)
         self._turns.discard(turn)
         if not self._turns:
@@ -133,7 +133,7 @@ class Injector(LinkFaults):
         for state in self.of_call(call, ReplyFault, count=on_script):
             fault, at = state.planned.fault, state.at
             if isinstance(fault, ReplyFault) and isinstance(at, AtReply) and fault.on_script is on_script:
-                altered = fault.on_answer(answer, replace(context, event=at.edited_event))
+                altered = fault.on_answer(answer, replace(context, event=at.edited_event, kept=state.kept))
                 if altered != answer and not _edits(answer, altered):
                     self.fired(state, "the fake provider said it", call=call)
                 answer = altered

@@ -54,6 +54,8 @@ class FaultState:
     healed: asyncio.Event = field(default_factory=asyncio.Event)
     healing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held until all is healed, so that a second caller waits for it too."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """What the fault has written down."""
     released: set["asyncio.Task[None]"] = field(default_factory=set)
     """Armed faults that are being healed before the planned fault itself is."""
 
@@ -67,6 +69,12 @@ class FaultState:
         """The fault, where it is one of bytes."""
         fault = self.planned.fault
         return fault if isinstance(fault, WireFault) else None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether nothing heals it."""
+        fault = self.planned.fault
+        return isinstance(fault, ReplyFault) and fault.lasts
 
     @property
     def slows(self) -> bool:
@@ -197,6 +205,8 @@ class InjectorState:
         )
 
     def _matches(self, state: FaultState, at: AtCall, place: CallPosition, model: str, count: bool) -> bool:
+        if state.lasts:
+            return (place.turn, place.step) >= (at.turn, at.step)
         if not at.in_turn(place.turn) or at.model_name not in (None, model):
             return False
         if not at.names(place):

@@ -1,15 +1,18 @@
 """The session works again after healing."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests
-from wedgehog.harness.record.event import AgentKilled, FaultFired, SessionPlanted
+from wedgehog.harness.record.event import AgentKilled, FaultFired, RequestRefused, SessionPlanted
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import TurnOutcome, answers, outcome_of
-from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
+
+REFUSED = 400
 
 
 @invariant("session_recovers")
@@ -17,9 +20,10 @@ def session_recovers(history: History) -> Verdict:
     """When every fault is healed, the next message is answered.
 
     If the recovery message ends in an error that its user sees, and that is no refusal for pairing, a second message
-    follows and counts: circuit breakers cool down, pools hold dead connections. The verdict also says whether the
-    request carried the earlier turns, and which of the scenario's own messages after the fault, without an answer or
-    error in their turn (other invariants judge that), were answered late, never answered, or lost.
+    follows and counts: circuit breakers cool down, pools hold dead connections. A session that is refused with 400 for
+    ever, for something that the agent itself keeps sending, is bricked. The verdict also says whether the request
+    carried the earlier turns, and which of the scenario's own messages after the fault, without an answer or error in
+    their turn (other invariants judge that), were answered late, never answered, or lost.
 
     Fix: Bring the session into a state that the provider accepts after each error: a result for every tool call, no
     half reply, no dead connection, no lock that is still held. Test that the next message is answered.
@@ -54,16 +58,40 @@ def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
         return passed(f"recovered{' late' if late else ''}")
     if outcome.kind == "unfinished":
         return inconclusive(outcome.how)
+    says = f"{which} was not answered: {outcome.how}"
+    evidence = (*requests(turn.main_calls), *ends(turn))
+    if bricked := _bricked(history, turn):
+        return fail(f"{says}; {bricked}", evidence)
+    if doubt := _doubt(history, turn, outcome):
+        return doubt
+    if outcome.kind == "silent":
+        return stopped_too_late(history, says, evidence, turn.deadline or turn.start_missed)
+    return unless_timed_out(history, turn, says, evidence)
+
+
+def _doubt(history: History, turn: Turn, outcome: TurnOutcome) -> Verdict | None:
     ours = refused_by_us(main_calls_of(turn))
     if ours is not None:
         return inconclusive("our validator refused the recovery message, and not for tool call pairing", ours.evidence)
     if _cannot_tell(history, turn, outcome):
         return inconclusive(f"it is unknown whether it was answered: {outcome.how}", ends(turn))
-    says = f"{which} was not answered: {outcome.how}"
-    evidence = (*requests(turn.main_calls), *ends(turn))
-    if outcome.kind == "silent":
-        return stopped_too_late(history, says, evidence, turn.deadline or turn.start_missed)
-    return unless_timed_out(history, turn, says, evidence)
+    return None
+
+
+def _bricked(history: History, turn: Turn) -> str:
+    """Says that it is refused with 400, in the same words as in an earlier turn; empty if it is not."""
+    last = turn.main_calls[-1].refused if turn.main_calls else None
+    if last is None or last.status != REFUSED or last.pairing or last.message in history.run.usual_refusals:
+        return ""
+    before = [call.refused for it in history.turns if it.number < turn.number for call in it.main_calls if call.refused]
+    if all(_masked(refused) != _masked(last) for refused in before):
+        return ""
+    return f"the session is bricked: what it keeps sending is refused for ever ({last.message})"
+
+
+def _masked(refused: RequestRefused) -> tuple[int, str]:
+    """A refusal without its numbers, which are places in the request."""
+    return refused.status, re.sub(r"\d+", "#", refused.message)
 
 
 def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:

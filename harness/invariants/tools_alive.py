@@ -61,7 +61,7 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
     evidence = (use.reply, *use.started, *use.done, *requests(turn.main_calls))
     if not use.started:
         return _dead(history, turn, f"{named} does not work: {name_of_call(use)} never ran", evidence)
-    if not any(_is_output(it, of_host=tool != SHELL) for it in _carried(use)):
+    if not any(_is_output(it) for it in _carried(use)):
         says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
         return _dead(history, turn, says, evidence)
     return passed()
@@ -81,9 +81,9 @@ def _carried(use: ToolUse) -> list[ToolResult]:
     return [it for request in use.results for it in request.results if it.token == use.token]
 
 
-def _is_output(result: ToolResult, *, of_host: bool) -> bool:
-    """Whether it is the tool's own output; our host's has no mark of its own."""
-    return not result.is_error and (result.printed or result.in_text or of_host)
+def _is_output(result: ToolResult) -> bool:
+    """Whether it is the tool's own output, by its last line."""
+    return result.in_text or (result.printed and not result.is_error)
 
 
 # ---- in every turn
@@ -133,18 +133,13 @@ def _may_be_summarized(history: History, reply: Event, following: RequestArrived
 
 def _judged(history: History, use: ToolUse) -> bool:
     """Whether the control run showed that results of this kind of tool reach the model."""
-    tools = history.run.recovery_tools
-    return any(it != SHELL for it in tools) if _of_host(history, use) else SHELL in tools
-
-
-def _of_host(history: History, use: ToolUse) -> bool:
-    return any(asked.token == use.token for asked in history.of(ToolAsked))
+    of_host = any(asked.token == use.token for asked in history.of(ToolAsked))
+    return any((tool != SHELL) is of_host for tool in history.run.recovery_tools)
 
 
 def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdict:
-    of_host = _of_host(history, use)
     carried = _carried(use)
-    if blocked(history, use, following) or any(_stands_for_output(it, of_host=of_host) for it in carried):
+    if blocked(history, use, following) or any(map(_stands_for_output, carried)):
         return passed()
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
@@ -152,7 +147,5 @@ def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdi
     return unless_starved(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
 
 
-def _stands_for_output(result: ToolResult, *, of_host: bool) -> bool:
-    if _is_output(result, of_host=of_host) or result.printed:
-        return True
-    return not result.is_error and result.chars >= NO_OUTPUT_CHARS
+def _stands_for_output(result: ToolResult) -> bool:
+    return _is_output(result) or result.printed or (not result.is_error and result.chars >= NO_OUTPUT_CHARS)

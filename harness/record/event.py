@@ -88,6 +88,8 @@ class RunStarted(Event):
     turns: int = 1
     """The number of stimuli, without the recovery message."""
     price_as: str = "claude-sonnet-4-6"
+    usual_refusals: tuple[str, ...] = ()
+    """Messages of our validator's refusals in the control run, which may be our mistake."""
     recovery_tools: tuple[str, ...] = ()
     """Tools that the recovery message's replies call, one in each; their results reached the model in the control run.
 

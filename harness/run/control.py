@@ -25,6 +25,8 @@ CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario has none for it, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
+NO_REASONING = ("openai-chat", "ollama")
+"""Wires on which no reasoning is part of the conversation."""
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -117,14 +119,14 @@ def read_control(
 
 
 def _working_tools(history: History) -> Iterator[str]:
-    """The tools of the last turn whose results came: the shell's with the command's output, our host's without."""
+    """The tools of the last turn whose output came."""
     turn = history.turns[-1]
     if turn.number == 1 or outcome_of(turn, history).kind != "answered":
         return
     for use in turn.tool_uses:
         of_host = use.offered.name.endswith(CONTROL_TOOL)
         carried = [it for request in use.results for it in request.results if it.token == use.token]
-        if use.done and any(not it.is_error and (of_host or it.printed) for it in carried):
+        if use.done and any(it.printed and not it.is_error for it in carried):
             yield CONTROL_TOOL if of_host else SHELL
 
 
@@ -276,6 +278,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
+        f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
         "the agent makes no background calls": "background" in needs and not control.background,
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),

@@ -6,6 +6,7 @@ from typing import Any
 
 from wedgehog.fake_llm.script.position import COMPACTING
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
@@ -16,7 +17,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
-from wedgehog.harness.scenario.model import Expect, FailConfig, Scenario, expected_words, meets
+from wedgehog.harness.scenario.model import Expect, FailConfig, FaultConfig, Scenario, expected_words, meets
 from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply, FaultPlan, PlannedFault
 
 LIMITS = {
@@ -132,10 +133,15 @@ def _strict(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[
     """What counts only at level `strict`: its own invariants, and an answer in spite of harm that passes."""
     if not history.whole:
         return
-    passes = bool(scenario.faults) and all(fault.times != "always" for fault in scenario.faults)
+    passes = bool(scenario.faults) and not any(map(_lasts, scenario.faults))
     for name, invariant in known().items():
         if name not in scenario.invariants and (invariant.level == "strict" or (passes and name == "turn_answered")):
             yield check(name, history, **bounds(name, {}, agent, history.run.time_scale))
+
+
+def _lasts(planned: FaultConfig) -> bool:
+    """Whether its harm does not pass before the end of its turn."""
+    return planned.times == "always" or (isinstance(planned.fault, ReplyFault) and planned.fault.lasts)
 
 
 def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:

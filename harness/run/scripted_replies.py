@@ -124,6 +124,7 @@ class ScriptedReplies:
             attempt=place.attempt,
             last_tool_call=calls[-1] if calls else None,
             lead=self._lead(place),
+            conversation=conversation,
         )
 
     def _lead(self, place: CallPosition) -> str:

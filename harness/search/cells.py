@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from wedgehog.harness.faults.base import Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.model import AGENT, FaultConfig, TurnConfig
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
@@ -98,6 +99,8 @@ def cells(links: Sequence[str]) -> list[Cell]:
     messages = (Cell(SECOND_MESSAGE, AGENT, place, step, 1) for place, step in product(PLACES, STEPS))
     found += [cell for cell in messages if _is_a_moment(cell)]
     for name, cls in registered().items():
+        if issubclass(cls, ReplyFault) and cls.lasts:
+            continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
             places = (Cell(name, link, *place) for place in product(PLACES, STEPS, TIMES))
             found += [cell for cell in places if _legal(cell.line(do))]

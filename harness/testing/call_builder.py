@@ -96,9 +96,10 @@ class CallBuilder:
         scripted: bool = True,
         retry_after_s: float | None = None,
         is_date: bool = False,
+        message: str = "",
     ) -> None:
         """The provider refuses a request."""
-        why = "tool_use without tool_result" if pairing else f"status {status}"
+        why = message or ("tool_use without tool_result" if pairing else f"status {status}")
         self.add(
             e.RequestRefused(
                 call=call,

@@ -16,6 +16,7 @@ import yaml
 
 from tests.conftest import Command, ForkServer
 from wedgehog.harness.network.toxiproxy.server import locate
+from wedgehog.harness.record.event import BeaconSeen
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of
 
@@ -179,6 +180,12 @@ class Played:
     @property
     def says(self) -> str:
         return str(json.loads((self.folder / "verdicts.json").read_text())["says"])
+
+    @property
+    def beacons(self) -> list[BeaconSeen]:
+        """Those of the scenario's own tool calls, without the recovery's."""
+        turns = {str(turn.number) for turn in self.history.turns if not turn.recovery}
+        return [seen for seen in self.history.of(BeaconSeen) if seen.token.partition(".")[0] in turns]
 
     @property
     def kinds(self) -> list[str]:

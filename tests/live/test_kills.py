@@ -8,7 +8,6 @@ import pytest
 from wedgehog.harness.record.event import (
     AgentKilled,
     AgentStarted,
-    BeaconSeen,
     FaultFired,
     Frozen,
     SessionSaved,
@@ -120,7 +119,7 @@ def test_a_kill_strikes_at_the_wire_event_the_beacon_or_the_file_that_its_trigge
         "linger": 1,
         "second_step": 2,
     }
-    started = {name: [seen.phase for seen in it.history.of(BeaconSeen)] for name, it in runs.items()}
+    started = {name: [seen.phase for seen in it.beacons] for name, it in runs.items()}
     assert started["tool_done"][:2] == ["started", "done"] and started["headers"] == []
 
 
@@ -143,9 +142,9 @@ def test_a_kill_hits_whom_it_means(struck: dict[str, Any]):
         "sigterm": "killed",
     }
     assert len(next(runs["leader"].history.of(AgentKilled)).pids) == 1
-    done = [seen.phase for seen in runs["leader"].history.of(BeaconSeen)]
+    done = [seen.phase for seen in runs["leader"].beacons]
     assert done == ["started", "done"], "what the agent left behind lives on"
-    assert [seen.phase for seen in runs["tool"].history.of(BeaconSeen)] == ["started"]
+    assert [seen.phase for seen in runs["tool"].beacons] == ["started"]
     told = runs["tool"].history.turns[0].calls[1].arrived.results[0]
     assert told.is_error, "the agent lives, and hears what became of its tool"
     assert "SIGTERM was delivered" in next(runs["sigterm"].history.of(FaultFired)).proof

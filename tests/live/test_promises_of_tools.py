@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import BeaconSeen
-
 ANSWER = {"text": "It went well. {nonce}"}
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}]]}
 
@@ -33,7 +31,7 @@ def test_a_job_that_holds_its_shells_output_holds_an_agent_that_reads_it_to_its_
         "front": "",
     }
     assert "did not come back in 9." in played["held"].says
-    started, done = played["held"].history.of(BeaconSeen)
+    started, done = played["held"].beacons
     assert (started.background, done.phase) == (True, "done") and 8.8 < done.at_s - started.at_s < 15
     carried = [call for call in played["free"].history.calls if call.arrived.results]
     assert carried[0].arrived.results[0].token == "1.1.1" and carried[0].at_s < started.at_s + 8

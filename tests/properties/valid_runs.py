@@ -304,11 +304,10 @@ def recovery(play: RunDraw) -> None:
         play.tell.fails("Error: circuit open")
     play.tell.message("recovery")
     results: tuple[ToolResult, ...] = ()
-    for step, tool in enumerate(RECOVERY_TOOLS, start=1):
+    for step in range(1, len(RECOVERY_TOOLS) + 1):
         play.failures(step, results, play.draw(st.integers(0, min(1, play.agent.retries))))
         (token,) = play.tell.reply(play.ask(step, results), tools=[True])
-        play.tell.runs(token)
-        results += (result(token, printed=tool == "shell"),)
+        results += (play.tell.runs(token),)
     play.tell.reply(play.ask(len(results) + 1, results), f"Done {play.tell.nonce}")
     play.tell.end()
 

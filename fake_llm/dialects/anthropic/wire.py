@@ -2,18 +2,28 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
 from wedgehog.fake_llm.dialects.anthropic.validate import refusals
-from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Item, Text, Thinking, ToolCall, pace_s
-from wedgehog.fake_llm.request import Request, blocks, counted, listed, mapped, system_first, text_of, tool_spec
+from wedgehog.fake_llm.reply import Item, ItemKind, Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.request import (
+    Request,
+    blocks,
+    counted,
+    images_in,
+    listed,
+    mapped,
+    system_first,
+    text_of,
+    tool_spec,
+)
 from wedgehog.fake_llm.usage import Meter, arguments
 
 _PING: Final = event(b'{"type":"ping"}', "ping")
@@ -149,8 +159,18 @@ class _Anthropic(Dialect):
         "purchase credits.",
     )
     FRAMING = Framing(SSE, _PING)
+    UNUSABLE: ClassVar[Mapping[str, Refusal]] = {"image": Refusal(400, "Could not process image")}
 
     refusals = staticmethod(refusals)
+
+    def unusable(self, item: ItemKind, request: Request) -> Refusal:
+        """Return the words for an item; a broken character makes the body no JSON at its place."""
+        if item == "thinking":
+            return bad(f"{_last_thought(request)}: Invalid `signature` in `thinking` block")
+        size = len(request.body)
+        place = f"line 1 column {size} (char {size - 1})"
+        broken = bad(f"The request body is not valid JSON: no low surrogate in string: {place}")
+        return self.UNUSABLE.get(item, broken)
 
     def parse(self, request: Request) -> Conversation:
         document = request.document or {}
@@ -202,20 +222,38 @@ def _request_id(request: Request) -> str:
     return f"req_01{made_up('request', request.call, length=22)}"
 
 
+def _last_thought(request: Request) -> str:
+    places = [
+        f"messages.{index}.content.{number}"
+        for index, message in enumerate(listed((request.document or {}).get("messages")))
+        for number, block in enumerate(blocks(mapped(message).get("content")))
+        if _is_thought(block)
+    ]
+    return places[-1] if places else "messages"
+
+
 def _messages(message: dict[str, Any]) -> Iterator[Message]:
     content = blocks(message.get("content"))
     text = text_of([block for block in content if block.get("type", "text") == "text"])
     if message.get("role") == "assistant":
         calls = (block for block in content if block.get("type") == "tool_use")
-        yield Message(
-            "assistant", text, tuple(ToolCallSeen.of(call.get("id", ""), call, call.get("input")) for call in calls)
-        )
+        seen = tuple(ToolCallSeen.of(call.get("id", ""), call, call.get("input")) for call in calls)
+        yield Message("assistant", text, seen, thoughts=tuple(map(_thought, filter(_is_thought, content))))
         return
     results = tuple(_result(block) for block in content if block.get("type") == "tool_result")
+    images = images_in(content)
     if results:
-        yield Message("tool", tool_results=results)
+        yield Message("tool", tool_results=results, images=images)
     if text or not results:
-        yield Message("system" if message.get("role") == "system" else "user", text)
+        yield Message("system" if message.get("role") == "system" else "user", text, images=() if results else images)
+
+
+def _is_thought(block: dict[str, Any]) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")
+
+
+def _thought(block: dict[str, Any]) -> str:
+    return str(block.get("signature") or block.get("data") or block.get("thinking", ""))
 
 
 def _result(block: dict[str, Any]) -> ToolResultSeen:

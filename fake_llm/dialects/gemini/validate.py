@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
-from wedgehog.fake_llm.request import Request, call_answered, counted, mapped, system_first
+from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, mapped, system_first
 
 WIRE: Final = "gemini"
 ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
@@ -97,13 +97,20 @@ def _messages(contents: list[Any]) -> Iterator[Message]:
                 for number, call in enumerate(found)
             ]
             waiting += calls
-            yield Message("assistant", text, tuple(calls))
+            signed = (field(part, "thoughtSignature") for part in parts)
+            yield Message("assistant", text, tuple(calls), thoughts=tuple(str(it) for it in signed if it))
             continue
         answers = [mapped(field(part, "functionResponse")) for part in parts if field(part, "functionResponse")]
+        images = tuple(map(image_mark, filter(_is_image, parts)))
         if answers:
-            yield Message("tool", tool_results=tuple(_result(answer, waiting) for answer in answers))
+            yield Message("tool", tool_results=tuple(_result(answer, waiting) for answer in answers), images=images)
         if text or not answers:
-            yield Message("user", text)
+            yield Message("user", text, images=() if answers else images)
+
+
+def _is_image(part: dict[str, Any]) -> bool:
+    data = field(part, "inlineData") or field(part, "fileData")
+    return str(field(data, "mimeType")).startswith("image/")
 
 
 def _text(parts: list[Any]) -> str:

@@ -5,7 +5,7 @@ gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_T
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -134,6 +134,14 @@ class _Gemini(Dialect):
         "project and billing.",
     )
     NO_KEY = NO_KEY
+    UNUSABLE: ClassVar[Mapping[str, Refusal]] = {
+        "image": Refusal(
+            400,
+            "Unable to process input image. Please retry or report in "
+            "https://developers.generativeai.google/guide/troubleshooting",
+        ),
+        "thinking": Refusal(400, "Corrupted thought signature."),
+    }
     TOO_LARGE = _TOO_LARGE
 
     parse = staticmethod(parse)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad
-from wedgehog.fake_llm.request import Request, call_answered, counted, listed, mapped, tool_spec
+from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, listed, mapped, tool_spec
 
 WIRE: Final = "ollama"
 CHAT: Final = "/api/chat"
@@ -110,9 +110,11 @@ def _messages(document: dict[str, Any]) -> Iterator[Message]:
             given = listed(message.get("tool_calls"))
             calls = [_call(mapped(call), f"{index}/{number}") for number, call in enumerate(given)]
             waiting += calls
-            yield Message("assistant", text, tuple(calls))
+            thought = message.get("thinking")
+            yield Message("assistant", text, tuple(calls), thoughts=(str(thought),) if thought else ())
         else:
-            yield Message("system" if role == "system" else "user", text)
+            images = tuple(map(image_mark, listed(message.get("images"))))
+            yield Message("system" if role == "system" else "user", text, images=images)
 
 
 def _prompt(document: dict[str, Any]) -> Iterator[Message]:

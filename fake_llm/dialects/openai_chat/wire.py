@@ -15,7 +15,7 @@ from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
-from wedgehog.fake_llm.request import Request, counted, listed, mapped, text_of, tool_spec
+from wedgehog.fake_llm.request import Request, counted, images_in, listed, mapped, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in
 
 _ROLES: Final = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
@@ -189,12 +189,16 @@ OPENAI_CHAT: Final = _OpenAIChat()
 def _seen(message: dict[str, Any]) -> Message:
     role = _ROLES.get(str(message.get("role")), "user")
     text = text_of(message.get("content"))
+    images = images_in(message.get("content"))
     if role == "tool":
-        return Message("tool", tool_results=(ToolResultSeen(str(message.get("tool_call_id", "")), text),))
+        result = ToolResultSeen(str(message.get("tool_call_id", "")), text)
+        return Message("tool", tool_results=(result,), images=images)
     if role == "assistant":
         calls = (mapped(call) for call in listed(message.get("tool_calls")))
-        return Message("assistant", text, tuple(_call(call) for call in calls))
-    return Message("system" if role == "system" else "user", text)
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        thoughts = (thought,) if isinstance(thought, str) else ()
+        return Message("assistant", text, tuple(_call(call) for call in calls), thoughts=thoughts)
+    return Message("system" if role == "system" else "user", text, images=images)
 
 
 def _call(call: dict[str, Any]) -> ToolCallSeen:

@@ -4,22 +4,21 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
 from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect
+from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, schema_of, tool_of
 from wedgehog.fake_llm.dialects.openai_responses.validate import (
-    CALLS,
-    RESULTS,
     Stored,
     StoredItem,
+    given,
     history,
     refusals,
-    type_of,
 )
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import ItemKind, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, system_first, text_of
 from wedgehog.fake_llm.usage import Meter, arguments
 
@@ -210,6 +209,15 @@ class _OpenAIResponses(OpenAIDialect):
 
     refusals = staticmethod(refusals)
 
+    def unusable(self, item: ItemKind, request: Request) -> Refusal:
+        """Return the words for an item; of reasoning with the id of the last one."""
+        if item != "thinking":
+            return super().unusable(item, request)
+        ids = [str(it.get("id")) for it in given(request.document or {}) if it.get("type") == "reasoning"]
+        why = "could not be verified. Reason: Encrypted content could not be decrypted or parsed."
+        told = f"The encrypted content for item {ids[-1] if ids else ''} {why}"
+        return Refusal(400, told, "invalid_request_error", code="invalid_encrypted_content")
+
     def parse(self, request: Request) -> Conversation:
         """Read a request with the earlier responses that it names."""
         document = request.document or {}
@@ -217,10 +225,10 @@ class _OpenAIResponses(OpenAIDialect):
             wire=self.WIRE,
             model=str(document.get("model", "")),
             stream=document.get("stream") is True,
-            messages=system_first(text_of(document.get("instructions")), _messages(history(request).items)),
-            tools=tuple(_tool(mapped(tool)) for tool in listed(document.get("tools"))),
+            messages=system_first(text_of(document.get("instructions")), messages_of(history(request).items)),
+            tools=tuple(tool_of(mapped(tool)) for tool in listed(document.get("tools"))),
             max_tokens=counted(document.get("max_output_tokens")),
-            schema=_schema(mapped(mapped(document.get("text")).get("format"))),
+            schema=schema_of(mapped(mapped(document.get("text")).get("format"))),
         )
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
@@ -255,44 +263,3 @@ def _stored(request: Request, id_: str, what: str, stored: Stored) -> Response |
             request.memory.drop(id_)
             return Response.of({"id": id_, "object": "response", "deleted": True})
     return None
-
-
-def _messages(items: list[dict[str, Any]]) -> Iterator[Message]:
-    """Group items: consecutive texts and calls of the model are one message, and so are consecutive results."""
-    said: list[str] = []
-    calls: list[ToolCallSeen] = []
-    results: list[ToolResultSeen] = []
-    for item in [*items, {"type": "end", "role": ""}]:
-        kind, role = type_of(item), item.get("role")
-        if results and kind not in RESULTS:
-            yield Message("tool", tool_results=tuple(results))
-            results = []
-        if kind == "reasoning":
-            continue
-        if (said or calls) and kind not in CALLS and not (role == "assistant" and not calls):
-            yield Message("assistant", "\n".join(said), tuple(calls))
-            said, calls = [], []
-        if kind in CALLS:
-            calls.append(_call(item))
-        elif kind in RESULTS:
-            results.append(ToolResultSeen(str(item.get("call_id", "")), text_of(item.get("output"))))
-        elif role == "assistant":
-            said.append(text_of(item.get("content")))
-        elif kind == "message":
-            yield Message("system" if role in ("system", "developer") else "user", text_of(item.get("content")))
-
-
-def _call(item: dict[str, Any]) -> ToolCallSeen:
-    said = item.get("arguments", item.get("input", ""))
-    return ToolCallSeen(str(item.get("call_id", "")), str(item.get("name", "")), str(said))
-
-
-def _tool(tool: dict[str, Any]) -> ToolSpec:
-    name = str(tool.get("name") or tool.get("type", ""))
-    return ToolSpec(name, str(tool.get("description") or ""), mapped(tool.get("parameters")))
-
-
-def _schema(wanted: dict[str, Any]) -> dict[str, Any] | None:
-    if wanted.get("type") == "json_object":
-        return {"type": "object"}
-    return mapped(wanted.get("schema")) if "schema" in wanted else None

@@ -4,6 +4,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.event import SessionPlanted
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -79,11 +80,11 @@ def test_other_words_or_none_are_no_answer(answer: str):
 
 
 def test_a_refusal_by_our_validator_for_another_reason_is_inconclusive():
-    """Not the agent's blame until the control says otherwise."""
+    """Not the agent's blame, unless it is refused for ever in the same words."""
     tell = _after_a_turn()
-    tell.refuse(tell.ask(1), 400, scripted=False)
+    tell.refuse(tell.ask(1), 400, scripted=False, message="no such field")
     tell.fails().message("recovery")
-    tell.refuse(tell.ask(1), 400, scripted=False)
+    tell.refuse(tell.ask(1), 400, scripted=False, message="no such role")
     assert check("session_recovers", tell.fails().seal()).status == "inconclusive"
 
 
@@ -219,3 +220,29 @@ def test_a_message_that_reached_the_model_and_is_in_no_later_request_is_lost():
     assert verdict.says == (
         "recovered late, its request carried 1 of 2 earlier turns; of 2 messages 1 unanswered in time: turn 2 lost"
     )
+
+
+def bricked(
+    *, scripted: bool, usual: tuple[str, ...] = (), messages: tuple[str, ...] = ("at 5", "at 7", "at 9")
+) -> Verdict:
+    """Each message is refused with 400."""
+    tell = HistoryBuilder(usual_refusals=usual)
+    for kind, message in zip(("user", "recovery", "recovery"), messages, strict=True):
+        tell.message(kind)
+        tell.refuse(tell.ask(1), 400, message=message, scripted=scripted)
+        tell.fails("Error: status 400")
+    return check("session_recovers", tell.seal())
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+def test_a_session_that_is_refused_again_and_again_for_what_it_sends_is_bricked(scripted: bool):
+    """By a fault or by our validator; the place in the request may be another one."""
+    verdict = bricked(scripted=scripted)
+    assert verdict.status == "fail"
+    assert verdict.says.endswith("the session is bricked: what it keeps sending is refused for ever (at 9)")
+
+
+def test_what_our_validator_refused_in_the_control_run_or_only_once_bricks_nothing():
+    """It may be our mistake."""
+    assert bricked(scripted=False, usual=("at 9",)).status == "inconclusive"
+    assert bricked(scripted=False, messages=("too long", "no such field", "at 9")).status == "inconclusive"

@@ -28,8 +28,8 @@ def recovered(*rounds: Sequence[ToolResult] | None, tools: Sequence[str] = ("she
 
 
 def test_a_recovery_with_a_working_round_of_each_tool_passes():
-    """Our host's result carries no output of a command."""
-    assert recovered([result("1.1.1")], [result("1.2.1", printed=False)]).status == "pass"
+    """Of the shell and of our host."""
+    assert recovered([result("1.1.1")], [result("1.2.1")]).status == "pass"
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_what_a_fault_a_background_call_or_the_end_of_the_turn_took_is_not_judge
         assert check("tools_alive", tell.seal()).status == "nothing", case
 
 
-def test_a_tool_of_our_host_whose_result_is_an_error_for_the_model_is_dropped_too():
-    """The host answered well; what its result says is not known, so any text without an error passes."""
-    for carried, status in ((result("1.1.1", chars=4, printed=False), "pass"), (result("1.1.1", **LOST), "fail")):
+def test_the_output_of_a_tool_of_our_host_is_dropped_too():
+    """As that of a command."""
+    for carried, status in ((result("1.1.1"), "pass"), (result("1.1.1", **LOST), "fail")):
         tell = HistoryBuilder(recovery_tools=("weather",))
         tell.message()
         (token,) = tell.reply(tell.ask(1), tools=[True])
