@@ -370,7 +370,7 @@ async def test_a_reply_that_the_fault_max_tokens_cuts_is_judged(playing: Any):
 async def test_an_agent_that_does_not_stream_anthropic_is_not_played_with_broken_arguments(
     playing: Any, tmp_path: Path
 ):
-    """Its control run shows the wire and that it does not stream; played all the same, nothing could be told."""
+    """Its control run shows the wire and that it does not stream; played all the same, it would be blamed."""
     garbage = load_scenario(stock_folder() / "catalogue" / "garbage-arguments.yaml").scenario
     _, facts = await playing(None)
     assert (facts.passed, facts.streams) == (True, False)
@@ -379,7 +379,8 @@ async def test_an_agent_that_does_not_stream_anthropic_is_not_played_with_broken
     command = 'call["input"]["command"]'
     careful = AGENT.replace(command, f'{command} if isinstance(call["input"], dict) else "false"')
     history, _ = await playing(garbage, code=careful)
-    assert judge(history, garbage, spec(), CONTROL).verdict == "inconclusive"
+    judgement = judge(history, garbage, spec(), CONTROL)
+    assert judgement.violated == ("session_recovers",) and "the session is bricked" in judgement.says
 
 
 # ---- planted sessions
