@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.event import BeaconSeen, RequestArrived
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
@@ -12,8 +12,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 def no_half_calls(history: History) -> Iterator[Verdict]:
     """A tool call of which only a part arrived never runs.
 
-    Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon. A
-    retried step offers the same call again, so only a start before a whole one arrived counts.
+    Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon, or by a
+    shell that says in the call's result that its command breaks off. A retried step offers the same call again, so only
+    what happens before a whole one arrived counts.
 
     Fix: Start a tool only after the reply's last event has arrived and its arguments parse as JSON. Discard all
     tool calls of a reply that broke off.
@@ -27,10 +28,24 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
     for call, offered in offers:
         if offered.whole or call.ended is None:
             continue
-        starts = [it for it in history.of(BeaconSeen) if it.token == offered.token and it.phase == "started"]
-        start = next((it for it in starts if it.id > call.arrived.id), None)
-        if start is None or any(other.arrived.id < start.id for other in whole.get(offered.token, [])):
+        sign = next((it for it in _signs(history, offered.token) if it.id > call.arrived.id), None)
+        if sign is None or any(other.arrived.id < sign.id for other in whole.get(offered.token, [])):
             yield passed()
         else:
             says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
-            yield fail(says, (call.ended, start))
+            yield fail(f"{says}{_words(sign, offered.token)}", (call.ended, sign))
+
+
+def _signs(history: History, token: str) -> Iterator[BeaconSeen | RequestArrived]:
+    """What shows that a command ran: its beacon, or a result in which a shell could not read it to its end."""
+    for event in history.events:
+        if (isinstance(event, BeaconSeen) and (event.token, event.phase) == (token, "started")) or (
+            isinstance(event, RequestArrived) and _words(event, token)
+        ):
+            yield event
+
+
+def _words(sign: BeaconSeen | RequestArrived, token: str) -> str:
+    results = sign.results if isinstance(sign, RequestArrived) else ()
+    said = next((it.broken_off for it in results if it.token == token and it.broken_off), "")
+    return f": its shell said {said!r}" if said else ""

@@ -34,6 +34,9 @@ def tools_alive(history: History) -> Iterator[Verdict]:
     host (MCP). If the message is answered, each must be offered, run, and be answered by its own output. In every turn
     the output of a command that ended well within 2 s is in a later request, if one follows in its turn; an agent that
     sends an error or nothing in its place has dropped work. Not judged where a fault struck the tool or its process.
+
+    Fix: Open a tool server's connection anew after it broke, and offer its tools again. Send every result that has
+    arrived, also if the request before it failed.
     """
     recoveries = [turn for turn in history.turns if turn.recovery]
     if recoveries and outcome_of(recoveries[-1], history).kind == "answered":

@@ -330,6 +330,8 @@ class ToolResult:
     """Whether its text contains the last output of the command."""
     in_text: bool = False
     """Whether it is part of a message's text ("Observation: …"): then `chars` and `is_error` are unknown."""
+    broken_off: str = ""
+    """The words by which a shell says in it that its command breaks off in the middle; else empty."""
 
 
 class RequestArrived(Event):

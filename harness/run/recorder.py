@@ -6,6 +6,7 @@ and writes the end of such a reply when that has been decided.
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -179,7 +180,8 @@ class Recorder:
 
         def carried(it: ToolResultSeen) -> e.ToolResult:
             token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
-            return e.ToolResult(it.call_id, len(it.text), it.is_error, token, printed)
+            broken_off = "" if printed else shells_words(it.text)
+            return e.ToolResult(it.call_id, len(it.text), it.is_error, token, printed, broken_off=broken_off)
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
 
@@ -302,6 +304,24 @@ def _offered(sent: SentReply, blocks: int) -> tuple[e.ToolCallOffered, ...]:
         e.ToolCallOffered(token, name, whole and place < blocks)
         for place, (token, name, whole) in zip(places, sent.offers, strict=False)
     )
+
+
+def shells_words(text: str) -> str:
+    """The words by which a shell says that its command breaks off in the middle; else empty.
+
+    >>> shells_words("sh: 1: Syntax error: Unterminated quoted string")
+    'Syntax error: Unterminated quoted string'
+    """
+    found = _BROKEN_OFF.search(text[:_SAID_FIRST])
+    return found.group(0) if found else ""
+
+
+_BROKEN_OFF = re.compile(
+    r"Syntax error: (Unterminated quoted string|EOF in backquote substitution|end of file unexpected)"
+    r"|unexpected EOF while looking for matching|syntax error: unexpected end of file|zsh:\d+: unmatched"
+)
+"""Of dash, bash and zsh."""
+_SAID_FIRST = 4000
 
 
 def retry_after_s(value: float | str | None, now: datetime) -> tuple[float | None, bool]:

@@ -1,6 +1,7 @@
 """Violations by tools: too slow, too often, half a call, run twice, or results lost."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -58,6 +59,15 @@ def _no_half_calls(play: RunDraw) -> None:
         play.tell.end()
     else:
         play.tell.fails()
+
+
+def _broke_in_the_shell(play: RunDraw) -> None:
+    """The shell gets half a command, and says so."""
+    play.tell.message()
+    (token,) = play.tell.cut(play.ask(1), tools=[False])
+    said = replace(result(token, printed=False), broken_off="Syntax error: Unterminated quoted string")
+    play.tell.answer_step(2, [said])
+    play.tell.end()
 
 
 def _work_kept(play: RunDraw) -> None:
@@ -218,7 +228,7 @@ def _subagent_kept(play: RunDraw) -> None:
 TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
-    "no_half_calls": (_no_half_calls,),
+    "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),
     "side_call_bound": (_side_call_bound,),

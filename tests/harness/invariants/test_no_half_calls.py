@@ -1,7 +1,13 @@
 """Half a command never runs."""
 
+from dataclasses import replace
+
+import pytest
+
 from wedgehog.harness.invariants import check
+from wedgehog.harness.run.recorder import shells_words
 from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
 
 
 def test_a_cut_call_that_runs_fails():
@@ -63,3 +69,34 @@ def test_without_a_cut_call_there_is_nothing_to_judge():
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.answer_step(2, [tell.runs(token)])
     assert check("no_half_calls", tell.end().seal()).status == "nothing"
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_shell_that_could_not_read_its_command_to_the_end_had_run_half_a_call(retried: bool):
+    """It left no beacon, but its words are in the result; after a whole call they are that one's."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.cut(tell.ask(1), tools=[False])
+    if retried:
+        tell.reply(tell.ask(1), tools=[True])
+    said = replace(result(token, printed=False), broken_off="unexpected EOF while looking for matching")
+    tell.answer_step(2, [said])
+    verdict = check("no_half_calls", tell.end().seal())
+    assert verdict.status == ("pass" if retried else "fail")
+    assert retried or verdict.says.endswith("its shell said 'unexpected EOF while looking for matching'")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sh: 1: Syntax error: Unterminated quoted string", True),
+        ("/bin/sh: -c: line 1: unexpected EOF while looking for matching `''", True),
+        ("bash: -c: line 2: syntax error: unexpected end of file", True),
+        ("zsh:1: unmatched '", True),
+        ("Error: the arguments are no JSON: Unterminated string starting at: line 1 column 13", False),
+        ("SyntaxError: Unexpected end of JSON input", False),
+    ],
+)
+def test_the_words_of_a_shell_are_known_and_those_of_a_json_parser_are_others(text: str, found: bool):
+    """An agent that refuses half a call says so in words of its own."""
+    assert bool(shells_words(text)) is found
