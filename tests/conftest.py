@@ -19,16 +19,10 @@ from xdist.remote import Producer
 from tests.spread import Spread, give_way
 
 LONGEST = (
-    *("/parity/worlds/", "/commands/test_fuzz_in_virtual_time", "/commands/test_given_faults"),
-    *("/live/test_killed_harness", "/live/test_chat", "/live/test_timers", "/docs/test_tools_page", "/live/"),
-    *(
-        "/parity/test_tool_host",
-        "/parity/test_exact",
-        "/parity/",
-        "/docs/test_tutorial",
-        "/conformance/",
-        "/scenarios/",
-    ),
+    *("/live/test_timers", "/parity/test_exact", "/parity/worlds/", "/live/test_chat", "/live/test_killed_harness"),
+    *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
+    *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
+    *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/"),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""
 

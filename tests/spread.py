@@ -1,9 +1,9 @@
 """Which worker runs which test file.
 
 Most tests of real time wait: for a time limit, for silence, for a process that starts. So a worker for each core leaves
-half of the processor time unused, and a second one for each core would delay the moments that those tests measure.
-The workers beyond one for each core therefore have a low priority, and run only files that measure no moment: they use
-the time in which the others wait.
+most of the processor time unused, and more of them would delay the moments that some of those tests measure.
+The workers beyond one for each core therefore have a low priority, and run only files that measure no moment or have
+time to spare: they use the time in which the others wait.
 """
 
 import os
@@ -15,6 +15,7 @@ CORES = os.cpu_count() or 1
 NICENESS = 10
 UNHURRIED = (
     "tests/conformance/",
+    "tests/docs/",
     "tests/fake_llm/",
     "tests/fuzz/",
     "tests/harness/commands/test_fuzz_in_virtual_time",
@@ -25,14 +26,25 @@ UNHURRIED = (
     "tests/harness/scenario/",
     "tests/harness/search/",
     "tests/harness/sim/",
+    "tests/live/test_chat",
+    "tests/live/test_delegating_agents",
+    "tests/live/test_disk_full",
+    "tests/live/test_hosts",
+    "tests/live/test_killed_harness",
+    "tests/live/test_many_kills",
+    "tests/live/test_pipes",
+    "tests/live/test_places",
+    "tests/live/test_virtual",
+    "tests/parity/pipes/",
+    "tests/parity/test_store",
+    "tests/parity/test_tool_host",
     "tests/parity/worlds/",
     "tests/properties/",
     "tests/reports/",
-    "tests/scenarios/test_catalogue",
-    "tests/scenarios/test_core",
+    "tests/scenarios/",
     "tests/test_architecture",
 )
-"""Where the files begin whose tests may take as long as they like."""
+"""Where the files begin whose tests may take as long as they like, or many times as long as they do alone."""
 
 
 def is_extra(worker: str) -> bool:
