@@ -31,7 +31,7 @@ class JsonLines:
         self._owned = owned
         self._rest = b""
         self._messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        owned.stdout.heard = self._feed
+        owned.stdout.listen(self._feed)
 
     def _feed(self, chunk: bytes) -> None:
         *lines, self._rest = (self._rest + chunk).split(b"\n")

@@ -75,7 +75,7 @@ class LinesSession(LivingSession):
     async def _launched(self, argv: list[str]) -> Owned:
         owned = await self._start(argv, talks=True)
         self._heard = HeardLines()
-        owned.stdout.heard = self._heard.feed
+        owned.stdout.listen(self._heard.feed)
         return owned
 
     async def _prepare(self, *, first: bool) -> None:

@@ -77,7 +77,7 @@ class TuiSession(LivingSession):
         owned = await self._start(as_controlling(argv), terminal=(ours, its))
         self._screen = Screen(self._talks.columns, self._talks.rows)
         self._terminal = ours
-        owned.stdout.heard = self._feed
+        owned.stdout.listen(self._feed)
         return owned
 
     def _feed(self, chunk: bytes) -> None:
@@ -134,8 +134,12 @@ class TuiSession(LivingSession):
 
     def _new_lines(self) -> list[str]:
         """What came since the message, without what the screen always shows."""
-        idle = self._idle or frozenset()
-        return [line for line in self._since_message() if not line or _masked(line) not in idle]
+        idle, signs = self._idle or frozenset(), [sign for sign in (self._talks.ready, self._talks.busy) if sign]
+        return [
+            line
+            for line in self._since_message()
+            if not line or not (_masked(line) in idle or any(_is_in(sign, [line]) for sign in signs))
+        ]
 
     def _since_message(self) -> list[str]:
         """What stands below the message, if that can be seen; else the lines that were not there before."""

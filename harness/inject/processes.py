@@ -15,7 +15,7 @@ from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S, FaultState
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
-from wedgehog.harness.record.event import AgentKilled, Frozen, ReplyEnded, Thawed
+from wedgehog.harness.record.event import AgentKilled, Frozen, ReplyEnded, RequestRefused, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
 
@@ -84,7 +84,8 @@ class ProcessFaults:
     def reply_ended(self, call: int) -> None:
         """A reply has been written: fire behind its last byte, unless its reader has gone."""
         for state in self._lingering.pop(call, ()):
-            if any(end.call == call and end.how == "complete" for end in self.run.history.of(ReplyEnded)):
+            whole = any(end.call == call and end.how == "complete" for end in self.run.history.of(ReplyEnded))
+            if whole or any(refused.call == call for refused in self.run.history.of(RequestRefused)):
                 self.run.spawn(self._delayed(state, LINGER_S))
 
     async def _delayed(self, state: FaultState, seconds: float) -> None:

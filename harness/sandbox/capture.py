@@ -17,8 +17,7 @@ class Capture:
         """Open a pipe, if no `ends` are given, and the log for appending. Needs a running event loop."""
         self._log = log.open("ab", buffering=0)
         self._read_end, self.write_end = ends or os.pipe()
-        self.heard: Callable[[bytes], None] = lambda chunk: None
-        """Gets each chunk as it is read; at the end an empty one."""
+        self._heard: Callable[[bytes], None] = lambda chunk: None
         os.set_blocking(self._read_end, False)
         self._kept = bytearray()
         self._lost = False
@@ -43,6 +42,14 @@ class Capture:
         for _ in range(1 + KEPT_BYTES // CHUNK_BYTES):
             if not self._read():
                 return
+
+    def listen(self, heard: Callable[[bytes], None]) -> None:
+        """Call `heard` with what was read so far, with each chunk as it is read, and at the end with nothing."""
+        self._heard = heard
+        if self._kept:
+            heard(bytes(self._kept))
+        if self._ended.is_set():
+            heard(b"")
 
     def text(self) -> str:
         """The last megabyte as text."""
@@ -78,10 +85,10 @@ class Capture:
         if not chunk:
             self._loop.remove_reader(self._read_end)
             self._ended.set()
-            self.heard(b"")
+            self._heard(b"")
             return False
         self._log.write(chunk)
-        self.heard(chunk)
+        self._heard(chunk)
         self._kept += chunk
         if len(self._kept) > KEPT_BYTES:
             del self._kept[: len(self._kept) - KEPT_BYTES]

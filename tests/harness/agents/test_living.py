@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Session, open_agent
+from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.signals import deliver, tree
 
 AGENT = """
@@ -24,8 +25,8 @@ AGENT = """
         word = message.split()[-1]
         if word == "die": print("I am gone", file=sys.stderr, flush=True); os._exit(4)
         if word == "slow":
-            pathlib.Path("up").write_text("1")
             stop.clear()
+            pathlib.Path("up").write_text("1")
             return "stopped" if stop.wait(30) else "slow"
         return f"{how} {os.getpid()} says {word}"
 
@@ -140,6 +141,18 @@ async def test_one_process_takes_message_after_message(spec_of: Callable[..., An
     ], (first, second)
     assert (first.error, first.raised, first.exit_code, first.ended) == ("", None, None, "by itself")
     assert pid is not None and not psutil.pid_exists(pid)
+
+
+async def test_what_a_process_says_before_anybody_listens_is_not_lost(tmp_path: Path):
+    """A process may be ready before the call that starts it returns."""
+    out = Capture(tmp_path / "log")
+    chunks: list[bytes] = []
+    os.write(out.write_end, b"ready\n")
+    out.started()
+    await out.drained(1)
+    out.listen(chunks.append)
+    out.close()
+    assert chunks == [b"ready\n", b""]
 
 
 @every

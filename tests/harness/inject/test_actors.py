@@ -24,6 +24,7 @@ from wedgehog.harness.record.event import (
     Frozen,
     Note,
     ReplyEnded,
+    RequestRefused,
     Thawed,
 )
 from wedgehog.harness.record.history import History
@@ -202,6 +203,20 @@ async def test_a_kill_at_linger_comes_behind_the_last_byte_of_a_whole_reply(rig:
     it.injector.ended(call, True)
     await it.clock.advance(0.1)
     assert bool(it.hit) is hits
+
+
+async def test_a_refusal_has_a_last_byte_too(rig: Any):
+    """A user may stop an agent that waits before its next try: the refusal has reached the agent."""
+    it = rig({"at": {"phase": "linger"}, "do": "kill"})
+    await it.injector.before_turn(1)
+    call = it.arrives()
+    assert list(await it.ask(call)) == [] and it.hit == []
+    it.history.add(
+        RequestRefused(call=call, status=429, error="rate_limit", message="later", pairing=False, scripted=True)
+    )
+    it.injector.ended(call, False)
+    await it.clock.advance(0.1)
+    assert it.hit
 
 
 @pytest.mark.parametrize(("when", "phases"), [("started", 1), ("done", 2)])
