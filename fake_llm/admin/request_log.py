@@ -75,6 +75,8 @@ class LoggedRequest(RequestFacts):
     ended_at: datetime | None = None
     gone_at: datetime | None = None
     struck: LoggedFault | None = None
+    conversation: str = ""
+    """The declared conversation to which it belongs."""
     pending: Any = None
     """The fault that is still to be applied to this reply."""
 
@@ -120,6 +122,7 @@ class LoggedRequest(RequestFacts):
             "model": gist.model if gist else None,
             "stream": started is not None and started.stream,
             **_fields(self, "turn", "step", "attempt", "retry_of"),
+            "conversation": self.conversation,
             "background": gist.background(main) if gist else "",
             "request_bytes": seen.size,
             "tool_results": gist.tool_results if gist else 0,

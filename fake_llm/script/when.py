@@ -7,10 +7,10 @@ replies:
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
@@ -18,6 +18,7 @@ from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, UnscriptedError
 from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig
+from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT, root_of
 
 _SHOWN_CHARS = 80
 
@@ -130,10 +131,85 @@ class ReplyLine(ConfigModel):
         return self.reply.reply()
 
 
+RESERVED = ("main", "background", "compaction", SUBAGENT, SIDE)
+
+
+def _free(name: str) -> str:
+    if name in RESERVED:
+        raise ValueError(f"{name!r} has a meaning of its own: choose another name")
+    return name
+
+
+ConversationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$"), AfterValidator(_free)]
+
+
+class ConversationWhen(ConfigModel):
+    """Which requests belong to it; all that is written must hold. Patterns are as in a script's `when`."""
+
+    system: Pattern | None = None
+    """In the system text."""
+    opening: Pattern | None = None
+    """In what the user says before the model's first reply."""
+    tools: list[str] | None = None
+    """All of them are advertised."""
+    model_name: Pattern | None = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "ConversationWhen":
+        if not any(getattr(self, key) is not None for key in type(self).model_fields):
+            raise ValueError("expected one of system, opening, tools and model_name")
+        return self
+
+    def holds(self, conversation: Conversation) -> bool:
+        """Whether a request belongs to it."""
+        system = "\n".join([message.text for message in conversation.messages if message.role == "system"])
+        texts = {"system": system, "opening": root_of(conversation), "model_name": conversation.model}
+        named = {tool.name for tool in conversation.tools}
+        return named.issuperset(self.tools or ()) and all(
+            matches(pattern, text) for key, text in texts.items() if (pattern := getattr(self, key)) is not None
+        )
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a text holds a substring in any case, or fits a /regular expression/."""
+    if is_regex(pattern):
+        return re.search(pattern[1:-1], text) is not None
+    return pattern.casefold() in text.casefold()
+
+
+class NamedConversation(Protocol):
+    """A declared conversation."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def when(self) -> ConversationWhen:
+        """Which requests belong to it."""
+
+
+SomeConversation = TypeVar("SomeConversation", bound=NamedConversation)
+
+
+def conversation_of(conversations: Sequence[SomeConversation], conversation: Conversation) -> SomeConversation | None:
+    """The first one to which a request belongs."""
+    return next((it for it in conversations if it.when.holds(conversation)), None)
+
+
+class ScriptConversation(ConfigModel):
+    """A conversation with lines of its own: the other lines are not for its requests."""
+
+    name: ConversationName
+    when: ConversationWhen
+    replies: list[ReplyLine] = Field(min_length=1)
+
+
 class ScriptFile(ConfigModel):
     """A script file: the model's replies, and what each session may spend."""
 
     replies: list[ReplyLine]
+    conversations: list[ScriptConversation] = Field(default_factory=list)
     balance: BalanceConfig | None = None
 
 
@@ -145,18 +221,26 @@ class WhenScript:
 
     def __init__(self, file: ScriptFile) -> None:
         """Answer with the lines of `file`."""
+        self.conversations = tuple(file.conversations)
         self.lines = tuple(file.replies)
-        self._tests = [(line, line.when.tests()) for line in self.lines]
+        self._tests = _tested(file.replies)
+        self._own = {it.name: _tested(it.replies) for it in file.conversations}
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
         """Read a script from plain data, as a YAML file gives it; raises pydantic's ValidationError."""
         return cls(ScriptFile.model_validate(document))
 
+    def name_of(self, conversation: Conversation) -> str:
+        """The name of the conversation to which a request belongs; empty for none."""
+        found = conversation_of(self.conversations, conversation) if self.conversations else None
+        return found.name if found is not None else ""
+
     def line(self, conversation: Conversation) -> ReplyLine:
         """Return the first line that fits, or raise UnscriptedError."""
-        asked = Asked(conversation)
-        for line, tests in self._tests:
+        asked, name = Asked(conversation), self.name_of(conversation)
+        lines = self._own[name] if name else self._tests
+        for line, tests in lines:
             for holds in tests:
                 if not holds(asked):
                     break
@@ -164,14 +248,19 @@ class WhenScript:
                 return line
         said = asked.user
         shown = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
+        whose = f"the conversation {name}'s" if name else "the script's"
         raise UnscriptedError(
-            f"none of the script's {len(self.lines)} lines fits the last user message {shown!r} "
+            f"none of {whose} {len(lines)} lines fits the last user message {shown!r} "
             f"with {asked.tool_results} tool results after it"
         )
 
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """Return the answer of the first line that fits."""
         return self.line(conversation).answer()
+
+
+def _tested(lines: Sequence[ReplyLine]) -> list[tuple[ReplyLine, list[Test]]]:
+    return [(line, line.when.tests()) for line in lines]
 
 
 def is_regex(pattern: str) -> bool:

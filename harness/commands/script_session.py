@@ -4,7 +4,7 @@ A fault hits every reply of its line; `at: {turn, step, attempt}` and `times`, w
 each session by itself. Each faulty reply has an injector of its own, the same as in a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.admin.balance import BalanceConfig
@@ -13,8 +13,9 @@ from wedgehog.fake_llm.admin.sessions import ProviderSession
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.script.conversations import doubled
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
+from wedgehog.fake_llm.script.when import ReplyLine, ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject import Injector
@@ -28,6 +29,8 @@ from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, FaultPlan, PlannedFault
 
 _POSITIONS = ("turn", "step", "attempt")
+Place = tuple[str | int, ...]
+"""Keys and indexes of a line in its file."""
 _PLACES = {*_POSITIONS, "event", "byte", "phase"}
 
 
@@ -117,15 +120,15 @@ class FaultyReply:
 class LineFault:
     """The fault of one line, and its faulty replies: those at this position, so often in a session."""
 
-    line: int
+    line: Place
     planned: PlannedFault
     position: tuple[tuple[str, int], ...] = ()
     times: int = ALWAYS
 
     @classmethod
-    def read(cls, document: Document, line: int) -> "LineFault":
+    def read(cls, document: Document, line: Place) -> "LineFault":
         """Read a line's `fault`. Errors: BadFileError: it is no fault, or none that can hit a reply."""
-        place = ("replies", line, "fault")
+        place = (*line, "fault")
         words = document.into(FaultConfig, at=place)
         planned = words.planned()
         on_reply = words.link == "llm" and not planned.trigger.before_request
@@ -149,6 +152,15 @@ class LineFault:
         return self.times == ALWAYS or session.times[self.line] <= self.times
 
 
+def _lines(file: ScriptFile) -> Iterator[tuple[Place, ReplyLine]]:
+    """All lines of a script, with their places in it."""
+    for at, line in enumerate(file.replies):
+        yield ("replies", at), line
+    for number, conversation in enumerate(file.conversations):
+        for at, line in enumerate(conversation.replies):
+            yield ("conversations", number, "replies", at), line
+
+
 class ScriptSession:
     """A script whose lines may carry a fault."""
 
@@ -158,11 +170,15 @@ class ScriptSession:
         self.text = text
         self.balance: BalanceConfig | None = file.balance
         self._script, self._link = WhenScript(file), link
-        lines = enumerate(self._script.lines)
-        self._faults = {id(line): LineFault.read(document, index) for index, line in lines if line.fault is not None}
+        if (second := doubled(file.conversations)) is not None:
+            raise document.error(("conversations", second, "name"), "a second conversation of this name")
+        self._faults = {
+            id(line): LineFault.read(document, place) for place, line in _lines(file) if line.fault is not None
+        }
 
     def answer(self, session: ProviderSession, attempt: LoggedRequest, conversation: Conversation) -> Answer:
         """What the first fitting line says, after its reply fault."""
+        attempt.conversation = self._script.name_of(conversation)
         line = self._script.line(conversation)
         answer, faulty = line.answer(), self._faults.get(id(line))
         if faulty is None or not faulty.applies(session, attempt):

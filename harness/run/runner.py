@@ -8,9 +8,10 @@ import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from wedgehog.fake_llm.script.conversations import name_of
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
+from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.sim_host import agent_waits
@@ -35,6 +36,7 @@ from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
+from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
 from wedgehog.harness.sim.loop import watch_commands
@@ -105,7 +107,7 @@ class _Run:
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt
         shape = shape_in(scenario, control) if control else None
-        self.positions = Positions(salt, shape, lambda talk: name_of(scenario.conversations, talk))
+        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk))
         self.processes = AgentProcesses(f"{job.mark}/agent", clock)
         self.files = SessionFiles(spec, lambda: self.place, history, salt, store.folder, job.beside or Path())
         targets = Targets(
@@ -256,6 +258,11 @@ class _Run:
 
     def _host_refused(self, host: str, why: str) -> None:
         self.history.add_unless_sealed(HostRefused(host=host, why=why))
+
+
+def _named(scenario: Scenario, conversation: Conversation) -> str:
+    found = conversation_of(scenario.conversations, conversation)
+    return found.name if found is not None else ""
 
 
 @contextlib.asynccontextmanager

@@ -72,6 +72,42 @@ async def until(met: Callable[[], Any]) -> None:
             await asyncio.sleep(0.005)
 
 
+SUBAGENT = {
+    "name": "reader",
+    "when": {"opening": "Read the file"},
+    "replies": [{"reply": {"text": "It is empty."}, "fault": {"do": {"status": 529}, "at": {"attempt": 1}}}],
+}
+
+
+async def test_a_conversation_has_lines_and_faults_of_its_own_and_the_ledger_names_it():
+    """The subagent's first call is refused; the main conversation gets its own line meanwhile."""
+    async with Provider({**HI, "conversations": [SUBAGENT]}) as llm:
+        said = [str(await chat(llm, text)) for text in ("hello", "Read the file.", "Read the file.")]
+        assert "Hi there!" in said[0] and "529" in said[1] and "It is empty." in said[2]
+        entries = [(entry["conversation"], entry["status"]) for entry in llm.ledger()]
+        assert entries == [("", 200), ("reader", 529), ("reader", 200)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"when": {}}, "expected one of system, opening, tools and model_name"),
+        ({"name": "main"}, "'main' has a meaning of its own: choose another name"),
+        ({"replies": [{"reply": {"text": "x"}, "fault": {"do": "kill"}}]}, "kill"),
+    ],
+)
+def test_a_mistake_in_a_conversation_is_one_line_that_names_its_line(change: dict[str, Any], said: str):
+    """The number of the line in the script's text."""
+    with pytest.raises(BadFileError) as caught:
+        Provider({**HI, "conversations": [SUBAGENT, {**SUBAGENT, "name": "other", **change}]})
+    assert said in str(caught.value) and "\n" not in str(caught.value) and "script:" in str(caught.value)
+
+
+def test_two_conversations_of_one_name_are_a_mistake():
+    with pytest.raises(BadFileError, match="a second conversation of this name"):
+        Provider({**HI, "conversations": [SUBAGENT, SUBAGENT]})
+
+
 # ---- the admin API
 
 

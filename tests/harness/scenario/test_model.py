@@ -357,3 +357,34 @@ def test_a_public_report_is_an_address(file: Any):
         assert complaint(file(f"seen: {bad}\n")).startswith(
             "a-story.yaml:7: expected the address of a public report"
         ), bad
+
+
+READER = """conversations:
+  - name: reader
+    when: {opening: Read}
+    model: [{text: "It is empty."}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        (READER.replace("reader", "subagent"), ":8: 'subagent' has a meaning of its own: choose another name"),
+        (READER.replace("{opening: Read}", "{}"), ":9: expected one of system, opening, tools and model_name"),
+        (READER.replace("opening", "openning"), ":9: unknown key 'openning' (did you mean 'opening'?)"),
+        (READER + READER.partition("\n")[2], ":11: a second conversation of this name"),
+        (READER + "faults: [{at: {on: writer}, do: cut}]\n", "found 'writer'"),
+        (READER + "faults: [{at: {on: reader, step: 2}, do: cut}]\n", "only 1 step in the conversation reader"),
+        (READER + "faults: [{do: cut, sticks_to: conversation}]\n", "write `at: {on: subagent}`"),
+    ],
+)
+def test_a_mistake_about_a_conversation_is_one_line(file: Any, rest: str, said: str):
+    """With the file and the line."""
+    assert said in complaint(file(rest))
+
+
+@pytest.mark.parametrize("on", ["reader", "subagent", "background", "compaction"])
+def test_a_fault_may_hit_any_call_beside_the_main_conversation(file: Any, on: str):
+    """A declared conversation by its name."""
+    scenario = load_scenario(file(READER + f"faults: [{{at: {{on: {on}}}, do: cut}}]\n")).scenario
+    assert scenario.plan(1).faults[0].trigger.on == on
