@@ -80,6 +80,7 @@ class Admin(Listener):
             ("GET", "script"): lambda asked: sessions.story(asked.session).text,
             ("PUT", "script"): self._put,
             ("GET", "ledger"): lambda asked: {"attempts": sessions.ledger(asked.session)},
+            ("GET", "requests"): self._request,
             ("GET", "gates"): self._gates,
             ("POST", "gates"): self._hold,
             ("DELETE", "gates"): self._let_go,
@@ -154,6 +155,12 @@ class Admin(Listener):
     def _reset(self, asked: AdminRequest) -> object:
         self._sessions.reset(asked.session)
         return {"ok": True}
+
+    def _request(self, asked: AdminRequest) -> object:
+        body = self._sessions.body(int(asked.rest)) if re.fullmatch("[0-9]{1,9}", asked.rest) else None
+        if body is None:
+            raise AdminRequestError(f"there is no body of call {asked.rest!r}: the last 100 of a session are kept", 404)
+        return json_object(body) or body.decode(errors="replace")
 
     # ---- gates
 

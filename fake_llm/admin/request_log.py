@@ -13,6 +13,8 @@ from wedgehog.fake_llm.script.position import MainShape, purpose_of
 from wedgehog.fake_llm.value import value
 
 _MOST_KEPT: Final = 10_000
+_BODIES_KEPT: Final = 100
+"""A long session sends its whole history with each request, so more bodies may not fit into memory."""
 
 DeliveryEnd: TypeAlias = Literal["complete", "hung_up", "cut"]
 
@@ -139,6 +141,18 @@ class LoggedRequest(RequestFacts):
             "hung_up_s": self._after(self.gone_at or self.ended_at) if self.outcome == "hung_up" else None,
         }
 
+    def line(self) -> str:
+        """The finished request in one line, for a log."""
+        seen, model = self.seen, self.gist.model if self.gist else ""
+        status = self.refused.status if self.refused and self.refused.enforced else 200
+        why = f" {self.refused.kind}: {self.refused.message}" if self.refused else ""
+        paid = f" {self.tokens_delivered} tokens" if self.accepted else ""
+        fault = f" fault {self.struck.fault}" if self.struck else ""
+        ended = "" if self.outcome in ("complete", None) else f" {self.outcome}"
+        took = f" {1000 * (self._after(self.ended_at) or 0):.0f} ms"
+        words = f"#{seen.call} {status} {seen.method} {seen.path} {model}{paid}{took}{fault}{ended}{why}"
+        return "".join(char if char.isprintable() else " " for char in words)
+
     def _after(self, moment: datetime | None) -> float | None:
         return None if moment is None else round((moment - self.arrived).total_seconds(), 4)
 
@@ -148,11 +162,12 @@ def _fields(of: object, *names: str) -> dict[str, Any]:
 
 
 class RequestLog:
-    """The last 10,000 requests of a session, in their order."""
+    """The last 10,000 requests of a session, in their order, and the bodies of the last 100."""
 
     def __init__(self) -> None:
         """Start empty."""
         self.attempts: deque[LoggedRequest] = deque(maxlen=_MOST_KEPT)
+        self._bodies: deque[tuple[int, bytes]] = deque(maxlen=_BODIES_KEPT)
         self._asked: dict[int, tuple[int, int | None]] = {}
         """How often the same request came, and its last call."""
         self._main: MainShape | None = None
@@ -161,6 +176,7 @@ class RequestLog:
         """Add a request with its position: user messages count turns, tool rounds count steps."""
         attempt = LoggedRequest(seen.without_words(), arrived=now)
         self.attempts.append(attempt)
+        self._bodies.append((seen.call, seen.body))
         if seen.conversation is not None:
             attempt.gist = RequestSummary.of(seen.conversation)
             self._place(attempt, seen.conversation)
@@ -170,6 +186,10 @@ class RequestLog:
     def as_json(self) -> list[dict[str, Any]]:
         """Return all entries as plain data."""
         return [attempt.as_json(self._main) for attempt in self.attempts]
+
+    def body(self, call: int) -> bytes | None:
+        """The body of a request; None if it is not one of the last 100."""
+        return next((body for number, body in self._bodies if number == call), None)
 
     def _place(self, attempt: LoggedRequest, talk: Conversation) -> None:
         same = hash((talk.wire, talk.model, talk.messages))

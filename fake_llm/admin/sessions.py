@@ -4,7 +4,7 @@ request ─▶ session (by path prefix, else by key) ─▶ balance? ─▶ scri
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -61,8 +61,19 @@ class ProviderSession:
 class ProviderSessions:
     """The fake provider's script and observer, with the last 1,000 sessions."""
 
-    def __init__(self, story: Story, *, price: Price | None = None, clock: ProviderClock | None = None) -> None:
-        """Start every session with this script; raise ValueError if its balance in dollars has no prices."""
+    def __init__(
+        self,
+        story: Story,
+        *,
+        price: Price | None = None,
+        clock: ProviderClock | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        """Start every session with this script; raise ValueError if its balance in dollars has no prices.
+
+        `log` gets one line for each finished request.
+        """
+        self._log = log
         self.gates = Breakpoints()
         self._price = price
         self._clock = clock or RealClock()
@@ -100,6 +111,8 @@ class ProviderSessions:
                     _charge(session.balance, attempt, fact)
                 if isinstance(fact, WriteEnded):
                     del self._open[fact.call]
+                    if self._log is not None:
+                        self._log(attempt.line())
 
     def passes(self, call: int) -> bool:
         """Return True if a reply has no gate and no pending fault."""
@@ -150,6 +163,11 @@ class ProviderSessions:
         """Return the requests of all sessions or of one in their order, as plain data."""
         entries = [entry for session in self.all(name) for entry in session.books.as_json()]
         return sorted(entries, key=lambda entry: int(entry["call"]))
+
+    def body(self, call: int) -> bytes | None:
+        """The body of a request; None if there is no such call, or if it is not one of its session's last 100."""
+        found = (session.books.body(call) for session in self.all())
+        return next((body for body in found if body is not None), None)
 
     def reset(self, name: str | None = None) -> None:
         """Clear the request log and all positions, open the gates and refill balances; scripts stay."""

@@ -93,6 +93,10 @@ def serve(
     lenient: Annotated[bool, typer.Option(help="Answer requests with a broken history, and record it.")] = False,
     admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 chooses a free port.")] = 0,
     balance_usd: Annotated[float | None, typer.Option(min=0, help="The balance of each session, in dollars.")] = None,
+    log: Annotated[
+        bool | None,
+        typer.Option("--log/--no-log", show_default=False, help="A line for each request (default: on a terminal)."),
+    ] = None,
     balance_tokens: Annotated[int | None, typer.Option(min=0, help="The balance of each session, in tokens.")] = None,
 ) -> None:
     """Run the fake LLM provider alone."""
@@ -102,7 +106,10 @@ def serve(
     with user_mistakes():
         balance = prepaid(balance_usd, balance_tokens)
         say = partial(err.print, markup=False)
-        work = serve_script(script, host, port, strict=not lenient, say=say, admin_port=admin_port, balance=balance)
+        lines = err.data if (err.is_terminal if log is None else log) else None
+        work = serve_script(
+            script, host, port, strict=not lenient, say=say, admin_port=admin_port, balance=balance, log=lines
+        )
         run_until_stopped(work, "stopped", fast_loop)
 
 

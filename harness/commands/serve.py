@@ -51,11 +51,12 @@ class Provider:
         host: str = HOST,
         port: int = 0,
         admin_port: int = 0,
+        log: Callable[[str], None] | None = None,
     ) -> None:
-        """Port 0 takes a free port."""
+        """Port 0 takes a free port; `log` gets one line for each finished request."""
         self._faulty = FaultyLink(WallClock())
         self._balance = balance
-        self._sessions = ProviderSessions(self._story(script), price=_price)
+        self._sessions = ProviderSessions(self._story(script), price=_price, log=log)
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
@@ -82,6 +83,16 @@ class Provider:
     def ledger(self, session: str | None = None) -> list[dict[str, Any]]:
         """An entry for each request, as in the admin API."""
         return self._there(lambda: self._sessions.ledger(session))
+
+    def request(self, call: int) -> Any:
+        """What a request asked, as JSON; `call` is its number in the ledger. The last 100 of a session are kept.
+
+        Errors: LookupError, ValueError if it was no JSON.
+        """
+        body = self._there(lambda: self._sessions.body(call))
+        if body is None:
+            raise LookupError(f"there is no body of call {call}")
+        return json.loads(body)
 
     def balance(self, session: str) -> dict[str, Any] | None:
         """The rest of a session's prepaid balance, None if it has no balance."""
@@ -241,9 +252,10 @@ async def serve(
     say: Callable[[str], None],
     admin_port: int = 0,
     balance: BalanceConfig | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until cancelled, at `host`:`port` (0: a free port). Errors: BadFileError, and OSError with the address."""
-    provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port)
+    provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port, log=log)
     async with provider as llm:
         say(f"wedgehog: the fake model answers at {llm.url} (Ctrl-C ends it)")
         say(f"wedgehog: what it saw, gates and the script: {llm.admin_url}")

@@ -477,3 +477,31 @@ def test_a_mistake_leaves_no_thread_behind(tmp_path: Path):
             pass
         with pytest.raises(OSError, match="can't listen at"), Provider(HI, admin_port=port):
             pass
+
+
+# ---- what was asked
+
+
+async def test_a_test_can_read_what_was_asked(llm: Provider):
+    """By the call's number, from the test or over HTTP; only the last hundred of a session are kept."""
+    await chat(llm, "first words")
+    (entry,) = llm.ledger()
+    assert llm.request(entry["call"])["messages"] == [{"role": "user", "content": "first words"}]
+    assert (await admin(llm, "GET", f"requests/{entry['call']}"))[1]["model"] == "gpt-5"
+    for number in range(100):
+        await chat(llm, f"words {number}")
+    with pytest.raises(LookupError, match="no body of call 1"):
+        llm.request(entry["call"])
+    assert (await admin(llm, "GET", "requests/1"))[0] == 404
+
+
+async def test_each_request_is_a_line_of_the_log():
+    """With its result; a refusal says why, and nothing that a client sends breaks the line."""
+    lines: list[str] = []
+    script = {"replies": [{"when": {"user": "busy"}, "error": {"status": 429}}, *HI["replies"]]}
+    async with Provider(script, log=lines.append) as llm:
+        await chat(llm, "hello")
+        await chat(llm, "busy", model="a\nb")
+    fine, refused = lines
+    assert fine.startswith("#1 200 POST /v1/chat/completions gpt-5 ") and fine.endswith(" ms") and " tokens " in fine
+    assert refused.startswith("#2 429 POST /v1/chat/completions a b ") and "Rate limit reached" in refused
