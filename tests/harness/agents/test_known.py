@@ -158,8 +158,14 @@ def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran:
     assert len(ran) == 1, "it is installed"
     put("openclaw", "2026.9.6")
     assert named("openclaw-12-keys").version == known()["openclaw-12-keys"].version
-    (same_as,) = {spec.runtime.same_as for spec in known().values() if spec.runtime and spec.runtime.same_as}
-    assert same_as in known()
+    for spec in known().values():
+        if spec.runtime is not None and spec.runtime.same_as is not None:
+            of = known()[spec.runtime.same_as].runtime
+            assert of is not None and (of.npm, of.pip, of.node) == (
+                spec.runtime.npm,
+                spec.runtime.pip,
+                spec.runtime.node,
+            )
 
 
 def test_an_unavailable_package_is_replaced_by_files_of_ours(cache: Path, ran: list[list[str]]):
