@@ -1,17 +1,27 @@
 """Reports of finished runs: tables, plots, an HTML page, JUnit and Markdown. They read the run folder only."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wedgehog.reports.campaign_folder import StoredCampaign
 
 __all__ = ["write_all"]
 
 
 def write_all(folder: Path) -> list[Path]:
     """Write all four reports into a campaign's folder and return their paths. ValueError: there is no such folder."""
-    from wedgehog.reports import html, junit, markdown
     from wedgehog.reports.campaign_folder import load
+
+    return write_campaign(load(folder))
+
+
+def write_campaign(campaign: "StoredCampaign") -> list[Path]:
+    """Write all four reports of a campaign that was read; return their paths."""
+    from wedgehog.reports import html, junit, markdown
     from wedgehog.reports.rows import table, write_csv
 
-    campaign = load(folder)
+    folder = campaign.folder
     rows = table(campaign)
     paths = [folder / name for name in ("summary.csv", "junit.xml", "report.html", "summary.md")]
     write_csv(rows, paths[0])

@@ -1,5 +1,6 @@
 """The runs of a campaign in the page: whole sections for the worst ones, one row of a table for each other one."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from wedgehog.reports.words import one_line
 
 OPEN_ALL_UP_TO = 3
 """Up to so many runs, all are shown unfolded."""
+ALL_SECTIONS_UP_TO = 400
+"""Of more runs, only the first one of repeats that ended alike has a section, and passes are counted, not listed."""
 OPEN_AT_MOST = 5
 """So many of the runs that need attention are unfolded; they are printed, folded ones are not."""
 
@@ -22,6 +25,9 @@ ROWS_BYTES = 2_500_000
 """The sizes of all sections and of all rows, so that a page of 10,000 runs stays below 10 MB."""
 
 WORST_FIRST: tuple[ResultCategory, ...] = (*("failed", "error", "inconclusive", "known", "shown", "passed", "skipped"),)
+
+UNLISTED: tuple[ResultCategory, ...] = ("shown", "passed", "skipped")
+"""Results that a large campaign counts and does not list."""
 
 _HEADS = (("verdict", "keep"), ("run", "keep"), ("why", "says"), ("folder", "says"))
 
@@ -42,6 +48,21 @@ class AllRuns:
         """The runs that need attention."""
         return [(n, run) for n, run in self.ordered if result_category(run.judgement) in ATTENTION]
 
+    @property
+    def counted(self) -> bool:
+        """Whether the campaign is so large that passes are counted and not listed."""
+        return len(self.campaign.runs) > ALL_SECTIONS_UP_TO
+
+    @cached_property
+    def representatives(self) -> list[NumberedRun]:
+        """The runs that may have a section: of a large campaign, the first of the repeats that ended alike."""
+        if not self.counted:
+            return self.ordered
+        first: dict[object, NumberedRun] = {}
+        for number, run in self.ordered:
+            first.setdefault(_alike(run), (number, run))
+        return list(first.values())
+
     @cached_property
     def sections(self) -> dict[int, Markup]:
         """Whole sections by the number of their run, as many as there is room for."""
@@ -49,8 +70,8 @@ class AllRuns:
         room = SECTIONS_BYTES
         few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
         unfolded = {number for number, _ in self.bad[:OPEN_AT_MOST]}
-        for number, run in self.ordered:
-            section = run_section(number, run, self.campaign, unfolded=few or number in unfolded)
+        for number, run in self.representatives:
+            section = run_section(number, run.again(), self.campaign, unfolded=few or number in unfolded)
             room -= len(section)
             if room < 0:
                 break
@@ -63,7 +84,7 @@ class AllRuns:
         made: dict[int, Markup] = {}
         room = ROWS_BYTES
         for number, run in self.ordered:
-            if number in self.sections:
+            if number in self.sections or (self.counted and result_category(run.judgement) in UNLISTED):
                 continue
             made[number] = self._row(number, run)
             room -= len(made[number])
@@ -81,13 +102,22 @@ class AllRuns:
             return ()
         shown = [tag("section", tag("h2", "Run by run"), list(self.sections.values()), id="runs")]
         if self.rows:
-            left = len(self.campaign.runs) - len(self.sections) - len(self.rows)
-            words = "Their histories are in the folders named here."
-            words += f" {left:,} more are only in summary.csv." if left else ""
             table = html_table(_HEADS, self.rows.values(), tall=True)
-            title = tag("h2", f"{len(self.campaign.runs) - len(self.sections):,} other runs")
+            title = tag("h2", f"{len(self.rows):,} other runs")
+            words = "Their histories are in the folders named here."
             shown.append(tag("section", title, tag("p", words, class_="soft"), table))
+        if left := self._left():
+            shown.append(tag("p", left, class_="soft"))
         return shown
+
+    def _left(self) -> str:
+        """How many runs are in no section and no row."""
+        left = [run for n, run in enumerate(self.campaign.runs) if n not in self.sections and n not in self.rows]
+        kinds = Counter(result_category(run.judgement) for run in left)
+        named = ", ".join(f"{kinds[kind]:,} {kind}" for kind in WORST_FIRST if kinds[kind])
+        return (
+            f"{len(left):,} more runs are only in the matrices, the numbers and summary.csv: {named}." if left else ""
+        )
 
     def _row(self, number: int, run: StoredRun) -> Markup:
         judged = run.judgement
@@ -98,6 +128,12 @@ class AllRuns:
             self.campaign.place(run.folder),
         )
         return line(_HEADS, cells, id_=anchor(number))
+
+
+def _alike(run: StoredRun) -> object:
+    """What repeats that ended alike have in common."""
+    judged = run.judgement
+    return judged.scenario, judged.agent, result_category(judged), judged.verdict, judged.violated
 
 
 def _rank(run: StoredRun) -> tuple[int, bool]:

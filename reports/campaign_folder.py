@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.record.store import StoredRun, read_run, run_folders
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.reports.history_numbers import RunNumbers, numbers_of
 
 NO_FAMILY = "scenarios"
 
@@ -33,6 +35,8 @@ class StoredCampaign:
     folder: Path
     facts: Mapping[str, Any]
     runs: tuple[StoredRun, ...]
+    numbers: Mapping[Path, RunNumbers]
+    """By the folder of the run. The runs hold no history: each use of one reads it again."""
     unfinished: tuple[Unfinished, ...] = ()
     controls: tuple[Path, ...] = ()
 
@@ -66,6 +70,8 @@ def load(folder: Path) -> StoredCampaign:
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
     runs: list[StoredRun] = []
+    numbers: dict[Path, RunNumbers] = {}
+    verdicts: dict[Verdict, Verdict] = {}
     unfinished: list[Unfinished] = []
     judged = _outermost(run_folders(folder))
     begun = _outermost([*judged, *(path.parent for path in folder.rglob("history.jsonl"))])
@@ -73,7 +79,9 @@ def load(folder: Path) -> StoredCampaign:
     for place in begun:
         if place in judged:
             try:
-                runs.append(read_run(place))
+                run = read_run(place)
+                numbers[place] = numbers_of(run)
+                runs.append(_light(run, verdicts))
             except (ValueError, OSError) as wrong:
                 unfinished.append(Unfinished(place, f"it can't be read: {wrong}"))
         elif place not in controls:
@@ -81,7 +89,13 @@ def load(folder: Path) -> StoredCampaign:
     facts = _facts(folder / "campaign.json")
     order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
-    return StoredCampaign(folder, facts, tuple(ordered), tuple(unfinished), tuple(controls))
+    return StoredCampaign(folder, facts, tuple(ordered), numbers, tuple(unfinished), tuple(controls))
+
+
+def _light(run: StoredRun, verdicts: dict[Verdict, Verdict]) -> StoredRun:
+    """The run without its history; equal verdicts of all runs are one object."""
+    shared = tuple(verdicts.setdefault(verdict, verdict) for verdict in run.judgement.verdicts)
+    return StoredRun(run.folder, replace(run.judgement, verdicts=shared))
 
 
 def _mapping(said: object) -> dict[str, str]:

@@ -1,13 +1,10 @@
 """What each agent's runs cost, how long users waited, the database, the faults; times are as measured."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from wedgehog.harness.record.event import StoreAsked
-from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import agent_order
 from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
@@ -100,32 +97,6 @@ def notes(rows: Iterable[Mapping[Any, Any]]) -> Iterator[str]:
 
 
 # ---- the database
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseUse:
-    """Queries in the scenario's turns (without the recovery message), their time, and its share of the turns' time."""
-
-    queries: int
-    took_s: float
-    share: float
-    """0 to 1. The times of parallel queries are added up; the share is 1 at most."""
-
-    def __str__(self) -> str:
-        """`24 queries, 1.20 s, 41% of the turns' time`"""
-        return f"{many(self.queries, 'query', 'queries')}, {seconds(self.took_s)}, {self.share:.0%} of the turns' time"
-
-
-def database(history: History) -> DatabaseUse | None:
-    """How a run used the database; None without a query."""
-    turns = [turn for turn in history.turns if not turn.recovery and turn.end is not None]
-    spans = [(turn.start_s, turn.end.at_s) for turn in turns if turn.end is not None]
-    mine = [event for event in history.of(StoreAsked) if any(start <= event.at_s <= end for start, end in spans)]
-    if not mine:
-        return None
-    took_s = sum(event.latency_s for event in mine)
-    whole_s = sum(end - start for start, end in spans)
-    return DatabaseUse(len(mine), took_s, min(1.0, took_s / whole_s) if whole_s > 0 else 0.0)
 
 
 def asked(row: Mapping[Any, Any]) -> str:

@@ -21,7 +21,7 @@ from wedgehog.reports.cost import asked, cost_words, notes, per_answer, shares, 
 from wedgehog.reports.latency import samples
 from wedgehog.reports.latency_section import latency_section
 from wedgehog.reports.markup import Markup, document, scrolled, tag
-from wedgehog.reports.matrix import NumberedRun, grid
+from wedgehog.reports.matrix import NumberedRun, grid, words_below
 from wedgehog.reports.plot import Bar, bars
 from wedgehog.reports.result_category import tally
 from wedgehog.reports.words import NONE, brief, count, missing, money, seconds
@@ -116,12 +116,15 @@ class _Page:
         for family, runs in found.items():
             yield tag("h3", family) if family != NO_FAMILY else None, runs
 
+    def _below(self, run: StoredRun) -> str:
+        return words_below(run, self.campaign.numbers[run.folder])
+
     def _matrices(self) -> Markup | None:
         """One table of scenarios by agents per family, and the lines of `shares`; single fixes stand in their own."""
         tables: list[Markup | None] = []
         for title, runs in self._by_family():
             shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
-            tables += [title, *grid(shown, "scenario", "agent", self.runs.address)]
+            tables += [title, *grid(shown, "scenario", "agent", self.runs.address, self._below)]
         lines = [tag("li", line) for line in shares(self.table)]
         told = tag("ul", lines, class_="facts") if lines else None
         return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
@@ -132,7 +135,7 @@ class _Page:
         for title, runs in self._by_family():
             if any(_single_fix(run) for _, run in runs):
                 variants = [(n, run) for n, run in runs if agent_order(run.judgement.agent) < agent_order("~")]
-                tables += [title, *grid(variants, "agent", "scenario", self.runs.address, small=True)]
+                tables += [title, *grid(variants, "agent", "scenario", self.runs.address, self._below, small=True)]
         legend = "P pass, F fail, I inconclusive, E error, S skipped. An outlined F was expected. Empty: not played."
         head = (tag("h2", "Fix \N{MULTIPLICATION SIGN} scenario"), tag("p", legend, class_="soft"))
         return tag("section", head, tables) if tables else None

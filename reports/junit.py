@@ -49,7 +49,7 @@ def _count(holder: ET.Element, within: ET.Element) -> None:
 
 def _case(run: StoredRun, campaign: StoredCampaign) -> ET.Element:
     judged = run.judgement
-    lasted = run.history.events[-1].at_s if run.history.events else 0.0
+    lasted = campaign.numbers[run.folder].lasted_s
     case = ET.Element(
         "testcase", classname=clean(judged.scenario), name=clean(agent_name(judged)), time=f"{max(lasted, 0):.3f}"
     )

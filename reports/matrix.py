@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import agent_order
+from wedgehog.reports.history_numbers import RunNumbers
 from wedgehog.reports.markup import Markup, scrolled, tag
 from wedgehog.reports.result_category import ATTENTION, reads, result_category, run_badge, small_badge
-from wedgehog.reports.rows import harmed_answered
 
 ROWS_SHOWN = 300
 """A larger matrix shows so many rows, those that need attention first."""
@@ -19,9 +19,15 @@ RunAddress = Callable[[int], str]
 
 
 def grid(
-    runs: Sequence[NumberedRun], down: str, across: str, address: RunAddress, *, small: bool = False
+    runs: Sequence[NumberedRun],
+    down: str,
+    across: str,
+    address: RunAddress,
+    below: Callable[[StoredRun], str],
+    *,
+    small: bool = False,
 ) -> list[Markup]:
-    """One table with a row for each `down` (scenario or agent) and a column for each `across`."""
+    """A table with a row for each `down` (scenario or agent), a column for each `across`; `below` is under a badge."""
     cells: dict[tuple[str, str], list[NumberedRun]] = {}
     for number, run in runs:
         key = (getattr(run.judgement, down), getattr(run.judgement, across))
@@ -32,7 +38,7 @@ def grid(
         tag(
             "tr",
             tag("th", row, scope="row"),
-            [tag("td", _cell(cells.get((row, column), ()), address, small=small)) for column in columns],
+            [tag("td", _cell(cells.get((row, column), ()), address, below, small=small)) for column in columns],
         )
         for row in shown
     ]
@@ -53,25 +59,27 @@ def _worst(rows: Sequence[str], runs: Sequence[NumberedRun], down: str) -> list[
     return sorted(rows, key=lambda row: row not in bad)
 
 
-def _cell(runs: Sequence[NumberedRun], address: RunAddress, *, small: bool) -> list[Markup]:
+def _cell(
+    runs: Sequence[NumberedRun], address: RunAddress, below: Callable[[StoredRun], str], *, small: bool
+) -> list[Markup]:
     """One badge for all repeats with the same result: `pass 3 of 3`."""
     alike: dict[tuple[str, str], list[NumberedRun]] = {}
     for number, run in runs:
-        alike.setdefault((reads(run.judgement), _below(run)), []).append((number, run))
-    return [_badge(group, len(runs), address, small=small) for group in alike.values()]
+        alike.setdefault((reads(run.judgement), below(run)), []).append((number, run))
+    return [_badge(group, len(runs), address, words, small=small) for (_, words), group in alike.items()]
 
 
-def _badge(group: Sequence[NumberedRun], repeats: int, address: RunAddress, *, small: bool) -> Markup:
+def _badge(group: Sequence[NumberedRun], repeats: int, address: RunAddress, below: str, *, small: bool) -> Markup:
     """The badge of some runs with the same result; it links to the first one that the page shows."""
     run = group[0][1]
     link = next(filter(None, (address(number) for number, _ in group)), "")
     if small:
         return small_badge(run, link)
-    below = _below(run)
     share = f"{len(group):,} of {repeats:,}" if repeats > 1 else ""
     return tag("div", run_badge(run, link, share), tag("span", below, class_="violated") if below else None)
 
 
-def _below(run: StoredRun) -> str:
-    seen = run.judgement.verdict == "pass" and harmed_answered(run.history) is False
+def words_below(run: StoredRun, numbers: RunNumbers) -> str:
+    """What stands under the badge of a run: the violated invariants, or that its user saw an error."""
+    seen = run.judgement.verdict == "pass" and numbers.columns.get("harmed_answered") is False
     return "the user saw an error" if seen else ", ".join(run.judgement.violated)

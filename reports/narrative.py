@@ -10,7 +10,7 @@ from wedgehog.harness.record.history import Call, History, Turn, longest_run
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
 from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
-from wedgehog.reports.cost import database
+from wedgehog.reports.database_use import database
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4

@@ -25,7 +25,7 @@ def write_parquet(folder: Path) -> list[Path]:
     if not INSTALLED:
         raise ValueError("--parquet needs pyarrow: pip install 'wedgehog[parquet]'")
     campaign = load(folder)
-    calls = pd.DataFrame([row for run in campaign.runs for row in call_rows(run)])
+    calls = pd.DataFrame([row for run in campaign.runs for row in call_rows(run.again())])
     tables = {"runs": table(campaign)[list(COLUMNS)], "calls": calls, "latency": latency(samples(campaign))}
     for name, rows in tables.items():
         rows.to_parquet(folder / f"{name}.parquet", index=False)

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.history_numbers import RunNumbers
 from wedgehog.reports.result_category import ResultCategory, result_category
-from wedgehog.reports.rows import row, worst_turn_s
 from wedgehog.reports.words import missing
 
 Key = tuple[str, str]
@@ -75,16 +75,20 @@ def cells_of(campaign: StoredCampaign) -> dict[Key, PlayedCell]:
     for run in campaign.runs:
         if result_category(run.judgement) not in ("skipped", "shown"):
             found.setdefault((run.judgement.scenario, run.judgement.agent), []).append(run)
-    return {key: _cell(key, runs) for key, runs in found.items()}
+    return {key: _cell(key, runs, campaign.numbers) for key, runs in found.items()}
 
 
-def _cell(key: Key, runs: Iterable[StoredRun]) -> PlayedCell:
+def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers]) -> PlayedCell:
     runs = sorted(runs, key=lambda run: run.judgement.repeat)
     by_result: dict[str, StoredRun] = {}
     for run in runs:
         by_result.setdefault(result_category(run.judgement), run)
-    decided = [run for run in runs if result_category(run.judgement) in DECIDED and run.history.events]
-    rows = [row(run, "") for run in decided]
+    decided = [
+        numbers[run.folder]
+        for run in runs
+        if result_category(run.judgement) in DECIDED and numbers[run.folder].recorded
+    ]
+    rows = [it.columns for it in decided]
     return PlayedCell(
         *key,
         results=Counter(result_category(run.judgement) for run in runs),
@@ -92,7 +96,7 @@ def _cell(key: Key, runs: Iterable[StoredRun]) -> PlayedCell:
         paid_calls=_column(rows, "paid_calls"),
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
-        turn_least_s=tuple(least for run in decided if (least := _least_s(run.history)) is not None),
+        turn_least_s=tuple(it.turn_least_s for it in decided if it.turn_least_s is not None),
         says={result: run.judgement.says for result, run in by_result.items()},
     )
 
@@ -101,8 +105,3 @@ def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:
     """The numbers of a column; none at all if one is missing, because a part would be another sample."""
     values = [row[name] for row in rows]
     return () if any(missing(value) for value in values) else tuple(float(value) for value in values)
-
-
-def _least_s(history: History) -> float | None:
-    """The longest turn, without the waits for a processor."""
-    return worst_turn_s(history, lambda turn, end_s: history.cpu_wait(turn.start_s, end_s).total_s)

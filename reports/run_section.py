@@ -23,8 +23,10 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
 from wedgehog.reports.calls import call_table, fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, database, notes
+from wedgehog.reports.cost import cost_words, notes
+from wedgehog.reports.database_use import database
 from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
+from wedgehog.reports.history_numbers import numbers_of
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
@@ -99,7 +101,7 @@ class _PlayedRun:
     # ---- in short
 
     def _stats(self) -> Markup:
-        said = row(self.run, self.run_dir)
+        said = row(self.run, self.run_dir, numbers_of(self.run))
         refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
         took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
         peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"

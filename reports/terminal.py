@@ -54,7 +54,11 @@ def print_report(folder: Path, console: Console, *, verbose: bool = False, quiet
 
     `verbose` adds each invariant's sentence; `quiet` leaves only what needs attention, and the totals.
     """
-    campaign = load(folder)
+    print_campaign(load(folder), console, verbose=verbose, quiet=quiet)
+
+
+def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+    """Print the report of a campaign that was read; options as `print_report`."""
     printed = _Report(campaign, table(campaign), console, verbose)
     if not quiet:
         printed.tables()
@@ -213,8 +217,10 @@ class _Report:
         runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
         if runs:
             self._heading(attention_heading(run.judgement for run in runs))
-        for alike in _grouped(runs, _never_played):
+        for alike in _grouped(runs, self._alike):
             self._why(alike)
+            if len(alike) > 1 and self.campaign.numbers[alike[0].folder].recorded:
+                self._say(f"and {many(len(alike) - 1, 'more repeat')} with this result", "dim", indent=4)
             if alike[0].judgement.replay:
                 self._whole(f"    replay: {alike[0].judgement.replay}", "cyan")
         self._fixes_of(run for run in runs if not run.judgement.expected)
@@ -231,6 +237,13 @@ class _Report:
             self._heading("How to fix")
         for name, fix in fixes.items():
             self._say(Text.assemble(self._text(f"{name}: ", "bold"), self._text(fix)), indent=2)
+
+    def _alike(self, run: StoredRun) -> object:
+        """The key of repeats with the same result, or of runs of an agent that could not be played for one reason."""
+        judged = run.judgement
+        if not self.campaign.numbers[run.folder].recorded:
+            return judged.agent, judged.says
+        return judged.scenario, judged.agent, judged.verdict, judged.violated
 
     def _why(self, runs: Sequence[StoredRun]) -> None:
         """One sentence for runs with the same result."""
@@ -297,11 +310,6 @@ def _sentence(run: StoredRun) -> object:
     """The key of runs of one scenario with the same sentence."""
     judged = run.judgement
     return judged.scenario, judged.says, judged.violated, judged.known
-
-
-def _never_played(run: StoredRun) -> object:
-    """The key of runs of an agent that could not be played for the same reason; a played run is by itself."""
-    return run.folder if run.history.events else (run.judgement.agent, run.judgement.says)
 
 
 def _agent(row: dict[Any, Any]) -> str:

@@ -222,14 +222,15 @@ def replay(
 
 def print_reports(folder: Path, output: Output) -> None:
     """Write the reports of a campaign and print the summary."""
-    from wedgehog.reports import write_all
-    from wedgehog.reports.terminal import print_report
+    from wedgehog.reports import write_campaign
+    from wedgehog.reports.campaign_folder import load
+    from wedgehog.reports.terminal import print_campaign
 
-    write_all(folder)
+    campaign = load(folder)
+    write_campaign(campaign)
     if output.as_json:
-        from wedgehog.reports.campaign_folder import load
         from wedgehog.reports.rows import table
 
-        Stdout().data(table(load(folder)).to_json(orient="records", indent=1))
+        Stdout().data(table(campaign).to_json(orient="records", indent=1))
     else:
-        print_report(folder, Stdout(), verbose=output.verbose, quiet=output.quiet)
+        print_campaign(campaign, Stdout(), verbose=output.verbose, quiet=output.quiet)

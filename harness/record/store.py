@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,15 @@ class StoredRun:
 
     folder: Path
     judgement: Judgement
-    history: History
+
+    @cached_property
+    def history(self) -> History:
+        """Its history, read at the first use. ValueError, OSError: it can't be read."""
+        return read(self.folder / "history.jsonl")
+
+    def again(self) -> "StoredRun":
+        """The same run, whose history is kept only as long as this object."""
+        return StoredRun(self.folder, self.judgement)
 
     @property
     def session_files(self) -> tuple[Path, ...]:
@@ -171,7 +180,9 @@ def read_run(folder: Path) -> StoredRun:
     for name in ("history.jsonl", "verdicts.json"):
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: no run folder ({name} is missing)")
-    return StoredRun(folder, read_judgement(folder), read(folder / "history.jsonl"))
+    run = StoredRun(folder, read_judgement(folder))
+    run.history  # noqa: B018  a run whose history can't be read is none
+    return run
 
 
 def read_judgement(folder: Path) -> Judgement:

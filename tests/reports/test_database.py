@@ -10,7 +10,8 @@ from rich.console import Console
 from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.cost import database, worst
+from wedgehog.reports.cost import worst
+from wedgehog.reports.database_use import database
 from wedgehog.reports.html import page
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from wedgehog.reports import all_runs, matrix, write_all
+from wedgehog.reports import all_runs, matrix, write_all, write_campaign
+from wedgehog.reports.campaign_folder import load
 
 from .conftest import Campaign, judgement, plain_run, storm, storm_judgement
 
@@ -70,9 +71,36 @@ def test_what_has_no_room_is_a_row_and_every_link_still_leads_somewhere(campaign
     page = _page(campaign)
     shown = re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :])
     assert shown[0] == "z" and len(shown) < 4
-    assert "more are only in summary.csv" in page and "5 more in summary.csv; none is worse." in page
+    assert (
+        re.search(r"more runs are only in .* summary.csv: \d passed", page)
+        and "5 more in summary.csv; none is worse." in page
+    )
     ids = set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
+
+
+def test_a_large_campaign_shows_one_of_alike_repeats_and_counts_its_passes(campaign, monkeypatch):
+    """Each other failure is a row; a pass is in the matrix."""
+    for repeat in (1, 2, 3):
+        campaign.run(_failed("bad", "x", repeat=repeat), plain_run)
+        campaign.run(judgement("good", "a", repeat=repeat), plain_run)
+    monkeypatch.setattr(all_runs, "ALL_SECTIONS_UP_TO", 5)
+    page = _page(campaign)
+    assert re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :]) == ["bad", "good"]
+    assert "<h2>2 other runs</h2>" in page and page.count("<code>bad/a.") + page.count(">bad/a.") == 2
+    assert "2 more runs are only in the matrices, the numbers and summary.csv: 2 passed." in page
+    monkeypatch.setattr(all_runs, "ALL_SECTIONS_UP_TO", 6)
+    assert "other runs" not in _page(campaign)
+
+
+def test_a_report_of_many_runs_keeps_no_history(campaign):
+    """Each is read, folded and forgotten; a section reads its own again."""
+    for repeat in (1, 2, 3):
+        campaign.run(judgement("good", "a", repeat=repeat), plain_run)
+    read = load(campaign.folder)
+    write_campaign(read)
+    assert not any("history" in vars(run) for run in read.runs)
+    assert len(read.numbers) == 3 and all(it.recorded for it in read.numbers.values())
 
 
 @pytest.mark.parametrize("number", [30])

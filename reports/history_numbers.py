@@ -1,0 +1,164 @@
+"""The numbers of a run: computed once from its history, so that a report of many runs keeps no history."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.ledger import Ledger, books, ledger_of
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
+from wedgehog.reports.calls import took_s
+from wedgehog.reports.database_use import database
+
+_SHOWN = ("surfaced", "stopped at its limit")
+"""Ends of a turn in which its user saw an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunNumbers:
+    """What the tables need of one history."""
+
+    columns: Mapping[str, Any]
+    """Columns of the table of runs; empty for a run that was skipped."""
+    times: tuple[tuple[str, float], ...]
+    """Each measured time: its measure, and seconds."""
+    lasted_s: float
+    turn_least_s: float | None
+    """The longest turn, without the waits for a processor."""
+    recorded: bool
+    """Whether anything happened."""
+
+
+def numbers_of(run: StoredRun) -> RunNumbers:
+    """The numbers of one run."""
+    history = run.history
+    lasted_s = history.events[-1].at_s if history.events else 0.0
+    if run.judgement.skipped:
+        return RunNumbers({}, (), lasted_s, None, bool(history.events))
+    return RunNumbers(_columns(history), tuple(times(history)), lasted_s, _least_s(history), bool(history.events))
+
+
+def _columns(history: History) -> dict[str, Any]:
+    used = database(history)
+    return {
+        "time_scale": history.run.time_scale,
+        **spent(history),
+        **waited(history),
+        "queries": used.queries if used else None,
+        "queries_s": used.took_s if used else None,
+        "queries_share": used.share if used else None,
+        "harmed_answered": harmed_answered(history),
+        "answered_turns": answered_turns(history),
+        "wasted_usd": wasted_usd(history),
+    }
+
+
+def _least_s(history: History) -> float | None:
+    return worst_turn_s(history, lambda turn, end_s: history.cpu_wait(turn.start_s, end_s).total_s)
+
+
+def times(history: History) -> Iterator[tuple[str, float]]:
+    """Each measured time of a run: its measure, and seconds of real (or virtual) time."""
+    for call in history.played_calls:
+        if call.ended is not None and call.ended.first_byte_s is not None:
+            yield "first byte", call.ended.first_byte_s
+        taken_s = took_s(call)
+        if taken_s is not None:
+            yield "call", taken_s
+    for use in history.tool_uses:
+        yield from (("tool", done.at_s - begun.at_s) for begun, done in zip(use.started, use.done, strict=False))
+    for turn in history.turns:
+        if turn.recovery or turn.duration_s is None:
+            continue
+        yield "turn", turn.duration_s
+        if outcome_of(turn, history).kind in _SHOWN:
+            yield "first error", turn.duration_s
+    recovered_s = recovery_s(history)
+    if recovered_s is not None:
+        yield "recovery", recovered_s
+
+
+def spent(history: History) -> dict[str, Any]:
+    """What its calls cost."""
+    total = books(history)
+    return {
+        "paid_calls": total.paid_calls,
+        "refused_calls": total.total.refused,
+        "tokens_billed": total.total.tokens_billed,
+        "tokens_delivered": total.total.tokens_delivered,
+        "cost_usd": total.cost_usd,
+        "usage": _usage(total),
+        "at_least": history.cut_short,
+        "calls_s": _rounded(total.calls_s),
+        "peak_calls_per_min": _rounded(total.peak_calls_per_min),
+        "peak_usd_per_min": _rounded(total.peak_usd_per_min),
+    }
+
+
+def _usage(spent: Ledger) -> str:
+    """Where the token numbers of the paid calls come from: the script, our count, or both."""
+    if not spent.paid_calls or not spent.scripted:
+        return "counted" if spent.paid_calls else ""
+    return "scripted" if spent.scripted == spent.paid_calls else "both"
+
+
+def waited(history: History) -> dict[str, Any]:
+    """How long its user waited, and for what."""
+    played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
+    return {
+        "turn_s": _rounded(worst_turn_s(history)),
+        "first_error_s": _rounded(next((turn.duration_s for turn, came in played if came.kind in _SHOWN), None)),
+        "recovery_s": _rounded(recovery_s(history)),
+        "answered": _answered(played),
+        "faults_fired": sum(1 for _ in history.of(FaultFired)),
+    }
+
+
+def worst_turn_s(history: History, without_s: Callable[[Turn, float], float] = lambda *_: 0.0) -> float | None:
+    """The longest turn of the scenario; `without_s` is the part of a turn, which ends at that time, to leave out."""
+    ended = [(turn, turn.end.at_s) for turn in history.turns if not turn.recovery and turn.end is not None]
+    times = (max(0.0, (turn.duration_s or 0.0) - without_s(turn, end_s)) for turn, end_s in ended)
+    return max(times, default=None)
+
+
+def _rounded(number: float | None) -> float | None:
+    """Rounded to the four decimals that are measured."""
+    return None if number is None else round(number, 4)
+
+
+def recovery_s(history: History) -> float | None:
+    """The duration of the recovery turn that was answered; None if none was."""
+    tries = (turn for turn in history.turns if turn.recovery)
+    return next((turn.duration_s for turn in tries if outcome_of(turn, history).kind == "answered"), None)
+
+
+def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
+    """Whether each message that needs an answer was answered; None if no message needs one."""
+    owing = [came for turn, came in played if _needs_answer(turn, came)]
+    return all(came.kind == "answered" for came in owing) if owing else None
+
+
+def answered_turns(history: History) -> int:
+    """How many turns of the scenario were answered."""
+    return sum(outcome_of(turn, history).kind == "answered" for turn in history.turns if not turn.recovery)
+
+
+def wasted_usd(history: History) -> float | None:
+    """Dollars for calls that completed no text block and no tool call; None if a price is unknown."""
+    wasted = [call for call in history.played_calls if call.paid and not call.progressed]
+    return ledger_of(history, wasted).cost_usd
+
+
+def harmed_answered(history: History) -> bool | None:
+    """Whether each turn in which a fault fired was answered; None without such a turn, or if answers have no nonce."""
+    if not history.run.carries_nonces:
+        return None
+    faulty = {fired.turn for fired in history.of(FaultFired)}
+    return _answered([(turn, outcome_of(turn, history)) for turn in history.turns if turn.number in faulty - {0}])
+
+
+def _needs_answer(turn: Turn, came: TurnOutcome) -> bool:
+    wake_up = turn.stimulus is not None and turn.stimulus.stimulus == "wake_up"
+    return came.kind == "answered" or not (wake_up or came.kind in ("stopped by its user", "killed"))
