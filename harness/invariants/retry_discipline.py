@@ -18,19 +18,21 @@ DATE_RESOLUTION_S = 1.0
 HASTY_S = 0.1
 HASTY_IN_A_ROW = 3
 ATTEMPTS_PER_STEP = 30
-NEVER_AGAIN = (400, 401)
+NEVER_AGAIN = (400, 401, 402)
 """Statuses that the same request with the same key gets again."""
+QUOTA = "insufficient_quota"
+"""OpenAI's 429 for a used-up quota. It is as hopeless, but the official SDK repeats each 429: only reported."""
 
 
 @invariant("retry_discipline", by_calls=True)
 def retry_discipline(history: History) -> Iterator[Verdict]:
-    """A retry of the same body with the same key obeys Retry-After, never follows a 400 or 401, and waits.
+    """A retry of the same body with the same key obeys Retry-After, never follows a 400, 401 or 402, and waits.
 
-    Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400 or 401
-    that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a refusal by
-    the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
+    Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400,
+    401 or 402 that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a
+    refusal by the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
 
-    Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400 or 401. Stop
+    Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400, 401 or 402. Stop
     after a few attempts.
     """
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
@@ -74,6 +76,8 @@ def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         if refused.status in NEVER_AGAIN:
             says = f"request {call.number} was refused with {refused.status}, and sent again unchanged"
             yield fail(says, (refused, again.arrived))
+        elif refused.error == QUOTA:
+            yield passed(f"request {call.number} was sent again unchanged, though the quota is used up")
 
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:

@@ -68,12 +68,15 @@ def _gave_up(history: History, turn: Turn, stop: GaveUp, turn_s: float) -> Verdi
 
 
 def _never_asked(history: History, turn: Turn, missed: StartMissed) -> Verdict:
-    """Red where the agent reached the model before: in this run, or from another session in its control run."""
+    """Red where the agent reached the model before, in this run or from another session in its control run.
+
+    A fault that kept its requests away is healed by now: an agent that still asks nothing and says nothing hangs.
+    """
     waited, seen = _hang(history, turn)
     says = f"{turn}: it sent no model request within {missed.bound_s:.1f} s{waited}"
     evidence = (missed, *seen)
     asked_before = any(call.arrived.id < missed.id for call in history.calls)
-    if asked_before or history.first(SessionPlanted) is not None:
+    if asked_before or turn.kept_away or history.first(SessionPlanted) is not None:
         return stopped_too_late(history, says, evidence, missed)
     return inconclusive(says, evidence)
 

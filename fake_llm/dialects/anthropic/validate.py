@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from wedgehog.fake_llm.dialects.anthropic import thinking
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]+$")
+_LONE: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*(?:(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+"""An escaped high surrogate without its low one (group 1), or a low one without its high one."""
 _LARGEST_BODY: Final = 32 * 2**20
 
 
@@ -53,6 +59,7 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     if document is None:
         yield bad("The request body is not valid JSON: expected an object: line 1 column 1 (char 0)")
         return
+    yield from _surrogates(request.body)
     yield from _fields(document)
     if models is not None and document.get("model") not in models:
         yield Refusal(404, f"model: {document.get('model')}")
@@ -62,6 +69,16 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     yield from _shapes(turns)
     yield from _duplicates(turns)
     yield from _pairs(turns)
+    yield from thinking.refusals(request)
+
+
+def _surrogates(body: bytes) -> Iterator[Refusal]:
+    r"""Refuse half of a character, which JSON can write as an escape (`\ud83d` alone): the whole body is no JSON."""
+    found = _LONE.search(body) if b"\\ud" in body or b"\\uD" in body else None
+    if found:
+        what = "no low surrogate" if found[1] else "invalid high surrogate"
+        place = f"line 1 column {found.end()} (char {found.end() - 1})"
+        yield bad(f"The request body is not valid JSON: {what} in string: {place}")
 
 
 def _fields(document: dict[str, Any]) -> Iterator[Refusal]:

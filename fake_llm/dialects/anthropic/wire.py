@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.anthropic.thinking import THOUGHTS, remember, signature_of
 from wedgehog.fake_llm.dialects.anthropic.validate import refusals
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
@@ -45,12 +46,21 @@ _ERRORS: Final = {
 class _AnthropicWriter(ReplyWriter):
     STOPS: ClassVar = {"end": "end_turn", "tool": "tool_use", "max_tokens": "max_tokens", "refusal": "refusal"}
 
+    def _remember(self) -> None:
+        """Keep what must come back unmodified; a reply without thoughts leaves nothing."""
+        if any(isinstance(item, Thinking) for item in self.items):
+            calls = [index for index, item in enumerate(self.items) if isinstance(item, ToolCall)]
+            ids = [str(self._opening(index)["id"]) for index in calls]
+            remember(self.items, ids, self.exchange.request.memory)
+
     def whole(self) -> bytes:
+        self._remember()
         content = [self._block(index) for index in range(len(self.items))]
         return encode(self._message(self.spent) | {"content": content, "stop_reason": self.stop})
 
     def frames(self) -> Iterator[Frame]:
         """Yield events from `message_start` to `message_stop`, with the provider's ping."""
+        self._remember()
         meter = self.meter()
         yield _frame("message_start", {"message": self._message(min(1, self.spent))})
         if not self.items:
@@ -95,7 +105,7 @@ class _AnthropicWriter(ReplyWriter):
         if isinstance(item, Text):
             return opening | {"text": item.text}
         if isinstance(item, Thinking):
-            return opening | {"thinking": item.text, "signature": _signature(item)}
+            return opening | {"thinking": item.text, "signature": signature_of(item)}
         # The input is an object: nothing is left of arguments that max_tokens cut.
         cut = item.raw_args is not None and not self.completes(index)
         return opening if cut else opening | {"input": _input(item)}
@@ -118,7 +128,7 @@ def _deltas(item: Item) -> Iterator[tuple[int, dict[str, Any]]]:
     elif isinstance(item, Thinking):
         for piece in pieces(item.text):
             yield len(piece), {"type": "thinking_delta", "thinking": piece}
-        yield 0, {"type": "signature_delta", "signature": _signature(item)}
+        yield 0, {"type": "signature_delta", "signature": signature_of(item)}
     else:
         yield len(item.name), {"type": "input_json_delta", "partial_json": ""}
         for piece in pieces(arguments(item.args, item.raw_args)):
@@ -130,10 +140,6 @@ def _frame(
 ) -> Frame:
     tokens = meter.now if meter else 0
     return Frame(event(encode({"type": name} | data), name), delay_s, tokens, completes)
-
-
-def _signature(item: Thinking) -> str:
-    return f"Eq{made_up('signature', item.text, length=62)}"
 
 
 def _input(item: ToolCall) -> object:
@@ -249,7 +255,7 @@ def _messages(message: dict[str, Any]) -> Iterator[Message]:
 
 
 def _is_thought(block: dict[str, Any]) -> bool:
-    return block.get("type") in ("thinking", "redacted_thinking")
+    return block.get("type") in THOUGHTS
 
 
 def _thought(block: dict[str, Any]) -> str:

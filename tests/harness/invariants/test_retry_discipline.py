@@ -66,9 +66,9 @@ def test_another_body_or_key_may_come_at_once():
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [(400, "fail"), (401, "fail"), (403, "pass"), (429, "pass"), (500, "pass")]
+    ("code", "status"), [(400, "fail"), (401, "fail"), (402, "fail"), (403, "pass"), (429, "pass"), (500, "pass")]
 )
-def test_a_400_or_401_is_not_repeated_unchanged(code: int, status: str):
+def test_a_400_401_or_402_is_not_repeated_unchanged(code: int, status: str):
     """The same request with the same key gets the same refusal."""
     tell = HistoryBuilder()
     tell.message()

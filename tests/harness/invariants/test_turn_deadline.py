@@ -167,6 +167,15 @@ def test_an_agent_that_never_asked_at_all_is_inconclusive():
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"
 
 
+def test_an_agent_that_never_asks_though_the_network_is_back_hangs():
+    """The fault that kept its first request away is healed; it neither asks again nor says an error."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.connection_refused("down")
+    tell.wait(61).start_missed()
+    assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
+
+
 def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
     """Its control had asked, from a session of its own."""
     tell = HistoryBuilder().add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
