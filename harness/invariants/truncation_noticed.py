@@ -1,17 +1,26 @@
 """A cut reply is not shown as an answer."""
 
+import re
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of
-from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.turn_outcome import answers, outcome_of, plain
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+
+LEAST_CHARS = 4
+"""Shorter words in Latin letters may be in an answer by chance."""
 
 
 @invariant("truncation_noticed")
 def truncation_noticed(history: History) -> Iterator[Verdict]:
     """Part of a reply that was cut, or stopped at max_tokens, is not shown as if it were the whole answer.
+
+    Nor is a reply with holes: where the provider's stream was faulty and the turn is answered, the answer has every
+    word of the final reply. Judged if the answer of a turn without such a fault shows that this agent prints replies
+    whole.
 
     Fix: Look how the reply ended. Without its last event, or with `max_tokens` or `length` as its stop reason, it
     is cut: try again, continue it, or tell the user.
@@ -19,10 +28,36 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
 
     for turn in history.turns:
         cut = [call.ended for call in main_calls_of(turn) if call.ended and not call.ok]
-        if not cut:
-            continue
         outcome = outcome_of(turn, history)
-        if outcome.kind == "truncated":
+        if lost := _lost_words(turn, history):
+            yield fail(f"{turn}: its answer lacks words of the reply: {', '.join(lost[:5])}", ends(turn))
+        elif cut and outcome.kind == "truncated":
             yield fail(f"{turn}: {outcome.how}", (*cut, *ends(turn)))
-        elif outcome.kind != "unfinished":
+        elif cut and outcome.kind != "unfinished":
             yield passed()
+
+
+def _lost_words(turn: Turn, history: History) -> list[str]:
+    """Words of a faulty turn's final reply that its answer lacks, of an agent that prints replies whole."""
+    faulty = {fired.turn for fired in history.of(FaultFired) if fired.link == "llm"}
+    if turn.number not in faulty:
+        return []
+    lost = _missing(turn)
+    others = [other for other in history.turns if other.number not in faulty and _final(other) is not None]
+    return lost if lost and any(not _missing(other) for other in others) else []
+
+
+def _missing(turn: Turn) -> list[str]:
+    """Words of the final reply that are not in the answer."""
+    final, end = _final(turn), turn.end
+    if final is None or final.ended is None or end is None:
+        return []
+    shown = plain(end.answer)
+    words = re.findall(r"[^\W_]+", final.ended.text_delivered)
+    return [word for word in words if (len(word) >= LEAST_CHARS or not word.isascii()) and plain(word) not in shown]
+
+
+def _final(turn: Turn) -> Call | None:
+    """The call whose whole reply is the turn's answer."""
+    last = turn.main_calls[-1] if turn.main_calls else None
+    return last if last is not None and last.final and answers(turn, turn) else None

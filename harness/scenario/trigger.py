@@ -149,8 +149,8 @@ class AtReply(AtCall):
         for key in ("event", "phase"):
             if getattr(self, key) is not None:
                 return _IN_A_REPLY.format(key, link), ("at", key)
-        place = "`query: 1`" if link == STORE else "`tool: 1`"
-        return f"on {link} a {fault.name} fires at {place} or `phase: connect`", ("at",)
+        place = "`query: 1` or `phase: connect`" if link == STORE else "`tool: 1`"
+        return f"on {link} a {fault.name} fires at {place}", ("at",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,10 @@ class BeforeRequest(Trigger):
             return _chat_carries(fault, self.step)
         if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
             return _IN_A_REPLY.format("phase", link), ("at", "phase")
-        if self.phase == "connect" and link == "llm" and isinstance(fault, WireFault) and fault.reach == "connection":
-            return f"{fault.name} counts bytes: write `phase: request` for the upload, or `headers`", ("at", "phase")
+        counts = isinstance(fault, WireFault) and fault.reach == "connection" and self.phase == "connect"
+        if counts and link in ("llm", HOST):
+            other = "`phase: request` for the upload, or `headers`" if link == "llm" else "`tool: 1`"
+            return f"{fault.name} counts bytes: write {other}", ("at", "phase")
         return Trigger._misfit(self, fault, link)
 
 

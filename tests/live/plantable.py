@@ -218,8 +218,10 @@ async def shell(command: Any) -> tuple[str, bool]:
     reader = asyncio.create_task(collect(process, said))
     note = ""
     try:
-        await asyncio.wait_for(process.wait(), None if "no-tool-timer" in BUGS else TOOL_S)
-        await asyncio.wait([reader], timeout=None if "waits-for-the-output" in BUGS else 0.2)
+        async with asyncio.timeout(None if "no-tool-timer" in BUGS else TOOL_S):
+            while process.returncode is None:  # `wait()` waits for the end of the output too
+                await asyncio.sleep(0.02)
+            await asyncio.wait([reader], timeout=None if "waits-for-the-output" in BUGS else 0.2)
         note = "" if process.returncode == 0 else f"\n(exit code {process.returncode})"
     except TimeoutError:
         note = f"\n(stopped after {TOOL_S} s)"

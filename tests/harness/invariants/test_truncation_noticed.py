@@ -1,6 +1,8 @@
 """Half a reply is no answer."""
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
@@ -56,3 +58,43 @@ def test_without_a_cut_reply_there_is_nothing_to_judge():
     tell.message()
     tell.refuse(tell.ask(1))
     assert check("truncation_noticed", tell.fails().seal()).status == "nothing"
+
+
+REPLY = "A small animal that rolls itself up, 刺猬"
+
+
+def _a_faulty_turn_and_a_good_one(shown: str, *, good: str = REPLY) -> History:
+    """The stream of turn 1 is faulty; turn 2 shows `good`, where its reply is REPLY."""
+    tell = HistoryBuilder()
+    for answer, damaged in ((shown, True), (good, False)):
+        tell.message()
+        call = tell.ask(1)
+        if damaged:
+            tell.add(
+                FaultFired(fault=0, name="malformed_json", link="llm", turn=1, step=1, attempt=1, call=call, proof="")
+            )
+        tell.reply(call, f"{REPLY} {tell.nonce}", damaged=damaged)
+        tell.end(f"{answer} {tell.nonce}")
+    return tell.seal()
+
+
+def test_an_answer_with_a_hole_fails():
+    """An event was left out; the rest looks like all of it."""
+    found = check("truncation_noticed", _a_faulty_turn_and_a_good_one("A small animal itself up, 刺猬"))
+    assert (found.status, found.says) == ("fail", "turn 1: its answer lacks words of the reply: that, rolls")
+
+
+def test_an_answer_with_broken_letters_fails():
+    """A letter of several bytes was decoded by half."""
+    assert check("truncation_noticed", _a_faulty_turn_and_a_good_one(REPLY.replace("刺", "�"))).status == "fail"
+
+
+def test_an_answer_that_is_only_laid_out_otherwise_passes():
+    """Colours, wrapped lines and frames lose no word; a faulty stream that a client repairs is none."""
+    laid_out = REPLY.upper().replace(" ", "\n│ ").replace("ROLLS", "\x1b[1mROLLS\x1b[0m")
+    assert check("truncation_noticed", _a_faulty_turn_and_a_good_one(laid_out)).status == "nothing"
+
+
+def test_an_agent_that_prints_its_last_line_only_is_not_judged_by_the_words_before():
+    """No turn of the run shows a reply whole."""
+    assert check("truncation_noticed", _a_faulty_turn_and_a_good_one("", good="")).status == "nothing"

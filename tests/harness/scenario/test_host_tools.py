@@ -67,7 +67,7 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
             "{link: tool:mcp, at: {tool: 1, when: done}, do: lose_result}",
             "lose_result fires before the result is there: leave `when` out",
         ),
-        ("{link: tool:mcp, do: {cut: fin}}", "on tool:mcp a cut fires at `tool: 1` or `phase: connect`"),
+        ("{link: tool:mcp, do: {cut: fin}}", "on tool:mcp a cut fires at `tool: 1`"),
         ("{link: tool:mcp, at: {event: 3}, do: {cut: fin}}", "`event` is a place in a model's reply"),
         ("{link: tool:mcp, at: {phase: body}, do: {cut: fin}}", "`phase` is a place in a model's reply"),
         (

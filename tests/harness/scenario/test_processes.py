@@ -74,6 +74,7 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": {"kill": {"whom": "server"}}, "link": "agent"}, "write `link: tool:mcp`"),
         ({"do": {"status": 500}, "link": "agent"}, "write `link: llm`"),
         ({"do": "stall", "link": "agent"}, "stall is nothing that is done to processes"),
+        ({"do": "stall", "link": "tool:mcp", "at": {"phase": "connect"}}, "counts bytes: write `tool: 1`"),
         (
             {"do": "kill", "link": "agent", "at": {"phase": "connect"}},
             "kill is done to processes: write one of headers, body, middle, terminal, linger",
