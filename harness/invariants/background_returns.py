@@ -9,6 +9,9 @@ from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, Request
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 
+AT_ONCE_S = 0.5
+"""A result that is sent so shortly before its job's end was waiting for it."""
+
 
 @invariant("background_returns", unscaled=("least_s",))
 def background_returns(history: History, *, least_s: float = 2) -> Iterator[Verdict]:
@@ -38,6 +41,8 @@ def _judge(
     name = name_of_call(use)
     last = until.id if until is not None else float("inf")
     sent = next((request for request in use.results if start.id < request.id < last), None)
+    if sent is not None and _comes_with(until, sent) and sent.at_s - start.at_s > least_s:
+        sent = None
     if sent is not None and not _says_too_late(use, start, sent, least_s):
         return passed(f"{name} came back after {sent.at_s - start.at_s:.1f} s, while its job ran")
     end = sent or until
@@ -51,6 +56,11 @@ def _judge(
     if blocked(history, use, end):
         return inconclusive(f"{says}, but a fault blocked the next request", (start, end))
     return too_late(history, says, (start, end), over_s=idle_s - least_s, since_s=since_s, until_s=end.at_s)
+
+
+def _comes_with(until: Event | None, sent: RequestArrived) -> bool:
+    """Whether the job's end follows at once: its output closes some milliseconds before its beacon is written."""
+    return isinstance(until, BeaconSeen) and until.at_s - sent.at_s < AT_ONCE_S
 
 
 def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Event | None:

@@ -155,7 +155,7 @@ class CallBuilder:
 
     def stall(self, call: int, *, waits_s: float = 5.0, delivered: int = 0) -> None:
         """The reply stalls, and the agent hangs up after `waits_s`."""
-        self._fire("stall", call)
+        self.fires("stall", call)
         self.reply(call, how="stalled", delivered=delivered, took_s=waits_s)
         self.hangs_up(call)
 
@@ -165,10 +165,11 @@ class CallBuilder:
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network cuts the reply."""
-        self._fire("cut", call)
+        self.fires("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def _fire(self, name: str, call: int | None) -> None:
+    def fires(self, name: str, call: int | None) -> None:
+        """A fault on a call, or on a request that does not arrive."""
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
         self.add(
             e.FaultFired(fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="built")
@@ -176,7 +177,7 @@ class CallBuilder:
 
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request does not reach the provider."""
-        self._fire(fault, None)
+        self.fires(fault, None)
 
     def answer_step(self, step: int, results: Sequence[e.ToolResult] = ()) -> None:
         """The first attempt of a step gets the final reply with the nonce."""

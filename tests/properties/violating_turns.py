@@ -199,6 +199,17 @@ def _truncation_noticed(play: RunDraw) -> None:
     play.tell.end(CUT_TEXT)
 
 
+def _answer_with_a_hole(play: RunDraw) -> None:
+    """A faulty stream loses a word, and the rest is shown; another turn shows its reply whole."""
+    for fault in ("malformed_json", ""):
+        play.tell.message()
+        call = play.ask(1)
+        play.tell.reply(call, f"hedgehogs sleep {play.tell.nonce}", damaged=bool(fault))
+        if fault:
+            play.tell.fires(fault, call)
+        play.tell.end(f"{'' if fault else 'hedgehogs '}sleep {play.tell.nonce}")
+
+
 CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "paid_call_bound": (_paid_too_often, _paid_for_nothing, _no_progress, _too_many_calls, _storm_between_turns),
     "retry_discipline": (_ignores_retry_after, _hopeless_repeat, _hammering, _endless_attempts),
@@ -207,7 +218,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "error_surfaced": (_error_surfaced,),
     "no_spend_after_abort": (_no_spend_after_abort,),
     "session_recovers": (_session_recovers,),
-    "truncation_noticed": (_truncation_noticed,),
+    "truncation_noticed": (_truncation_noticed, _answer_with_a_hole),
     "turn_answered": (_turn_answered,),
     "turn_deadline": (_killed_at_its_deadline, _slow_to_the_end, _front_end_got_nothing, _never_asks_again),
 }

@@ -43,6 +43,15 @@ def test_a_result_that_is_sent_only_when_the_job_has_ended_fails():
     )
 
 
+def test_a_result_that_comes_with_the_end_of_the_job_fails_too():
+    """The job's output closes some milliseconds before its beacon is written, and the agent is fast."""
+    tell, token, _ = _job()
+    call = tell.wait(25).ask(2, results=[result(token)])
+    tell.wait(0.05).done(token)
+    tell.reply(call, f"Done {tell.nonce}")
+    assert check("background_returns", tell.end().seal()).status == "fail"
+
+
 def test_a_job_that_was_over_at_once_proves_nothing():
     """No agent could have been faster; how long is long enough is a bound."""
     tell, token, _ = _job()

@@ -1,7 +1,6 @@
 """Half a reply is no answer."""
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
@@ -70,9 +69,7 @@ def _a_faulty_turn_and_a_good_one(shown: str, *, good: str = REPLY) -> History:
         tell.message()
         call = tell.ask(1)
         if damaged:
-            tell.add(
-                FaultFired(fault=0, name="malformed_json", link="llm", turn=1, step=1, attempt=1, call=call, proof="")
-            )
+            tell.fires("malformed_json", call)
         tell.reply(call, f"{REPLY} {tell.nonce}", damaged=damaged)
         tell.end(f"{answer} {tell.nonce}")
     return tell.seal()
