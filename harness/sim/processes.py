@@ -10,14 +10,16 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextvars import Context
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.guard import MakesError
-from wedgehog.harness.sim.shell import FAILED, Shell, script_of
+from wedgehog.harness.sim.shell import FAILED, Shell, ShellWorld, script_of
 from wedgehog.harness.sim.shell_syntax import CommandList
 
 FIRST_PID = 1 << 23
@@ -69,20 +71,39 @@ class SimChild(asyncio.SubprocessTransport):
         self._code: int | None = None
         self._over = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[int] | None = None
+        self._background: dict[asyncio.Task[int], None] = {}
+        """What the script started with `&`; it holds the pipes open."""
 
     def start(self, script: CommandList, cwd: Path, variables: dict[str, str]) -> None:
         """Run the script."""
         self._protocol.connection_made(self)
-        shell = Shell(self._print, cwd, self._table.wrote, variables, self._table.stretch)
-        self._task = asyncio.get_running_loop().create_task(shell.run(script), name=f"process {self.pid}")
+        world = ShellWorld(
+            partial(self._print, 1), partial(self._print, 2), cwd, self._table.wrote, self._spawn, self._table.stretch
+        )
+        self._task = self._run(Shell(world, variables).run(script))
         self._task.add_done_callback(self._ended)
 
-    def _print(self, data: bytes) -> None:
-        where = self._fds[1]
-        if where == asyncio.subprocess.PIPE:
-            self._protocol.pipe_data_received(1, data)
-        elif where is None:
-            sys.stdout.write(data.decode(errors="replace"))
+    def _run(self, work: Coroutine[Any, Any, int]) -> "asyncio.Task[int]":
+        # In no program's context: a process does not end with the one that started it.
+        return Context().run(asyncio.get_running_loop().create_task, work, name=f"process {self.pid}")
+
+    def _spawn(self, work: Coroutine[Any, Any, int]) -> None:
+        task = self._run(work)
+        self._background[task] = None
+        task.add_done_callback(self._background_ended)
+
+    def _background_ended(self, task: "asyncio.Task[int]") -> None:
+        del self._background[task]
+        if not task.cancelled() and (error := task.exception()) and isinstance(error, SimUnsupportedError):
+            self._table.refuse(error.what)
+        self._close_pipes()
+
+    def _print(self, fd: int, data: bytes) -> None:
+        where = 1 if fd == 2 and self._fds[2] == asyncio.subprocess.STDOUT else fd
+        if self._fds[where] == asyncio.subprocess.PIPE:
+            self._protocol.pipe_data_received(where, data)
+        elif self._fds[where] is None:
+            (sys.stdout, sys.stderr)[where - 1].write(data.decode(errors="replace"))
 
     def _ended(self, task: "asyncio.Task[int]") -> None:
         if self._code is None:
@@ -93,13 +114,19 @@ class SimChild(asyncio.SubprocessTransport):
 
     def _end(self, code: int) -> None:
         self._code = code
+        self._protocol.process_exited()
+        if not self._over.done():
+            self._over.set_result(code)
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        """Once the shell has ended, and all that holds its output."""
+        if self._code is None or self._background:
+            return
         for fd in (1, 2):
             if self._fds[fd] == asyncio.subprocess.PIPE:
                 self._protocol.pipe_connection_lost(fd, None)
-        self._protocol.process_exited()
         self._protocol.connection_lost(None)
-        if not self._over.done():
-            self._over.set_result(code)
 
     # ---- what asyncio asks
 
@@ -128,6 +155,18 @@ class SimChild(asyncio.SubprocessTransport):
             assert self._task is not None  # noqa: S101  it has started
             self._end(-signal)
             self._task.cancel()
+
+    @property
+    def runs(self) -> bool:
+        """Whether anything of it runs: the shell, or what it left in the background."""
+        return self._code is None or bool(self._background)
+
+    def signal_all(self, number: int) -> None:
+        """Send it to the shell and to what it left in the background."""
+        if self._code is None:
+            self.send_signal(number)
+        for task in self._background if number and number not in _IGNORED else ():
+            task.cancel()
 
     def terminate(self) -> None:
         """SIGTERM."""
@@ -184,7 +223,7 @@ class ProcessTable:
     def signal(self, pid: int, number: int) -> None:
         """`os.kill`; a group is a negative pid. Raises ProcessLookupError if it has ended."""
         if pid < 0:
-            hit = [child for child in self._children.values() if child.group == -pid and not child.is_closing()]
+            hit = [child for child in self._children.values() if child.group == -pid and child.runs]
         else:
             hit = [self._children[pid]] if pid in self._children else []
         if not hit and abs(pid) < FIRST_PID:
@@ -192,7 +231,7 @@ class ProcessTable:
         if not hit:
             raise ProcessLookupError
         for child in hit:
-            child.send_signal(number)
+            child.signal_all(number) if pid < 0 else child.send_signal(number)
 
 
 @contextlib.contextmanager

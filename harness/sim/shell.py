@@ -5,11 +5,13 @@ It knows a few commands, `sleep` among them; any other is refused by its name be
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from wedgehog.harness.sim.errors import SimUnsupportedError
-from wedgehog.harness.sim.shell_syntax import CommandList, Group, Part, Simple, expand, names, parse
+from wedgehog.harness.sim.shell_syntax import Background, Command, CommandList, Part, Simple, expand, names, parse
 
 Write = Callable[[bytes], None]
 OK, FAILED = 0, 1
@@ -24,15 +26,31 @@ class _ExitError(Exception):
         self.code = code
 
 
-class Shell:
-    """One shell: its variables, its folder and its output."""
+@dataclass(frozen=True, slots=True)
+class ShellWorld:
+    """What a shell acts on."""
 
-    def __init__(
-        self, out: Write, cwd: Path, wrote: Callable[[], None], variables: dict[str, str], stretch: float = 1.0
-    ) -> None:
-        """`wrote` is called when a command has written to a file; its seconds are multiplied by `stretch`."""
-        self._out, self._cwd, self._wrote, self.stretch = out, cwd, wrote, stretch
-        self._variables = {**variables, "?": "0"}
+    out: Write
+    err: Write
+    cwd: Path
+    wrote: Callable[[], None]
+    """Called when a command has written to a file."""
+    spawn: Callable[[Coroutine[Any, Any, int]], object]
+    """Runs what is in the background."""
+    stretch: float = 1.0
+    """The seconds of a command are multiplied by it."""
+
+
+@dataclass(slots=True)
+class Shell:
+    """One shell with its variables."""
+
+    world: ShellWorld
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """No command has run."""
+        self.variables = {"?": "0", **self.variables}
 
     async def run(self, commands: CommandList) -> int:
         """Run a script; its exit code."""
@@ -44,36 +62,36 @@ class Shell:
     async def _list(self, commands: CommandList) -> int:
         for before, command in commands:
             if before == ";" or (before == "&&") == (self.code == OK):
-                self._variables["?"] = str(await self._one(command))
+                self.variables["?"] = str(await self._one(command))
         return self.code
 
     @property
     def code(self) -> int:
         """The last exit code."""
-        return int(self._variables["?"])
+        return int(self.variables["?"])
 
-    async def _one(self, command: Simple | Group) -> int:
+    async def _one(self, command: Command) -> int:
         if isinstance(command, Simple):
             return await self._simple(command)
-        if not command.own:
-            return await self._list(command.body)
-        inner = Shell(self._out, self._cwd, self._wrote, self._variables, self.stretch)
-        inner._variables["?"] = self._variables["?"]
-        return await inner.run(command.body)
+        if isinstance(command, Background):
+            self.world.spawn(Shell(self.world, dict(self.variables)).run(command.body))
+            return OK
+        return await (Shell(self.world, self.variables).run(command.body) if command.own else self._list(command.body))
 
     async def _simple(self, command: Simple) -> int:
         for name, value in command.assigned:
-            self._variables[name] = expand(value, self._variables)
+            self.variables[name] = expand(value, self.variables)
         if not command.words:
             return OK
-        name, *arguments = (expand(word, self._variables) for word in command.words)
+        name, *arguments = (expand(word, self.variables) for word in command.words)
         if command.file is None:
-            return await builtin(name)(arguments, self._out, self)
+            return await builtin(name)(arguments, self.world.err if command.to_error else self.world.out, self)
         written: list[bytes] = []
         code = await builtin(name)(arguments, written.append, self)
-        with (self._cwd / expand(command.file, self._variables)).open("ab" if command.append else "wb") as file:
-            file.write(b"".join(written))
-        self._wrote()
+        file = self.world.cwd / expand(command.file, self.variables)
+        with file.open("ab" if command.append else "wb") as opened:
+            opened.write(b"".join(written))
+        self.world.wrote()
         return code
 
 
@@ -104,7 +122,7 @@ async def _printf(arguments: Sequence[str], out: Write, shell: Shell) -> int:
 
 
 async def _sleep(arguments: Sequence[str], out: Write, shell: Shell) -> int:
-    await asyncio.sleep(shell.stretch * sum(map(_number, arguments)))
+    await asyncio.sleep(shell.world.stretch * sum(map(_number, arguments)))
     return OK
 
 

@@ -11,7 +11,7 @@ from wedgehog.harness.sim.errors import SimUnsupportedError
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[ \t\r]|\\\n)+|(?<![^\s;&|()])\#[^\n]*)
-    |(?P<operator>&&|\|\||>>|[;&|()<>\n])
+    |(?P<operator>(?:1?>&2|2>&1)(?![^\s;&|()<>])|&&|\|\||>>|[;&|()<>\n])
     |(?P<word>(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s;&|()<>'"\\])+)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -43,6 +43,8 @@ class Simple:
     assigned: tuple[tuple[str, Word], ...] = ()
     file: Word | None = None
     append: bool = False
+    to_error: bool = False
+    """Whether its output goes to stderr."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,14 @@ class Group:
     own: bool
 
 
-Command = Simple | Group
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Commands before a `&`: the shell goes on at once."""
+
+    body: "CommandList"
+
+
+Command = Simple | Group | Background
 CommandList = tuple[tuple[str, Command], ...]
 """Each with the operator before it: `;`, `&&` or `||`."""
 
@@ -70,7 +79,7 @@ def parse(text: str) -> CommandList:
 def names(commands: CommandList) -> Iterator[str]:
     """The name of each command, where it is no variable's value."""
     for _, command in commands:
-        if isinstance(command, Group):
+        if not isinstance(command, Simple):
             yield from names(command.body)
         elif command.words:
             yield "".join(part.text for part in command.words[0])
@@ -105,7 +114,7 @@ class _Parser:
     def commands(self, end: str) -> CommandList:
         """Up to `end`, which is taken too."""
         found: list[tuple[str, Command]] = []
-        before = ";"
+        before, begin = ";", 0
         while self.left:
             word = self.left[0]
             if end and word == end:
@@ -113,6 +122,13 @@ class _Parser:
                 return tuple(found)
             if word in (";", "\n"):
                 del self.left[0]
+                begin = len(found)
+            elif word == "&":
+                if len(found) == begin:
+                    raise SimUnsupportedError("the shell's '&' without a command")
+                del self.left[0]
+                found[begin:] = [(";", Background(((";", found[begin][1]), *found[begin + 1 :])))]
+                begin = len(found)
             elif word in ("&&", "||"):
                 before = self.left.pop(0)
                 continue
@@ -130,18 +146,20 @@ class _Parser:
         words: list[Word] = []
         assigned: list[tuple[str, Word]] = []
         file: Word | None = None
-        append = False
-        while self.left and self.left[0] not in (";", "\n", "&&", "||", ")"):
+        append = to_error = False
+        while self.left and self.left[0] not in (";", "\n", "&&", "||", "&", ")"):
             word = self.left.pop(0)
             if word in (">", ">>"):
                 file, append = _word(self._taken()), word == ">>"
-            elif word in ("&", "|", "<", "("):
+            elif word.endswith((">&2", "2>&1")):  # no command here writes to stderr unless it is told to
+                to_error = word != "2>&1"
+            elif word in ("|", "<", "("):
                 raise SimUnsupportedError(f"the shell's {word!r}")
             elif not words and (value := _ASSIGNMENT.fullmatch(word)):
                 assigned.append((value[1], _word(value[2])))
             else:
                 words.append(_word(word))
-        return Simple(tuple(words), tuple(assigned), file, append)
+        return Simple(tuple(words), tuple(assigned), file, append, to_error)
 
     def _taken(self) -> str:
         if not self.left or _TOKEN.match(self.left[0])["word"] is None:  # type: ignore[index]

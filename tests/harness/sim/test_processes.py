@@ -34,6 +34,9 @@ async def shell(text: str) -> tuple[int | None, str, float]:
         ("(exit 3); echo $?; exit 4; echo never", (4, "3\n", 0)),
         ("x=a; { echo \"$x b\" '$x' c\\ d; }\necho ${x}", (0, "a b $x c d\na\n", 0)),
         ("printf '%s-%s\\n' 1 2; seq 3", (0, "1-2\n1\n2\n3\n", 0)),
+        ("echo one >&2; echo two 2>&1; echo three 1>&2", (0, "two\n", 0)),
+        ("sleep 3 & echo started", (0, "started\n", 3)),
+        ("x=1; false && echo no & echo yes; (x=2; sleep 2; echo $x) & echo $x", (0, "yes\n1\n2\n", 2)),
     ],
 )
 def test_a_command_does_what_a_shell_does(text: str, expected: tuple[int, str, float]):
@@ -89,7 +92,7 @@ def test_a_command_is_killed_and_waited_for(by: str):
         ("echo one | cat", "the shell's '|'"),
         ("echo $(date)", "the shell's '('"),
         ("echo *.py", "the shell pattern '*.py'"),
-        ("sleep 20 &", "the shell's '&'"),
+        ("& echo one", "the shell's '&' without a command"),
         ("if true; then echo; fi", "the command 'if'"),
     ],
 )
@@ -97,6 +100,34 @@ def test_what_is_not_simulated_is_named_before_anything_runs(text: str, says: st
     with pytest.raises(SimUnsupportedError) as refused:
         simulate(lambda: shell(f"echo first; {text}"))
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(("by", "over_s"), [("pid", 60), ("group", 1)])
+def test_what_runs_in_the_background_outlives_its_shell_and_ends_with_its_group(by: str, over_s: float):
+    """It holds the shell's output open, as a real one does."""
+
+    async def main() -> tuple[int, float, float]:
+        began = asyncio.get_running_loop().time()
+        process = await asyncio.create_subprocess_shell("sleep 60 & echo one; sleep 9", stdout=PIPE, process_group=0)
+        await asyncio.sleep(1)
+        os.kill(process.pid, 9) if by == "pid" else os.killpg(process.pid, 9)
+        code = await process.wait()
+        ended = asyncio.get_running_loop().time() - began
+        assert process.stdout is not None and await process.stdout.read() == b"one\n"
+        return code, ended, asyncio.get_running_loop().time() - began
+
+    assert simulate(main) == (-signal.SIGKILL, pytest.approx(1), pytest.approx(over_s))
+
+
+def test_errors_are_read_apart_or_with_the_output():
+    async def main() -> list[tuple[bytes, bytes | None]]:
+        found = []
+        for stderr in (PIPE, asyncio.subprocess.STDOUT):
+            process = await asyncio.create_subprocess_shell("echo one; echo two >&2", stdout=PIPE, stderr=stderr)
+            found.append(await process.communicate())
+        return found
+
+    assert simulate(main) == [(b"one\n", b"two\n"), (b"one\ntwo\n", None)]
 
 
 def test_no_real_process_is_signalled():
