@@ -49,15 +49,20 @@ def fuzz(
         int | None,
         typer.Option("--scenarios", min=1, metavar="N", help="End after N scenarios, in virtual time."),
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FAULT", help="Try a fault that only gateways show, such as duplicate_ids. Repeatable."),
+    ] = None,
     jobs: JobsOption = None,
     seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
+    *,
     plugin: PluginOption = None,
 ) -> None:
     """Search for scenarios that break an agent; shrink each failure and save it as a scenario file.
 
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """
-    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, seconds
+    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, known_faults, seconds
     from wedgehog.harness.run.campaign import Options, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import named_agent
@@ -68,7 +73,8 @@ def fuzz(
             raise ValueError("--agent: one agent, or two to find where they differ")
         agents = tuple(map(named_agent, agent))
         budget_s = seconds(budget or ("1h" if most else "60s"))
-        asked = FuzzOptions(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most)
+        more = known_faults(also or ())
+        asked = FuzzOptions(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most, more)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
         search = Fuzz(asked, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = run_until_stopped(search.run(), "interrupted; what was found is saved")

@@ -1,7 +1,8 @@
 """`wedgehog fuzz`: searches for scenarios that break an agent, and prints what it tried and found."""
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from rich.status import Status
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
+from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
@@ -25,6 +27,8 @@ from wedgehog.harness.search.sim_search import SimSearch, Simulated
 from wedgehog.harness.sim.errors import LIVE
 
 UNCLEAR_SHOWN = 3
+NUMBERS = re.compile(r"\w*\d[\w.]*")
+"""What differs in two sentences about the same: numbers, and the ids of calls."""
 NO_HYPOTHESIS = "a search in virtual time needs Hypothesis: pip install 'wedgehog[fuzz]'"
 
 
@@ -45,6 +49,8 @@ class FuzzOptions:
     """None: two for each processor live, and one in virtual time, where the same seed then finds the same."""
     most: int | None = None
     """How many scenarios are drawn at most, in virtual time."""
+    also: tuple[str, ...] = ()
+    """Faults to draw although no provider's own service shows them."""
 
 
 class _NotInVirtualTimeError(Exception):
@@ -135,6 +141,7 @@ class Fuzz:
                     raise _NotInVirtualTimeError(wrong) if world == "sim" and LIVE in wrong else ValueError(wrong)
             agents = tuple(zip(self.asked.agents, controls, strict=True))
             palette = Palette.common([Palette.of(agent, control) for agent, control in agents])
+            palette = replace(palette, also=self.asked.also)
             player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
             corpus = Corpus(self._folder, "tried-sim" if opened.sim else "tried")
             if self.asked.again:
@@ -167,9 +174,11 @@ class Fuzz:
             yield f"greatest {self.asked.objective}: {played.measures}"
         if not found.findings:
             yield "no failure found"
-        for finding in sorted(found.findings, key=lambda it: it.path.stem):
+        for alike in _alike(found.findings):
             yield ""
-            yield from self._finding(finding)
+            yield from self._finding(alike[0])
+            for other in alike[1:]:
+                yield f"    the same with {'; '.join(map(_words, other.document['faults']))}: {other.path}"
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         agent = f" ({finding.agent})" if len(self.asked.agents) > 1 else ""
@@ -192,6 +201,14 @@ class Fuzz:
         return 1 if found.findings else 0 if found.tried > len(found.unclear) else 3
 
 
+def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one sentence together, the smallest first: one bug often shows under several faults."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda it: (len(it.document["faults"]), len(str(it.document)), it.path.stem)):
+        found.setdefault((finding.agent, finding.violated, NUMBERS.sub("#", finding.says)), []).append(finding)
+    return sorted(found.values(), key=lambda alike: alike[0].path.stem)
+
+
 def _full_name(agent: AgentSpec) -> str:
     """A variant of a specimen with its family: many specimens have one called `fixed`."""
     return agent.name if agent.name.startswith(agent.family) else f"{agent.family}@{agent.name}"
@@ -200,6 +217,7 @@ def _full_name(agent: AgentSpec) -> str:
 def _coverage(search: Search, found: Found) -> Iterator[str]:
     tried = search.coverage.tried
     every = {cell.fault for cell in search.all_cells}
+    unasked = {name for name, fault in registered().items() if fault.unofficial} - every
     faults = {cell.fault for cell in tried}
     places = {cell.place for cell in tried}
     yield (
@@ -209,8 +227,10 @@ def _coverage(search: Search, found: Found) -> Iterator[str]:
     )
     if missing := sorted(every - faults):
         yield f"not tried yet: {', '.join(missing)}; the next search goes on from here"
-    if absent := sorted(set(registered()) - every):
+    if absent := sorted(registered().keys() - every - unasked):
         yield f"not for this agent: {', '.join(absent)}"
+    if unasked:
+        yield f"no official provider shows it, so it is tried only if asked (--also): {', '.join(sorted(unasked))}"
 
 
 def _doubts(found: Found) -> Iterator[str]:
@@ -248,3 +268,11 @@ def seconds(text: str) -> float:
     if not 0 < found < 1e6:
         raise ValueError(f"--budget: expected a time such as 60s, 5m or 1h, found {text!r}")
     return found
+
+
+def known_faults(names: Sequence[str]) -> tuple[str, ...]:
+    """The same names. Errors: ValueError for one that no fault has."""
+    for name in names:
+        if name not in registered():
+            raise ValueError(f"--also: no fault is called {name!r}{did_you_mean(name, registered())}")
+    return tuple(names)

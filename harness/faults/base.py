@@ -72,6 +72,8 @@ class Fault:
     __slots__ = ()
     name: ClassVar[str]
     family: ClassVar[Family]
+    unofficial: ClassVar[bool] = False
+    """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
 
     @property
     def aim(self) -> Aim:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message, requests
-from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.event import Event, FaultFired
 from wedgehog.harness.record.history import Call, History, Turn
-from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 
 
 @invariant("no_spend_after_abort", unscaled=("grace_s",))
@@ -29,6 +29,8 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
     allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
     late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
     says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
+    if late and (held := _held_up(history, stop)):
+        return inconclusive(f"{says}; it may have been sent before, as {held.name} held requests up", (held, stop))
     if late:
         until_s = late[-1].at_s
         last_s = until_s - stop.at_s
@@ -36,6 +38,12 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
         span = {"over_s": last_s - allowed_s, "since_s": stop.at_s, "until_s": until_s}
         return too_late(history, says, (stop, *requests(late)), **span)
     return passed(f"{says}, none more than {allowed_s:.1f} s after it" if calls else says)
+
+
+def _held_up(history: History, stop: Event) -> FaultFired | None:
+    """What made requests slow before the stop: one that the agent sent before, and then gave up, arrives after it."""
+    slow = (it for it in history.of(FaultFired) if it.slows and it.link == "llm" and it.call is None)
+    return next((it for it in slow if it.id < stop.id), None)
 
 
 def _came(calls: Sequence[Call]) -> str:

@@ -31,7 +31,15 @@ from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.sim_diagnostics import SimDiagnostics
-from wedgehog.harness.run.turn import HANG_UP_ARRIVES_S, IN_VIRTUAL_TIME, AfterStop, NetworkBrokeError, TurnPlayer
+from wedgehog.harness.run.turn import (
+    HANG_UP_ARRIVES_S,
+    IN_VIRTUAL_TIME,
+    TICK_S,
+    VIRTUAL_TICK_S,
+    AfterStop,
+    NetworkBrokeError,
+    TurnPlayer,
+)
 from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
@@ -142,8 +150,9 @@ class _Run:
     async def play(self) -> ControlFacts | None:
         """Open everything, play the turns, heal; the facts of a control run."""
         close_after = self.injector.closes_after
+        lag = LagMonitor(self.clock)
         async with (
-            LagMonitor(self.clock) as lag,
+            contextlib.nullcontext() if self.simulated else lag,  # in virtual time nothing is late
             self.pipes,
             self.services,
             FakeLLM(self.replies, self.recorder, close_after=close_after, waits_for_close=True) as llm,
@@ -223,6 +232,7 @@ class _Run:
             cpu=self.cpu,
             watch=IN_VIRTUAL_TIME if self.simulated else AfterStop(),
             hang_up_s=HANG_UP_ARRIVES_S,
+            tick_s=VIRTUAL_TICK_S if self.simulated else TICK_S,
         )
         turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))

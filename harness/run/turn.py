@@ -15,7 +15,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
 
-TICK_S = 0.05
+TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
 AFTER_STOP_S = 2.0
 """A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LONGEST_STRETCH_S = 60.0
@@ -83,6 +83,8 @@ class TurnPlayer:
     at_work: bool = False
     frozen_before_s: float = 0.0
     watch: AfterStop = AfterStop()
+    tick_s: float = TICK_S
+    """How often it looks whether the turn is over its time."""
     hang_up_s: float = 0.0
     """For a hang-up with which the agent ends its turn to reach the provider, before the turn's faults are healed."""
 
@@ -164,12 +166,12 @@ class TurnPlayer:
 
     async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, give: GiveMessage) -> None:
         if self.beside is not None:  # the player of the first turn obeys all demands
-            await asyncio.wait({saying}, timeout=TICK_S)
+            await asyncio.wait({saying}, timeout=self.tick_s)
         else:
             demand = asyncio.create_task(self.injector.demands.get())
             message = asyncio.create_task(self.injector.messages.get())
             try:
-                await asyncio.wait({saying, demand, message}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({saying, demand, message}, timeout=self.tick_s, return_when=asyncio.FIRST_COMPLETED)
                 if message.done():
                     give(message.result())
                 if demand.done():
@@ -208,7 +210,7 @@ class TurnPlayer:
                 self.history.add(e.StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
-        late_s = now - start - (self.bounds.turn_s + slack + TICK_S)
+        late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
         self.history.add(e.DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
@@ -241,7 +243,7 @@ class TurnPlayer:
             spent = any(event.at_s > stopped_s + late for event in self._requests(turn))
             if spent or waited > self.watch.longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
-            await self.clock.sleep(TICK_S)
+            await self.clock.sleep(self.tick_s)
 
     def _busy(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""

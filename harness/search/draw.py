@@ -35,6 +35,10 @@ class SeededChoices:
         """A whole number."""
         return self._random.randint(least, most)
 
+    def shuffled(self, options: Sequence[Choice]) -> list[Choice]:
+        """All options in another order."""
+        return self._random.sample(options, len(options))
+
 
 class SmallNumbers:
     """Choices whose numbers stay near their least one: a tool that counts to five hundred takes its time."""

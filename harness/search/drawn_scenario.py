@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.model import AGENT, Scenario
@@ -63,6 +63,8 @@ class Palette:
     """The bound of a turn, for a time scale."""
     slow_s: float = SLOW_S
     """How long a slow tool takes where no fault slows the turn, before the time scale."""
+    also: tuple[str, ...] = ()
+    """Faults to draw although no provider's own service shows them."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Palette":
@@ -119,6 +121,9 @@ class Palette:
         if ("tool" in cell.place and not (self.shell or self.host)) or (cell.script or "plain") not in self.scripts:
             return False
         if cell.fault == SECOND_MESSAGE and not self.second_message:
+            return False
+        known = registered().get(cell.fault)
+        if known is not None and known.unofficial and cell.fault not in self.also:
             return False
         return (self.calls_tools or cell.step != "call after a tool") and (
             self.turns > 1 or cell.step != "call of a later turn"

@@ -5,21 +5,20 @@ line, and the breaking point is looked for.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
+from wedgehog.harness.search.plan import Plan
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.shrink import smaller
-from wedgehog.harness.search.stories import FAULTS, Stories
+from wedgehog.harness.search.stories import Stories
 from wedgehog.harness.search.threshold import thresholds
 
-BATCH = 100
-"""So many stories are drawn from one seed. A new failure ends a batch early."""
 NAME = "drawn"
 
 
@@ -59,19 +58,22 @@ class Explorer:
     heard: Heard
     objective: str | None = None
     _finding: Finding | None = None
-    _alone: dict[str, list[bool]] = field(default_factory=dict)
-    """By fault, whether each story with it alone was decided."""
+    _faults: tuple[str, ...] = ()
+    _plan: Plan = field(init=False)
 
-    def batch(self, number: int, most: int = BATCH) -> None:
-        """Draw and play at most so many stories; the first new failure is shrunk and told. Raises OverError.
+    def __post_init__(self) -> None:
+        """Nothing is known about the faults."""
+        self._plan = Plan(self.stories.faults, self.seed)
 
-        The first batch has one fault in each story. One that never strikes this agent is left out of the others.
+    def batch(self, number: int, most: int | None = None) -> None:
+        """Draw and play stories with the next faults, at most so many. Raises OverError.
+
+        A new failure ends the batch; it is shrunk and told.
         """
         self._finding = None
-        sizes = FAULTS if self._alone else (1,)
-        self._now = replace(self.stories, cells=self._worthwhile(), sizes=sizes)
+        self._faults, planned = self._plan.next(number)
         try:
-            self._draw(number, most)
+            self._draw(number, planned if most is None else min(planned, most))
             self._shrink()
         finally:
             self._tell()
@@ -82,6 +84,7 @@ class Explorer:
         from hypothesis import strategies as st
 
         phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
+        draw = st.composite(lambda draw: self.stories.draw(HypothesisChoices(draw), NAME, self._faults))
 
         @hypothesis.settings(
             max_examples=most,
@@ -93,7 +96,7 @@ class Explorer:
             verbosity=hypothesis.Verbosity.quiet,
         )
         @hypothesis.seed(f"{self.seed} {number}")
-        @hypothesis.given(st.composite(lambda draw: self._now.draw(HypothesisChoices(draw), NAME))())
+        @hypothesis.given(draw())
         def stories(drawn: tuple[list[Cell], Drawn]) -> None:
             self._story(*drawn)
 
@@ -116,8 +119,7 @@ class Explorer:
         if self.objective is not None:
             hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
         self.heard.played(cells, played)
-        if len(cells) == 1:
-            self._alone.setdefault(cells[0].fault, []).append(not played.unclear)
+        self._plan.saw(self._faults, played)
         if played.failed and not self._is_known(played):
             self._finding = Finding(*played.failure, played.document, played.says, Path())
             raise FailureShownError
@@ -139,11 +141,6 @@ class Explorer:
             return False
         finding.document, finding.says = played.document, played.says
         return True
-
-    def _worthwhile(self) -> list[Cell]:
-        idle = {name for name, decided in self._alone.items() if len(decided) > 1 and not any(decided)}
-        left = [cell for cell in self.stories.cells if cell.fault not in idle]
-        return left or list(self.stories.cells)
 
     def _tell(self) -> None:
         if self._finding is not None:

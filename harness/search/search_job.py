@@ -14,7 +14,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.drawn_scenario import Palette
-from wedgehog.harness.search.explore import BATCH, Explorer, OverError
+from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.in_one_process import InOneProcess
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
@@ -65,7 +65,7 @@ class SearchJob:
     def _batches(self, explorer: Explorer, told: "_Lines") -> None:
         number = self.first
         while self.most is None or told.count < self.most:
-            explorer.batch(number, BATCH if self.most is None else min(BATCH, self.most - told.count))
+            explorer.batch(number, None if self.most is None else self.most - told.count)
             number += self.step
         raise OverError
 

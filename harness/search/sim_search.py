@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -55,6 +55,7 @@ class SimSearch(Search):
     ) -> None:
         """`play` plays a scenario in a fresh process."""
         self._simulated = simulated
+        self._can_play: dict[Cell, bool] = {}
         super().__init__(play, palette, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
         self._workers = 0
 
@@ -92,6 +93,13 @@ class SimSearch(Search):
         """Whether every agent can take part in it in virtual time."""
         if not super()._fits(cell):
             return False
+        alike = replace(cell, step="first call", times=1)
+        if alike not in self._can_play:
+            self._can_play[alike] = self._plays(alike)
+        return self._can_play[alike]
+
+    def _plays(self, cell: Cell) -> bool:
+        """Which call it is and how often make no difference."""
         try:
             document = Drawer(SeededChoices(str(cell)), self._palette).scenario([cell], "drawn")
             scenario = Scenario.model_validate(document)

@@ -1,4 +1,4 @@
-"""Draws a story: what the user and the model say, and one to four faults in it. Every choice can be shrunk."""
+"""Draws a story: what the user and the model say, and where the given faults fire in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,21 +10,16 @@ from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette
 from wedgehog.harness.search.scripts import Drawn
 
-FAULTS = (2, 3, 4)
-"""How many faults a story has. With more of them two that break an agent together meet sooner; shrinking removes the
-others."""
 OTHER_MOMENTS = ("tool", "session", "after_s")
 """Keys of places that are not attempts of a call."""
 
 
 @dataclass
 class Stories:
-    """Draws from these cells. A fault is chosen first and then its place, so that no fault is drawn more often."""
+    """Draws from these cells."""
 
     cells: Sequence[Cell]
     palette: Palette
-    sizes: Sequence[int] = FAULTS
-    """How many faults a story may have."""
     _by_fault: dict[str, list[Cell]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -33,14 +28,31 @@ class Stories:
         for cell in self.cells:
             self._by_fault.setdefault(cell.fault, []).append(cell)
 
-    def draw(self, choices: Choices, name: str) -> tuple[list[Cell], Drawn]:
-        """The cells of a story, and its scenario."""
-        chosen = [self._cell(choices) for _ in range(choices.choose(self.sizes))]
-        document = Drawer(choices, self.palette).scenario(chosen, name)
-        return chosen, {**document, "faults": one_attempt_each(document["faults"])}
+    @property
+    def faults(self) -> list[str]:
+        """Every fault that a story may have."""
+        return list(self._by_fault)
 
-    def _cell(self, choices: Choices) -> Cell:
-        return choices.choose(self._by_fault[choices.choose(list(self._by_fault))])
+    def draw(self, choices: Choices, name: str, faults: Sequence[str]) -> tuple[list[Cell], Drawn]:
+        """The cells of a story with these faults, and its scenario."""
+        chosen = [choices.choose(self._by_fault[fault]) for fault in faults]
+        document = Drawer(choices, self.palette).scenario(chosen, name)
+        lines = one_attempt_each(document["faults"])
+        return chosen, {**document, "faults": [_later(choices, line, lines) for line in lines]}
+
+
+def _later(choices: Choices, line: Drawn, lines: Sequence[Drawn]) -> Drawn:
+    """What is done to the agent at a call may be done at the attempt after the other faults of that call."""
+    at = line.get("at", {})
+    if line.get("link") != AGENT or any(key in at for key in OTHER_MOMENTS) or not choices.choose((False, True)):
+        return line
+    others = sum(other.get("link") != AGENT and _call(other) == _call(line) for other in lines)
+    return {**line, "at": {**at, "attempt": others + 1}} if others else line
+
+
+def _call(line: Mapping[str, Any]) -> tuple[object, ...]:
+    at = line.get("at", {})
+    return at.get("turn"), at.get("step")
 
 
 def one_attempt_each(faults: Sequence[Mapping[str, Any]]) -> list[Drawn]:
@@ -54,7 +66,7 @@ def one_attempt_each(faults: Sequence[Mapping[str, Any]]) -> list[Drawn]:
     for line in map(dict, faults):
         at = line.get("at", {})
         if line.get("link") != AGENT and not any(key in at for key in OTHER_MOMENTS):
-            earlier = attempts.setdefault((line.get("link"), at.get("turn"), at.get("step")), [])
+            earlier = attempts.setdefault((line.get("link"), *_call(line)), [])
             if earlier:
                 earlier[-1].pop("times", None)
                 line["at"] = {**at, "attempt": len(earlier) + 1}

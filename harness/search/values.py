@@ -22,8 +22,8 @@ def value_for(draw: Choices, schema: JsonSchema, root: JsonSchema | None = None,
         return value_for(draw, _target(root, str(reference)), root, depth + 1)
     if "const" in schema:
         return schema["const"]
-    if schema.get("enum"):
-        return draw.choose(schema["enum"])
+    if usual := schema.get("enum") or schema.get("examples"):
+        return draw.choose(usual)
     if unions := next((schema[key] for key in ("anyOf", "oneOf") if schema.get(key)), None):
         return value_for(draw, draw.choose(unions if depth < DEEPEST else unions[:1]), root, depth + 1)
     if schema.get("allOf"):

@@ -18,6 +18,10 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 DATE = "date:"
 
 
+STATUSES = [429, 500, 503, 529, 400, 401, 403, 404, 408, 413, 502, 504]
+"""What providers and the gateways before them answer."""
+
+
 @fault("balance", family="reply")
 class BalanceUsedUp(ReplyFault):
     """The prepaid balance is used up: the request is refused with its provider's status and message."""
@@ -33,7 +37,7 @@ class BalanceUsedUp(ReplyFault):
 class HtmlBody(ReplyFault):
     """The request is answered with an HTML page instead of JSON, as a gateway or a login page does; nothing is paid."""
 
-    code: Annotated[int, Field(ge=200, le=599)] = 200
+    code: Annotated[int, Field(ge=200, le=599, examples=[200, 403, 502, 503])] = 200
     message: str | None = None
 
     def __post_init__(self) -> None:
@@ -90,7 +94,7 @@ class StatusReply(ReplyFault):
     so a shortened one is rounded up.
     """
 
-    code: Annotated[int, Field(ge=400, le=599)]
+    code: Annotated[int, Field(ge=400, le=599, examples=STATUSES)]
     retry_after: Seconds | str | None = None
     message: str | None = None
 

@@ -63,7 +63,7 @@ class EndsEarly(StreamEdit):
 class ErrorInStream(StreamEdit):
     """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly."""
 
-    status: Annotated[int, Field(ge=400, le=599)] = 529
+    status: Annotated[int, Field(ge=400, le=599, examples=[529, 500, 429])] = 529
     message: str | None = None
     edit = edits.ErrorEvent
     ends_body = True

@@ -85,6 +85,8 @@ _MISSES: dict[str, Callable[[str], str]] = {
 class DuplicateIds(ToolCallsFault):
     """All tool calls of the reply have the id of the first; the reply needs two calls."""
 
+    unofficial: ClassVar[bool] = True
+
     def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
         """The same call under the first one's id."""
         return replace(call, id=calls[0].id or "1") if len(calls) > 1 else call

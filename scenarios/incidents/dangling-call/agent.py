@@ -100,8 +100,10 @@ async def _bash(call: Json) -> str:
     """The command's output with its exit code. A cancel of the call kills the command."""
     try:
         command = json.loads(call["function"]["arguments"])["command"]
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         return f"bad arguments: {error!r}"
+    if not isinstance(command, str):
+        return f"bad arguments: the command {command!r} is no text"
     shell = await asyncio.create_subprocess_exec(
         "/bin/sh",
         "-c",

@@ -59,20 +59,20 @@ async def _events(body: aiohttp.StreamReader) -> AsyncIterator[Json]:
 
 
 async def _assemble(events: AsyncIterator[Json]) -> Json:
-    text, finished = "", False
+    text, finish = "", ""
     calls: dict[int, Json] = {}
     async for event in events:
         if "error" in event:
             raise ProviderError(event["error"].get("message", "the stream ended in an error"))
         for choice in event["choices"]:
             delta = choice.get("delta") or {}
-            text += delta.get("content") or ""
+            text += delta.get("content") or delta.get("refusal") or ""
             for part in delta.get("tool_calls") or ():
                 _extend(calls.setdefault(part["index"], {"id": "", "type": "function", "function": {}}), part)
-            finished = finished or bool(choice.get("finish_reason"))
-    if not finished:
-        raise ProviderError("the stream ended early")
-    return {"role": "assistant", "content": text or None} | ({"tool_calls": list(calls.values())} if calls else {})
+            finish = choice.get("finish_reason") or finish
+    if finish not in ("stop", "tool_calls"):
+        raise ProviderError(f"the reply is not whole: {finish or 'its stream ended early'}")
+    return {"role": "assistant", "content": text} | ({"tool_calls": list(calls.values())} if calls else {})
 
 
 def _extend(call: Json, part: Json) -> None:

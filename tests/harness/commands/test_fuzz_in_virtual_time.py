@@ -44,7 +44,40 @@ async def ask(message, *, session_dir, llm_url, key):
                 if attempt == 2:
                     raise
 '''
-BUG = "lost.append(type(wrong).__name__)\n                if len(set(lost)) > 1: return ''"
+TIMED_OUT_AND_REFUSED = (
+    "lost.append(type(wrong).__name__)\n                if set(lost) == {'RuntimeError', 'TimeoutError'}: return ''"
+)
+LOCKS = '''\
+"""It locks its session while it works. An abort of its second try leaves the lock: the planted bug."""
+import asyncio, pathlib
+import aiohttp
+
+
+async def ask(message, *, session_dir, llm_url, key):
+    lock = pathlib.Path(session_dir) / "lock"
+    if lock.exists():
+        return "Error: I am still busy with your last message"
+    lock.touch()
+    body = {"model": "m", "messages": [{"role": "user", "content": message}]}
+    limit = aiohttp.ClientTimeout(total=5)
+    async with aiohttp.ClientSession(timeout=limit, headers={"authorization": f"Bearer {key}"}) as client:
+        for attempt in (1, 2):
+            try:
+                async with client.post(f"{llm_url}/v1/chat/completions", json=body) as reply:
+                    answer = await reply.json()
+                    if reply.status >= 400 or answer["choices"][0]["finish_reason"] != "stop":
+                        raise RuntimeError(f"no whole answer: {answer}")
+                lock.unlink()
+                return answer["choices"][0]["message"].get("content") or "Error: an empty reply"
+            except asyncio.CancelledError:
+                if attempt == 1:
+                    lock.unlink()
+                raise
+            except (aiohttp.ClientError, TimeoutError, ValueError, RuntimeError):
+                if attempt == 2:
+                    lock.unlink()
+                    raise
+'''
 
 
 def agent(folder: Path, bug: str) -> None:
@@ -59,19 +92,34 @@ def faults_of(path: Path) -> list[str]:
 
 
 def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path, wedgehog: Wedgehog):
-    """Two errors of different kinds; the file has these two, and it is an ordinary scenario."""
-    agent(tmp_path, BUG)
-    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "180")
-    every = sorted((tmp_path / "fuzz/mine/found").glob("*.yaml"))
-    found = [path for path in every if len(faults_of(path)) == 2]
-    assert (done.returncode, len(found) > 0) == (1, True), done.stdout + done.stderr
+    """A time-out and a refusal; the file has these two, and it is an ordinary scenario."""
+    agent(tmp_path, TIMED_OUT_AND_REFUSED)
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "70")
+    found = sorted((tmp_path / "fuzz/mine/found").glob("*.yaml"))
+    assert done.returncode == 1 and found, done.stdout + done.stderr
+    assert all(len(faults_of(path)) == 2 for path in found), done.stdout
     assert "play it: wedgehog run fuzz/mine/found/" in done.stdout
-    for world in ("sim", "live"):
-        again = wedgehog("run", str(found[-1]), "--agent", "mine.yaml", "--world", world, "--network", "embedded")
-        assert again.returncode == 1 and "error_surfaced" in again.stdout, again.stdout + again.stderr
+    _fails_in_both_worlds(wedgehog, found[-1], "error_surfaced")
     agent(tmp_path, "pass")
     mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
     assert f"✓ {found[-1].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
+
+
+def test_a_bug_that_needs_a_fault_and_an_abort_is_found_and_fails_live_too(tmp_path: Path, wedgehog: Wedgehog):
+    """The abort comes while the agent tries again."""
+    agent(tmp_path, "pass")
+    (tmp_path / "agent.py").write_text(LOCKS)
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "100")
+    found = sorted((tmp_path / "fuzz/mine/found").glob("session-recovers-abort*.yaml"))
+    assert done.returncode == 1 and found, done.stdout + done.stderr
+    assert len(faults_of(found[0])) == 2, done.stdout
+    _fails_in_both_worlds(wedgehog, found[0], "session_recovers")
+
+
+def _fails_in_both_worlds(wedgehog: Wedgehog, scenario: Path, violated: str) -> None:
+    for world in ("sim", "live"):
+        again = wedgehog("run", str(scenario), "--agent", "mine.yaml", "--world", world, "--network", "embedded")
+        assert again.returncode == 1 and violated in again.stdout, again.stdout + again.stderr
 
 
 def test_a_failure_that_only_a_used_process_shows_is_not_told(tmp_path: Path, wedgehog: Wedgehog):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.event import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
@@ -26,6 +27,18 @@ def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = ""
 def test_a_request_may_start_within_two_stretched_seconds(seconds: float, lag_s: float, status: str):
     """One that was already on its way is no spending."""
     assert check("no_spend_after_abort", _a_request_after(seconds, lag_s=lag_s)).status == status
+
+
+@pytest.mark.parametrize(("slows", "link", "status"), [(True, "llm", "inconclusive"), (False, "llm", "fail")])
+def test_a_request_on_a_slow_link_may_have_been_sent_before_the_abort(slows: bool, link: str, status: str):
+    """It is still on its way when its connection is closed."""
+    tell = HistoryBuilder()
+    tell.message()
+    fired = {"fault": 0, "name": "drip", "turn": 1, "step": None, "attempt": None, "call": None, "proof": "built"}
+    tell.add(FaultFired(link=link, slows=slows, **fired))
+    tell.abort().wait(10)
+    tell.refuse(tell.ask(1))
+    assert check("no_spend_after_abort", tell.end("", ended="aborted", exit_code=130).seal()).status == status
 
 
 def test_a_background_call_spends_as_well():
