@@ -59,9 +59,11 @@ class Plan:
         """Every pair in both orders: one of each two kinds of faults first, then what is left, best first."""
         draw = SeededChoices(f"{self.seed} pairs")
         kinds = {fault: kind for fault in self.faults if (kind := self._kind(fault)) is not None}
-        every: list[tuple[str, ...]] = [*permutations(kinds, 2), *((fault, fault) for fault in kinds)]
+        every = [*permutations(kinds, 2), *((fault, fault) for fault in kinds)]
         seen: dict[tuple[object, ...], int] = {}
-        ranked: list[tuple[int, int, int, tuple[str, ...]]] = [(0, 0, AGAIN, (fault,)) for fault in self.faults] * 2
+        ranked: list[tuple[int, int, int, tuple[str, ...]]] = []
+        for fault in self.faults:
+            ranked += [(0, 0, AGAIN, (fault,))] * 2
         for pair in draw.shuffled(every):
             of_kinds = tuple(kinds[fault] for fault in pair)
             seen[of_kinds] = seen.get(of_kinds, 0) + 1
