@@ -74,6 +74,8 @@ class Fault:
     family: ClassVar[Family]
     unofficial: ClassVar[bool] = False
     """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
+    undrawn: ClassVar[tuple[str, ...]] = ()
+    """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
 
     @property
     def aim(self) -> Aim:

@@ -131,7 +131,7 @@ def _with_options(draw: Choices, cls: type[Fault]) -> object:
     do = drawn_fault(draw, cls)
     if not isinstance(do, dict):
         return do
-    more = {name: it for name, it in parameters(cls).items() if name not in do[cls.name]}
+    more = {name: it for name, it in parameters(cls).items() if name not in (*do[cls.name], *cls.undrawn)}
     chosen = {name: it for name, it in more.items() if draw.choose((False, False, True))}
     return {cls.name: do[cls.name] | {name: _value(draw, it) for name, it in chosen.items()}}
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
-from wedgehog.harness.search.plan import Plan
+from wedgehog.harness.search.fault_order import FaultOrder
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.shrink import smaller
@@ -59,11 +59,11 @@ class Explorer:
     objective: str | None = None
     _finding: Finding | None = None
     _faults: tuple[str, ...] = ()
-    _plan: Plan = field(init=False)
+    _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
         """Nothing is known about the faults."""
-        self._plan = Plan(self.stories.faults, self.seed)
+        self._order = FaultOrder(self.stories.faults, self.seed)
 
     def batch(self, number: int, most: int | None = None) -> None:
         """Draw and play stories with the next faults, at most so many. Raises OverError.
@@ -71,7 +71,7 @@ class Explorer:
         A new failure ends the batch; it is shrunk and told.
         """
         self._finding = None
-        self._faults, planned = self._plan.next(number)
+        self._faults, planned = self._order.next(number)
         try:
             self._draw(number, planned if most is None else min(planned, most))
             self._shrink()
@@ -119,7 +119,7 @@ class Explorer:
         if self.objective is not None:
             hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
         self.heard.played(cells, played)
-        self._plan.saw(self._faults, played)
+        self._order.saw(self._faults, played)
         if played.failed and not self._is_known(played):
             self._finding = Finding(*played.failure, played.document, played.says, Path())
             raise FailureShownError

@@ -21,6 +21,8 @@ class Kill(ProcessFault):
     whom: Whom = "tree"
     tear: bool = False
     aim_hint: ClassVar[str] = ", or `whom: server` and `link: tool:mcp`"
+    undrawn: ClassVar[tuple[str, ...]] = ("tear",)
+    """A file that is replaced whole is never torn."""
 
     @property
     def at_server(self) -> bool:

@@ -28,7 +28,9 @@ class History:
         """Write the whole state."""
         session.mkdir(parents=True, exist_ok=True)
         state = {"messages": self.messages, "open_calls": self.open_calls, "token_count": self.token_count}
-        (session / "history.json").write_text(json.dumps(state))
+        new = session / "history.json.new"
+        new.write_text(json.dumps(state))
+        new.replace(session / "history.json")  # a full disk or a crash leaves the old one whole
 
     def add_reply(self, reply: Json) -> None:
         """Append an assistant message; its calls are now open."""

@@ -42,8 +42,10 @@ class Thread:
         self._file = folder / f"thread-{re.sub(r'[^A-Za-z0-9]+', '-', name)}.jsonl"
 
     def add(self, role: str, text: str) -> None:
-        with self._file.open("a") as file:
-            file.write(json.dumps({"role": role, "content": text}) + "\n")
+        lines = self._file.read_text() if self._file.exists() else ""
+        new = self._file.with_suffix(".new")
+        new.write_text(lines + json.dumps({"role": role, "content": text}) + "\n")
+        new.replace(self._file)  # a full disk or a crash leaves the old one whole
 
     @property
     def messages(self) -> list[dict[str, Any]]:

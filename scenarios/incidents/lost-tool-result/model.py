@@ -45,7 +45,10 @@ class Model:
             link.close()
         if response.status != 200:
             raise ModelError(f"the model's provider said HTTP {response.status}: {said.decode(errors='replace')}")
-        return {"role": "assistant", "content": [_kept(block) for block in json.loads(said)["content"]]}
+        reply = json.loads(said)
+        if reply["stop_reason"] == "max_tokens":
+            raise ModelError("the reply was cut at its token limit")
+        return {"role": "assistant", "content": [_kept(block) for block in reply["content"]]}
 
 
 def _kept(block: Json) -> Json:

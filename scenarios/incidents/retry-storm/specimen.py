@@ -138,8 +138,9 @@ class Session:
 
     def add(self, *messages: dict[str, Any]) -> None:
         self.messages.extend(messages)
-        with self._file.open("a") as file:
-            file.writelines(json.dumps(message) + "\n" for message in messages)
+        new = self._file.with_suffix(".new")
+        new.write_text("".join(json.dumps(message) + "\n" for message in self.messages))
+        new.replace(self._file)  # a full disk or a crash leaves the old one whole
 
     def book(self, attempt: int, model: str, draft: Draft, ended: str) -> None:
         line = {"attempt": attempt, "model": model, "ended": ended}

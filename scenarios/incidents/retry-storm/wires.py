@@ -109,6 +109,8 @@ class Anthropic:
             self._delta(draft, event["delta"])
         elif kind == "content_block_stop":
             draft.finished_blocks += 1
+        elif kind == "message_delta" and event["delta"]["stop_reason"] == "max_tokens":
+            raise ProviderError("the reply was cut at its token limit")
         elif kind == "message_stop":
             draft.done = True
         elif kind == "error":
@@ -160,6 +162,8 @@ class OpenAIChat:
         draft.input_tokens = (event.get("usage") or {}).get("prompt_tokens", draft.input_tokens)
         for choice in event.get("choices", []):
             self._delta(draft, choice.get("delta") or {})
+            if choice.get("finish_reason") not in (None, "stop", "tool_calls"):
+                raise ProviderError(f"the reply is not whole: {choice['finish_reason']}")
             if choice.get("finish_reason"):
                 draft.finished_blocks += bool(draft.text) + len(draft.calls)
 

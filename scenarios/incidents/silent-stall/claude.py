@@ -121,7 +121,10 @@ class Claude:
                     raise
             else:
                 if response.status == 200:
-                    content: list[Json] = json.loads(response.body)["content"]
+                    reply = json.loads(response.body)
+                    if reply["stop_reason"] == "max_tokens":
+                        raise ApiError("the reply was cut at its token limit")
+                    content: list[Json] = reply["content"]
                     return content
                 if last or response.status not in RETRIED_STATUSES:
                     raise ApiError(f"API error: {response.status} {response.body.decode(errors='replace')}")

@@ -113,7 +113,9 @@ def main(argv: Sequence[str]) -> int:
             return claude.chat(text)
         finally:
             options.session.mkdir(parents=True, exist_ok=True)
-            log.write_text(json.dumps(messages))
+            new = log.with_suffix(".new")
+            new.write_text(json.dumps(messages))
+            new.replace(log)  # a full disk or a crash leaves the old one whole
 
     try:
         if options.chat:

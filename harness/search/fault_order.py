@@ -24,7 +24,7 @@ MANY = (2, 3, 4)
 
 
 @dataclass
-class Plan:
+class FaultOrder:
     """The order of one search; equal seeds and equal agents give equal orders."""
 
     faults: Sequence[str]
