@@ -120,16 +120,28 @@ class Finish(SpecPart):
     text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
 
 
+class StatedLimit(SpecPart):
+    """A limit that the agent states itself, above the stock bound, and where it does (`why`)."""
+
+    at_most: Annotated[float, Field(ge=0)]
+    why: Annotated[str, Field(min_length=3)]
+
+
 class Limits(SpecPart):
     """What the agent promises; each value tightens the stock bound of that name."""
 
     turn_s: PositiveSeconds | None = None
-    calls_per_turn: WholeNumber | None = None
-    calls_without_progress: WholeNumber | None = None
-    tool_rounds: WholeNumber | None = None
+    calls_per_turn: WholeNumber | StatedLimit | None = None
+    calls_without_progress: WholeNumber | StatedLimit | None = None
+    tool_rounds: WholeNumber | StatedLimit | None = None
     tool_result_chars: WholeNumber | None = None
     tool_s: PositiveSeconds | None = None
-    usd_per_turn: SecondsOrNone | None = None
+    usd_per_turn: SecondsOrNone | StatedLimit | None = None
+
+    @property
+    def stated(self) -> dict[str, StatedLimit]:
+        """Those that the agent states itself, by name."""
+        return {name: limit for name, limit in self if isinstance(limit, StatedLimit)}
 
 
 class AgentSpec(SpecPart):

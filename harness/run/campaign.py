@@ -21,7 +21,14 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
-from wedgehog.harness.run.control import ControlFacts, control_scenario, why_not_here, why_skipped
+from wedgehog.harness.run.control import (
+    FIRST_TURN_ONLY,
+    ControlFacts,
+    as_far_as,
+    control_scenario,
+    why_not_here,
+    why_skipped,
+)
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
@@ -232,7 +239,7 @@ class Campaign:
         return judgement
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
-        scenario, agent = entry.scenario, entry.agent
+        scenario, agent = as_far_as(entry.scenario, control), entry.agent
         seed = self.options.seed + entry.repeat - 1
         common = yardstick_of(entry, self._cells, self.options.turn_s)
         keep_inputs(store, entry, control, seed, common)
@@ -251,6 +258,8 @@ class Campaign:
             judgement = await asyncio.to_thread(judge, history, job.scenario, job.agent, control)
             if common is not None:
                 judgement = replace(judgement, own_limit=own_limit(history, agent))
+            if len(scenario.turns) < len(entry.scenario.turns):
+                judgement = replace(judgement, remarks=(*judgement.remarks, FIRST_TURN_ONLY))
             judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement
         return replace(
             judgement,

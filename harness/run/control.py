@@ -254,6 +254,22 @@ def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
     return replace(control.shape, tools=control.shape.tools - {mine} | named, optional=tuple(sorted(named)))
 
 
+FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
+
+
+def as_far_as(scenario: Scenario, control: ControlFacts) -> Scenario:
+    """The scenario as far as an agent can play it: without a session its first turn, if all faults are there.
+
+    Not where another turn is part of what is judged: it is given during the first one, or the scenario names what must
+    hold.
+    """
+    alone = len(scenario.turns) < 2 or control.resumes or not control.passed
+    elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
+    if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
+        return scenario
+    return scenario.model_copy(update={"turns": scenario.turns[:1]})
+
+
 def why_not_here(spec: AgentSpec) -> str:
     """Why this agent cannot be run on this system; empty if it can."""
     return (hosts_unavailable_reason() if spec.hosts else None) or ""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.fake_llm.script.position import COMPACTING
-from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec import AgentSpec, StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.scope import together
@@ -145,14 +145,20 @@ def _lasts(planned: FaultConfig) -> bool:
 
 
 def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:
-    """The parameters of one invariant, in real seconds: the scenario's, tightened by the limits of the spec."""
+    """The parameters of one invariant, in real seconds: the scenario's, else the stock ones, tightened by the spec.
+
+    Only a limit that the agent states itself, with a reason, may be above a stock bound, and the time of a turn.
+    """
     takes = find(name).parameters
     parameters = {key: float(v) / time_scale if takes[key].scaled else v for key, v in given.items()}
-    limits = agent.limits.model_dump()
     for limit, of in LIMITS.items():
-        if of == name and limits[limit] is not None:
-            written = parameters.get(limit)
-            parameters[limit] = limits[limit] if written is None else min(written, limits[limit])
+        value = getattr(agent.limits, limit)
+        if of == name and value is not None:
+            stated = isinstance(value, StatedLimit)
+            stock = None if stated or limit == "turn_s" else takes[limit].default
+            other = parameters.get(limit, stock)
+            bound = value.at_most if stated else value
+            parameters[limit] = bound if other is None else min(other, bound)
     return parameters
 
 
@@ -283,6 +289,8 @@ STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^
 def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
     """What helps to understand the run: remarks of checks, timers that fired, repairs that were logged."""
     yield from (it.says for it in verdicts if it.status == "pass" and it.says not in ("", "nothing to judge"))
+    for name, limit in agent.limits.stated.items():
+        yield f"its own limit of {name} is {limit.at_most:g}: {limit.why}"
     yield from (it.says for it in verdicts if it.status == "nothing" and it.says.startswith("not judged"))
     for turn in history.turns:
         outcome = outcome_of(turn, history)

@@ -8,7 +8,7 @@ from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.event import CallUnscripted, HostRefused, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control, why_skipped
+from wedgehog.harness.run.control import ControlFacts, as_far_as, control_scenario, read_control, why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -351,3 +351,26 @@ def test_broken_arguments_are_skipped_where_the_wire_carries_only_objects(
     """Its name stands in the reason, with what the control run showed of it."""
     why = f"the tool call's arguments are broken JSON, and {carrier} carries only objects" if carrier else ""
     assert why_skipped(scenario(**words), agent(wire=wire), facts) == why
+
+
+TWO = [{"user": "x", "model": [{"text": "a {nonce}"}]}, {"user": "y", "model": [{"text": "b {nonce}"}]}]
+
+
+@pytest.mark.parametrize(
+    ("words", "resumes", "turns"),
+    [
+        ({}, False, 1),
+        ({}, True, 2),
+        ({"faults": [{"do": {"status": 500}}]}, False, 1),
+        ({"faults": [{"at": {"turn": 2}, "do": {"status": 500}}]}, False, 2),
+        ({"invariants": {"turn_answered": {}}}, False, 1),
+        ({"invariants": {"paid_call_bound": {"per_step": 2}}}, False, 2),
+    ],
+)
+def test_without_a_session_the_first_turn_is_played_alone(words: dict[str, Any], resumes: bool, turns: int):
+    """Where all faults are there, and no bound is about the others; a fault in a later turn skips it as before."""
+    story, facts = scenario(turns=TWO, **words), ControlFacts(True, resumes=resumes)
+    played = as_far_as(story, facts)
+    assert len(played.turns) == turns
+    skipped = why_skipped(played, agent(), facts)
+    assert skipped == ("the agent does not continue a session" if turns == 2 and not resumes else "")

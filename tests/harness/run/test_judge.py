@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import CallUnscripted, FaultFired, FaultUnproven, RequestRefused, Trouble
+from wedgehog.harness.record.event import (
+    CallUnscripted,
+    FaultFired,
+    FaultUnproven,
+    RequestRefused,
+    ToolResult,
+    Trouble,
+)
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, passed, worst
@@ -382,6 +389,37 @@ def test_a_specs_limits_tighten_a_bound_and_never_loosen_it(
 def test_every_limit_of_a_spec_reaches_an_invariant(name: str, limit: str, parameter: str):
     """A promise that nobody checks would be worse than none."""
     assert bounds(name, {}, agent(limits={limit: 2}), 10.0) == {parameter: 2}
+
+
+STATED = {"at_most": 80, "why": "its README says so"}
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "found"),
+    [({}, 80, 50), ({}, 20, 20), ({}, STATED, 80), ({"tool_rounds": 5}, STATED, 5), ({"tool_rounds": 90}, STATED, 80)],
+)
+def test_only_a_limit_that_the_agent_states_with_a_reason_is_above_the_stock_bound(
+    given: dict[str, Any], limit: Any, found: int
+):
+    """A scenario's own smaller bound still counts; the reason is a remark."""
+    of = agent(limits={"tool_rounds": limit})
+    assert bounds("tool_round_bound", given, of, 1.0) == {"tool_rounds": found}
+    remarks = judged(well(HistoryBuilder()).seal(), of=of).remarks
+    assert ("its own limit of tool_rounds is 80: its README says so" in remarks) is (limit is STATED)
+
+
+def test_a_turn_that_ends_at_the_limit_that_its_agent_states_passes():
+    """Sixty rounds are above the stock bound."""
+    tell = HistoryBuilder()
+    tell.message()
+    results: list[ToolResult] = []
+    for step in range(1, 61):
+        (token,) = tell.reply(tell.ask(step, results=results), tools=[True])
+        results.append(tell.runs(token, for_s=0.01))
+    tell.answer_step(61, results)
+    history = tell.end().seal()
+    assert judged(history).violated == ("tool_round_bound",)
+    assert judged(history, of=agent(limits={"tool_rounds": STATED})).verdict == "pass"
 
 
 def test_a_scenarios_seconds_are_the_storys_and_a_specs_are_real():
