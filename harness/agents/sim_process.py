@@ -111,7 +111,16 @@ class SimTree:
         self._target, self._host = target, host
         self._started: list[SimProcess] = []
 
-    async def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> SimProcess:
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        talks: bool = False,
+        terminal: tuple[int, int] | None = None,
+    ) -> SimProcess:
         """Start the program: what follows the interpreter and its script in `argv` are its arguments."""
         self._host.forget_output()
         self._started.append(SimProcess(self._target, argv[2:], self._host))

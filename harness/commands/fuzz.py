@@ -230,7 +230,7 @@ def _coverage(search: Search, found: Found) -> Iterator[str]:
     if absent := sorted(registered().keys() - every - unasked):
         yield f"not for this agent: {', '.join(absent)}"
     if unasked:
-        yield f"no official provider shows it, so it is tried only if asked (--also): {', '.join(sorted(unasked))}"
+        yield f"tried only if asked (--also), because no official provider shows it: {', '.join(sorted(unasked))}"
 
 
 def _doubts(found: Found) -> Iterator[str]:

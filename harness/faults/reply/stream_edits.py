@@ -33,6 +33,7 @@ class StreamEdit(ReplyFault):
 class DuplicatedEvent(StreamEdit):
     """The trigger's event comes twice; without one, the first event that delivers something."""
 
+    unofficial: ClassVar[bool] = True
     edit = edits.Duplicated
 
 
@@ -40,6 +41,7 @@ class DuplicatedEvent(StreamEdit):
 class ReorderedEvents(StreamEdit):
     """The trigger's event comes after the next one; without one, the first event that delivers something."""
 
+    unofficial: ClassVar[bool] = True
     edit = edits.Reordered
 
 

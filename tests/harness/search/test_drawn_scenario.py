@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells
+from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells, drawn_line
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette, fault_of, items
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, kinds_in
@@ -190,3 +190,18 @@ def test_a_fault_that_takes_longer_than_is_left_waits():
     assert coverage.next(20) == quick
     assert coverage.next(20) is None
     assert coverage.next(40) == slow
+
+
+def test_what_only_gateways_show_is_drawn_only_if_asked():
+    """No official provider sends two calls of one id, or an event twice."""
+    drawn = {cell.fault for cell in CELLS if WHOLE.fits(cell)}
+    assert drawn.isdisjoint({"duplicate_ids", "duplicated_event", "reordered_events"}) and "cut" in drawn
+    asked = replace(WHOLE, also=("duplicate_ids",))
+    assert {cell.fault for cell in CELLS if asked.fits(cell)} == drawn | {"duplicate_ids"}
+
+
+def test_a_session_file_is_never_torn():
+    """Not every agent appends to its file."""
+    kills = [cell for cell in CELLS if cell.fault == "kill"]
+    drawn = [drawn_line(SeededChoices(str(number)), cell) for number in range(20) for cell in kills[:20]]
+    assert drawn and not any("tear" in str(line) for line in drawn)
