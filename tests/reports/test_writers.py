@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.record.verdict import fail
-from wedgehog.reports import write_all
+from wedgehog.reports import distributions, write_all
 from wedgehog.reports.markdown import code, escaped
 from wedgehog.reports.markup import tag, text
 
-from .conftest import Telling, judgement, plain_run, storm, storm_judgement
+from .conftest import Telling, judgement, plain_run, storm, storm_judgement, whole_campaign
 
 EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>" onload="x\' \x00\x1b[31m'
 
@@ -42,8 +42,19 @@ class Page(HTMLParser):
 
 
 def _page(folder) -> Page:
-    write_all(folder)
+    if not (folder / "report.html").exists():
+        write_all(folder)
     return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A realistic campaign's folder, with all its reports and, where matplotlib is there, with drawings: written once."""
+    folder = whole_campaign(tmp_path_factory.mktemp("written") / "runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wedgehog.reports.latency_section.DRAWS", distributions.DRAWS)
+        write_all(folder)
+    return folder
 
 
 def _evil(telling: Telling) -> None:
@@ -98,24 +109,22 @@ def test_words_of_an_agent_stay_text(campaign):
     assert "\x1b" not in "".join(page.words)
 
 
-@pytest.mark.usefixtures("drawings")
-def test_the_page_loads_nothing_and_runs_nothing(sample):
+def test_the_page_loads_nothing_and_runs_nothing(written):
     """A strict policy, no script, and no address outside the page."""
-    page = _page(sample)
+    page = _page(written)
     policies = [attrs["content"] for _, attrs in page.elements if attrs.get("http-equiv") == "Content-Security-Policy"]
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
     assert page.elements[[name for name, _ in page.elements].index("head") + 2][1].get("http-equiv")
     assert not page.all("src")
     assert not [name for name, _ in page.elements if name in ("script", "link")]
     assert all(href.startswith("#") for href in page.all("href"))
-    source = (sample / "report.html").read_text()
+    source = (written / "report.html").read_text()
     assert not re.search(r"url\(|@import|https?://", source)
 
 
-@pytest.mark.usefixtures("drawings")
-def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(written):
     """Elements are closed in order; each cell links to the section of its run."""
-    page = _page(sample)
+    page = _page(written)
     assert page.open == []
     ids = page.all("id")
     assert len(ids) == len(set(ids))
@@ -123,9 +132,9 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(sample):
     assert len([href for href in page.all("href") if href.startswith("#run-")]) >= 9
 
 
-def test_an_expected_failure_differs_from_an_unexpected_one_in_words(sample):
+def test_an_expected_failure_differs_from_an_unexpected_one_in_words(written):
     """The headline counts unexpected results only, and a badge says `expected`."""
-    page = _page(sample)
+    page = _page(written)
     words = " ".join(page.words)
     assert "3 of 7 runs did not end as expected" in words
     assert "pass expected" in words
@@ -133,9 +142,9 @@ def test_an_expected_failure_differs_from_an_unexpected_one_in_words(sample):
     assert "wedgehog replay runs/latest/timeout-in-mid-tool/fixed" in words
 
 
-def test_a_section_answers_what_a_reader_asks(sample):
+def test_a_section_answers_what_a_reader_asks(written):
     """Calls, evidence, proof of the fault, what was executed, the incident's number."""
-    words = " ".join(_page(sample).words)
+    words = " ".join(_page(written).words)
     for part in (
         "160 calls, 1.1.1 to 1.1.160, to /v1/messages: 32,400 bytes sent, 0 bytes of the reply's body arrived",
         "fired 160 times",
@@ -181,13 +190,14 @@ def test_markup_escapes_unless_told_that_it_is_markup():
 
 
 def _suites(folder):
-    write_all(folder)
+    if not (folder / "junit.xml").exists():
+        write_all(folder)
     return ET.parse(folder / "junit.xml").getroot()
 
 
-def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(sample):
+def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(written):
     """Failures, errors (inconclusive, unfinished) and skipped runs are counted; matrix cells are left out."""
-    root = _suites(sample)
+    root = _suites(written)
     counts = {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "8", "failures": "1", "errors": "2", "skipped": "1"}
     storm_suite = next(suite for suite in root if suite.get("name") == "stall-after-headers")
@@ -195,13 +205,13 @@ def test_junit_counts_expected_red_as_passed_and_surprises_as_failures(sample):
     assert [child.tag for child in storm_suite[0]] == ["properties"]
 
 
-def test_junit_says_why_and_how_to_replay(sample):
+def test_junit_says_why_and_how_to_replay(written):
     """A failure has its sentence and its command, and each case its verdict."""
-    failure = _suites(sample).find(".//failure")
+    failure = _suites(written).find(".//failure")
     assert "pass expected" in failure.get("message")
     assert "tool call 1.1.2" in failure.get("message")
     assert "replay: wedgehog replay" in failure.text
-    case = _suites(sample).find(".//testcase[@name='fixed']")
+    case = _suites(written).find(".//testcase[@name='fixed']")
     properties = {one.get("name"): one.get("value") for one in case.iter("property")}
     assert (properties["verdict"], properties["expected"]) == ("pass", "pass")
 
@@ -238,9 +248,8 @@ def test_markdown_shows_markup_as_words():
     assert code("a `b` c") == "`` a `b` c ``"
 
 
-def test_the_markdown_summary_counts_and_replays(sample):
+def test_the_markdown_summary_counts_and_replays(written):
     """The counts first, then the commands that play unexpected runs again."""
-    write_all(sample)
-    said = (sample / "summary.md").read_text()
+    said = (written / "summary.md").read_text()
     assert "**4 passed, 1 failed, 1 skipped, 1 inconclusive" in said
     assert "`wedgehog replay runs/latest/timeout-in-mid-tool/fixed`" in said
