@@ -47,7 +47,7 @@ def play(wedgehog: Any, told: Any, tmp_path: Path) -> Play:
     ) -> Runs:
         names = [told(name, **words) for name, words in stories.items()]
         chosen = [word for way, wire in agents for word in ("--agent", spec(way, wire, more or {}))]
-        ran = wedgehog("run", *names, *chosen, *options)
+        ran = wedgehog("run", *names, *chosen, "--jobs=4", *options)
         assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:

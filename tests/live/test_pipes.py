@@ -50,7 +50,7 @@ def play(wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path) -> 
         command = ["{python}", "-S", "-E", "{here}/mine.py", "{llm_url}", "{session_dir}", "{message}", *tool]
         spec = agent("mine", AGENT, command=command, session_files=[])
         names = [told(name, **words) for name, words in stories.items()]
-        ran = wedgehog("run", *names, "--agent", spec, "--jobs=2", network)
+        ran = wedgehog("run", *names, "--agent", spec, "--jobs=4", network)
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:
             rows = {row["scenario"]: row for row in csv.DictReader(file)}

@@ -49,7 +49,7 @@ def _page(folder) -> Page:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A realistic campaign's folder, with all its reports and, where matplotlib is there, with drawings: written once."""
+    """A realistic campaign's folder with all its reports, written once; with drawings, where matplotlib is there."""
     folder = whole_campaign(tmp_path_factory.mktemp("written") / "runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wedgehog.reports.latency_section.DRAWS", distributions.DRAWS)
