@@ -20,20 +20,33 @@ TYPED_S = 0.2
 SCROLLED_LINES = 2_000
 """So many lines that have left the screen at the top can still be read."""
 
+_UNKNOWN = re.compile(
+    rb"\x1b[P_^X][^\x1b\x07]*(?:\x1b\\|\x07)"  # strings for the terminal: graphics, questions for its abilities
+    rb"|\x1b\[[<=>][0-9;:]*[ -/]*[@-~]"  # keyboard protocols
+    rb"|\x1b\[\?[0-9;]*[mnu]|\x1b\[[0-9;?]*[ -/]+[@-~]|\x1b\[[0-9;]*:[0-9;:]*m|\x1b\[3J"
+)
+"""What modern programs write and pyte shows as text, or cannot read; none of it draws a character."""
+_UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[P_^X\]][^\x07\x1b]*\x1b?)?\Z")
+"""The beginning of such a sequence at the end of a chunk."""
+
 
 class Screen:
     """What a terminal shows, and what it answers by itself."""
 
     def __init__(self, columns: int, rows: int) -> None:
         """An empty screen."""
-        self._columns, self._typed = columns, b""
+        self._columns, self._typed, self._rest = columns, b"", b""
         self._screen = cast("Any", pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5))
         self._screen.write_process_input = self._answer
         self._stream = pyte.ByteStream(self._screen)
 
     def feed(self, chunk: bytes) -> bytes:
         """Draw what the program wrote; what the terminal answers, such as where the cursor is."""
-        self._stream.feed(chunk)
+        data = self._rest + chunk
+        unfinished = _UNFINISHED.search(data)
+        end = unfinished.start() if unfinished else len(data)
+        self._rest = data[end:]
+        self._stream.feed(_UNKNOWN.sub(b"", data[:end]))
         typed, self._typed = self._typed, b""
         return typed
 

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Session, open_agent
+from wedgehog.harness.agents.tui import Screen
 from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.signals import deliver, tree
 
@@ -282,6 +283,22 @@ async def test_a_missing_package_is_named_with_its_extra(
     with pytest.raises(AgentError, match=rf"pip install 'wedgehog\[{needs}\]'"):
         async with open_agent(spec_of(AGENT, **WAYS[way]), place):
             pass
+
+
+STYLES = (b"[?4m", b"[4:3m", b"[38:2::1:2:3m", b"[1;31m", b"[1;2 q", b"(B", b"[3J", b"[!p")
+QUESTIONS = (b"[?6n", b"[?2026$p", b"P+q544e\x1b\\", b"]11;?\x07")
+OTHERS = (b"[<u", b"[>1u", b"[=1;1u", b"_Gi=31;AAAA\x1b\\", b"]8;;http://x\x1b\\")
+
+
+@pytest.mark.parametrize("sequence", [*STYLES, *QUESTIONS, *OTHERS])
+def test_what_a_program_says_to_its_terminal_is_not_on_the_screen(sequence: bytes):
+    """Also if it comes in two pieces, cut anywhere."""
+    written = b"a\x1b" + sequence + b"b"
+    for cut in range(len(written)):
+        screen = Screen(40, 5)
+        screen.feed(written[:cut])
+        screen.feed(written[cut:])
+        assert screen.shown[0] == "ab", cut
 
 
 async def test_a_message_longer_than_a_screen_and_an_answer_that_scrolls_are_read_whole(
