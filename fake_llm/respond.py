@@ -110,7 +110,10 @@ class Responder:
         told, call = self._told(failure), self.request.call
         retry_after = _retry_after(failure.retry_after, self.now)
         fact = RefusalSent(call, told.status, told.kind, told.message, False, True, failure.retry_after)
-        headers = [("Retry-After", retry_after)] if retry_after else []
+        wait_s = failure.retry_after if isinstance(failure.retry_after, int | float) else 1.0
+        of_no_limit = failure.html or failure.kind == BALANCE
+        headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
+        headers += [("Retry-After", retry_after)] if retry_after else []
         return RequestOutcome((*noted, fact), self._whole(told, headers), failure.delay_s)
 
     def _told(self, failure: Failure) -> Response:

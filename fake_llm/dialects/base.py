@@ -4,6 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
@@ -186,6 +187,10 @@ class Dialect(ABC):
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the headers that identify a reply."""
+        return []
+
+    def failure_headers(self, status: int, wait_s: float, now: datetime) -> list[tuple[str, str]]:
+        """Return the headers of a scripted failure on which clients act; its limit ends after `wait_s`."""
         return []
 
     def by_status(self, errors: Mapping[int, Told], status: int) -> Told:

@@ -1,6 +1,7 @@
 """What OpenAI's two APIs share: errors, refusals of any request, and headers."""
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from math import inf
 from typing import Any, ClassVar, Final
 
@@ -69,6 +70,16 @@ class OpenAIDialect(Dialect):
             "param": refusal.param,
             "code": code,
         }
+
+    def failure_headers(self, status: int, wait_s: float, now: datetime) -> list[tuple[str, str]]:
+        """Return what a rate limit tells clients."""
+        if status != 429:
+            return []
+        return [
+            ("x-ratelimit-limit-requests", "60"),
+            ("x-ratelimit-remaining-requests", "0"),
+            ("x-ratelimit-reset-requests", f"{wait_s:g}s"),
+        ]
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the reply's id and the API's version."""

@@ -180,9 +180,12 @@ async def test_calls_are_numbered_over_all_connections(open_llm: Any, ask: Any, 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_half_a_character_is_no_trouble(open_llm: Any, ask: Any, provider: Any, stream: bool) -> None:
-    """As a model's name and in what is said on both sides: JSON can hold it, UTF-8 cannot."""
+    """As a model's name and in what is said on both sides: JSON can hold it, UTF-8 cannot. Anthropic refuses it."""
     named = {} if provider.wire == "gemini" else {"model": "\ud83e"}
-    llm = await open_llm(Reply((Thinking("\ud83e"), Text("\ud83e"), ToolCall("\ud83e", {"a": "\ud83e"}))))
+    reply = Reply((Thinking("\ud83e"), Text("\ud83e"), ToolCall("\ud83e", {"a": "\ud83e"})))
+    if provider.wire == "anthropic":
+        assert (await ask(await open_llm(reply), provider, text="\ud83e", stream=stream)).status == 400
+    llm = await open_llm(reply, strict=False)
     received = await ask(llm, provider, text="\ud83e", stream=stream, **named)
     assert received.status == 200
     assert received.events if stream else received.json

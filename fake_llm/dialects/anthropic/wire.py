@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
@@ -216,6 +217,18 @@ class _Anthropic(Dialect):
 
     def no_model(self, name: str, request: Request) -> Refusal:
         return Refusal(404, f"model: {name}")
+
+    def failure_headers(self, status: int, wait_s: float, now: datetime) -> list[tuple[str, str]]:
+        """Return what an overloaded service and a rate limit tell clients."""
+        if status not in (429, 529):
+            return []
+        reset = (now + timedelta(seconds=wait_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        limits = [
+            (f"anthropic-ratelimit-{kind}-{name}", value)
+            for kind, most, left in (("requests", "50", "0"), ("tokens", "50000", "50000"))
+            for name, value in (("limit", most), ("remaining", left), ("reset", reset))
+        ]
+        return [("x-should-retry", "true"), *(limits if status == 429 else [])]
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         return [("request-id", _request_id(request))]
