@@ -127,7 +127,10 @@ def init(
         ),
     ] = "command",
 ) -> None:
-    """Write a first agent spec; asks for each value that no option gives."""
+    """Write a first agent spec.
+
+    Asks for each value that no option gives.
+    """
     from wedgehog.harness.commands import init as first
 
     with user_mistakes():

@@ -58,7 +58,9 @@ def fuzz(
     *,
     plugin: PluginOption = None,
 ) -> None:
-    """Search for scenarios that break an agent; shrink each failure and save it as a scenario file.
+    """Search for scenarios that break an agent.
+
+    Each failure is shrunk and saved as a scenario file.
 
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """

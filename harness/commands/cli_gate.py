@@ -26,9 +26,10 @@ def baseline(
     into: Annotated[Path, typer.Option(metavar="FILE", help="The baseline to write or to update.")],
     prune: Annotated[bool, typer.Option("--prune", help="Drop results that this run does not have.")] = False,
 ) -> None:
-    """Keep the results of a run as a baseline: a small file to review and to commit.
+    """Keep the results of a run as a baseline.
 
-    Inconclusive runs and errors are left out, and results that the run does not have stay as they are.
+    It is a small file to review and to commit. Inconclusive runs and errors are left out, and results that the run does
+    not have stay as they are.
     """
     from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
     from wedgehog.reports.campaign_folder import load
@@ -61,7 +62,9 @@ def compare(
     *,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Compare two runs, two versions or two agents of a run: what got worse, better, new and gone in B.
+    """Compare two runs, versions or agents.
+
+    Prints what got worse, better, new and gone in B.
 
     Exit code: 0 nothing is worse, 1 something is worse, 2 bad usage, 3 nothing is worse and B has undecided runs.
     """

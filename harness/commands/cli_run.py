@@ -103,7 +103,7 @@ def run(
         bool, typer.Option("--quiet", "-q", help="Print only what needs attention, and the totals.")
     ] = False,
 ) -> None:
-    """Play scenarios against agents, judge the runs and print a report.
+    """Play scenarios against agents, and judge.
 
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
@@ -176,7 +176,10 @@ def check(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
     parquet: Annotated[bool, typer.Option(help="Also write runs, calls and latency as Parquet.")] = False,
 ) -> None:
-    """Judge stored histories again, and write the reports again. The exit codes are those of `run`."""
+    """Judge stored runs again.
+
+    The reports are written again too. The exit codes are those of `run`.
+    """
     from wedgehog.harness.record.store import run_folders
     from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.run.stored import judge_all
@@ -209,7 +212,10 @@ def replay(
     world: WorldOption = "live",
     plugin: PluginOption = None,
 ) -> None:
-    """Play one stored run again with the same scenario, agent and seed."""
+    """Play one stored run again.
+
+    With the same scenario, agent and seed.
+    """
     from wedgehog.harness.run.campaign import Options
     from wedgehog.harness.run.stored import stored_entry
 
