@@ -77,9 +77,6 @@ class Session:
         with self.path.open("a") as file:
             file.write(json.dumps(self.messages[-1]) + "\n")
 
-    def forget(self) -> None:
-        self.path.unlink(missing_ok=True)
-
 
 def calls_of(content: Sequence[Message]) -> list[Message]:
     return [part for part in content if part["type"] == "tool_use"]
@@ -170,10 +167,12 @@ def whole(block: Message) -> Message:
     raw, _ = block.pop("raw"), block.pop("signature", None)
     if block["type"] != "tool_use":
         return {**block, "text": raw}
-    try:
-        given = json.loads(raw or "{}")
-    except ValueError:
-        given = {"command": raw.split('"')[3]} if "mends-half-arguments" in BUGS and raw.count('"') > 2 else None
+    for text in (raw or "{}", f'{raw}"}}') if "mends-half-arguments" in BUGS else (raw or "{}",):
+        try:
+            given = json.loads(text)
+            break
+        except ValueError:
+            given = None
     return {**block, "input": given if isinstance(given, dict) else {}, "bad": not isinstance(given, dict)}
 
 
@@ -399,7 +398,10 @@ async def main(argv: Sequence[str]) -> int:
 
 def failed(wrong: Exception, folder: str) -> int:
     if "loses-history-after-an-error" in BUGS:
-        Session(folder).forget()
+        Path(folder, "messages.jsonl").unlink(missing_ok=True)
+    if "stores-the-failure" in BUGS:
+        with Path(folder, "messages.jsonl").open("a") as file:
+            file.write(json.dumps({"role": "assistant", "content": []}) + "\n")
     if "says-sorry" in BUGS:
         print(SORRY)
         return 0

@@ -1,0 +1,44 @@
+"""Bugs of public reports, planted one by one: the catalogue sees each, and the agent without them passes."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SPEC = """\
+name: {name}
+wire: anthropic
+command: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "-", "{{message}}"]
+simulate: {agent}:simulate
+session_files: ["{{session_dir}}/*.jsonl"]
+abort: SIGINT
+recover_s: 0
+"""
+PLANTED = {
+    "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
+    "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
+    "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
+    "server-error-always": ("stores-the-failure", {"session_recovers"}),
+}
+
+
+def _spec(folder: Path, name: str, bugs: str) -> str:
+    path = folder / f"{name}.yaml"
+    path.write_text(SPEC.format(name=name, bugs=bugs, agent=Path(__file__).with_name("plantable.py")))
+    return str(path)
+
+
+def _violated(campaign: Path) -> dict[tuple[str, str], set[str]]:
+    rows = csv.DictReader((campaign / "summary.csv").read_text().splitlines())
+    return {(row["agent"], row["verdict"]): set(filter(None, row["violated"].split(";"))) for row in rows}
+
+
+@pytest.mark.parametrize("scenario", sorted(PLANTED))
+def test_a_planted_bug_is_red_and_the_sound_agent_green(wedgehog: Any, tmp_path: Path, scenario: str):
+    """In virtual time; exactly the invariants that the survey names."""
+    bugs, red = PLANTED[scenario]
+    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
+    done = wedgehog("run", scenario, *agents, "--world", "sim")
+    found = _violated(tmp_path / "runs" / "latest")
+    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
