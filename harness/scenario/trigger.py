@@ -133,6 +133,8 @@ class AtReply(AtCall):
         ends, body = reply.frame_ends, reply.body
         if self.byte is not None:
             return self.byte if body < 0 or self.byte < body else None
+        if self.event is not None and not ends and not reply.stream:
+            return max(0, body // 2)  # a fallback that does not stream is struck in its middle
         if self.event is not None:
             return (0, *ends)[self.event] if self.event <= len(ends) else None
         places = {

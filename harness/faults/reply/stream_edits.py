@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from wedgehog.fake_llm import reply as edits
-from wedgehog.fake_llm.reply import Answer, Edit, Reply
+from wedgehog.fake_llm.reply import Answer, Edit, Failure, Reply
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Positive
-from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.faults.reply_fault import NOTHING_SAID, Context, ReplyFault
 
 
 class StreamEdit(ReplyFault):
@@ -63,13 +63,23 @@ class EndsEarly(StreamEdit):
 
 @fault("error_event", family="reply")
 class ErrorInStream(StreamEdit):
-    """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly."""
+    """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly.
+
+    A request that asks for a reply in one piece, as an agent's fallback does, is refused with the same error.
+    """
 
     status: Annotated[int, Field(ge=400, le=599, examples=[529, 500, 429])] = 529
     message: str | None = None
     edit = edits.ErrorEvent
     ends_body = True
     needs = ("stream",)
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """The error in the stream, or in place of a whole reply."""
+        in_one_piece = context.conversation is not NOTHING_SAID and not context.conversation.stream
+        if in_one_piece and isinstance(answer, Reply):
+            return Failure(self.status, message=self.message)
+        return StreamEdit.on_answer(self, answer, context)
 
 
 @fault("pings_only", family="reply")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import (
     BALANCE,
     Duplicated,
@@ -187,3 +188,11 @@ def test_a_near_miss_is_no_tool_that_was_advertised(do, tools, name):
 def test_garbage_arguments_are_sent_verbatim(kind, raw):
     """The call keeps its name and its id; only its arguments make no sense."""
     assert harmed({"garbage_arguments": kind}).items == (LOOK, replace(LIST, raw_args=raw))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_error_in_a_stream_also_meets_a_fallback_that_does_not_stream(stream: bool):
+    """Permanent harm must not end because the agent asks for the reply in one piece."""
+    asked = replace(CONTEXT, conversation=Conversation("anthropic", "m", stream, ()))
+    found = harmed({"error_event": 500}, context=asked)
+    assert found == (replace(REPLY, edits=(ErrorEvent(3, 500, None),)) if stream else Failure(500))

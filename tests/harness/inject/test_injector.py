@@ -116,12 +116,13 @@ async def test_a_place_that_the_reply_does_not_have_is_never_struck(rig: Any, at
     assert len(list(it.history.of(FaultArmed))) == 1
 
 
-async def test_an_event_cannot_be_counted_in_a_reply_that_is_not_streamed(rig: Any):
-    """There are no events in a JSON body; the middle of its end is the byte before the last."""
-    it = rig({"at": {"event": 1}, "do": "cut"}, {"at": {"phase": "terminal"}, "do": "cut"})
+@pytest.mark.parametrize(("at", "byte"), [({"event": 1}, BODY // 2), ({"phase": "terminal"}, BODY - 1)])
+async def test_a_reply_that_is_not_streamed_is_struck_too(rig: Any, at: dict[str, Any], byte: int):
+    """There are no events in a JSON body: its middle counts, and for its end the byte before the last."""
+    it = rig({"at": at, "do": "cut"})
     await it.injector.before_turn(1)
     await it.ask(it.arrives(), stream=False)
-    assert [strike.spot.at for strike in it.strikes] == [HEAD + BODY - 1]
+    assert [strike.spot.at for strike in it.strikes] == [HEAD + byte]
 
 
 async def test_a_fault_that_begins_when_it_is_armed_makes_the_fake_stop_at_its_spot(rig: Any):

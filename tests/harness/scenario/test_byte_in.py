@@ -21,14 +21,15 @@ WHOLE = replace(STREAMED, frame_ends=(), body=300, stream=False)
         ({"phase": "middle"}, 130, 150),
         ({"phase": "terminal"}, 185, 299),
         ({"phase": "linger"}, 200, None),
-        ({"event": 2}, 90, None),
+        ({"event": 2}, 90, 150),
+        ({"event": 9}, None, 150),
         ({"byte": 204}, 204, 204),
         ({"byte": 205}, None, 205),
     ],
     ids=str,
 )
 def test_each_place_of_a_reply_is_where_it_says(at: Any, streamed: int | None, whole: int | None):
-    """In bytes of its body; a place that it has not is none."""
+    """In bytes of its body; a place that it has not is none. An event of a reply in one piece is its middle."""
     assert (AtReply(**at).byte_in(STREAMED), AtReply(**at).byte_in(WHOLE)) == (streamed, whole)
 
 
