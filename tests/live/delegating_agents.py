@@ -27,7 +27,7 @@ class ModelError(Exception):
 class Anthropic:
     """One conversation on the Messages API; `said` is what was said so far."""
 
-    path = "/v1/messages"
+    path, system, tools = "/v1/messages", SYSTEM, TOOLS
 
     def __init__(self, said):
         self.said = said
@@ -36,8 +36,8 @@ class Anthropic:
         self.said.append({"role": "user", "content": text})
 
     def body(self):
-        tools = [{"name": name, "description": says, "input_schema": schema} for name, says, schema in TOOLS]
-        asked = {"model": "claude-sonnet-4-6", "max_tokens": 2000, "system": SYSTEM}
+        tools = [{"name": name, "description": says, "input_schema": schema} for name, says, schema in self.tools]
+        asked = {"model": "claude-sonnet-4-6", "max_tokens": 2000, "system": self.system}
         return {**asked, "messages": self.said, "tools": tools}
 
     def headers(self, key):
@@ -64,6 +64,12 @@ class Anthropic:
             for id_, text, failed in results
         ]
         self.said.append({"role": "user", "content": parts})
+
+
+class Specialist(Anthropic):
+    """A subagent with a system text of its own, which only runs commands."""
+
+    system, tools = "You are a specialist, and do one part of the work.", TOOLS[:1]
 
 
 class OpenAI:
@@ -110,10 +116,11 @@ class OpenAI:
 
 
 class Agent:
-    """`forgets` loses results when a sibling fails, `insists` repeats a subagent without bound, `waits` for ever."""
+    """An agent, correct without a `bug`; `in_turn` runs subagents one after the other, as specialists."""
 
-    def __init__(self, wire, url, key, *, plans=False, bug=""):
+    def __init__(self, wire, url, key, *, plans=False, in_turn=False, bug=""):
         self.wire, self.url, self.key, self.plans, self.bug = wire, url, key, plans, bug
+        self.in_turn = in_turn
         self.used, self.asked = 0, ""
 
     async def answer(self, message, folder):
@@ -165,10 +172,11 @@ class Agent:
         return "Error: stopped at the limit of tool rounds"
 
     async def _asked(self, talk, sub):
-        limit_s = None if sub and self.bug == "waits" else PATIENCE_S
+        limit_s = {"waits": None, "hurries": 1}.get(self.bug, PATIENCE_S) if sub else PATIENCE_S
         for tried in range(TRIES):
             try:
-                reply = await self._post(talk, limit_s, tries=1 if sub and self.bug else TRIES)
+                tries = {"": TRIES, "hurries": 20}.get(self.bug, 1) if sub else TRIES
+                reply = await self._post(talk, limit_s, tries=tries)
                 self.used = self.used if sub else talk.used(reply)
                 return talk.add_reply(reply)
             except (ValueError, KeyError, IndexError) as broken:
@@ -178,7 +186,12 @@ class Agent:
         raise AssertionError
 
     async def _results(self, calls):
-        ran = await asyncio.gather(*(self._ran(name, args) for _, name, args in calls))
+        if self.in_turn:
+            ran = [await self._ran(name, args) for _, name, args in calls]
+        else:
+            ran = await asyncio.gather(*(self._ran(name, args) for _, name, args in calls))
+        if self.bug == "keeps the first" and any(failed for _, failed in ran):
+            ran = [ran[0], *[("Done.", False)] * (len(ran) - 1)]
         if self.bug == "forgets" and any(failed for _, failed in ran):
             ran = [("Error: a subagent failed", True)] * len(ran)
         return [(id_, text, failed) for (id_, _, _), (text, failed) in zip(calls, ran, strict=True)]
@@ -204,8 +217,8 @@ class Agent:
 
     async def _delegated(self, prompt):
         while True:
-            talk = self.wire([])
-            talk.add_user(prompt)
+            talk = Specialist([]) if self.in_turn else self.wire([])
+            talk.add_user(f"The user asked: {self.asked}\nYour part: {prompt}" if self.in_turn else prompt)
             try:
                 return await self.run(talk, sub=True), False
             except ModelError as failed:
@@ -221,7 +234,7 @@ class Agent:
             except PassingError as passing:
                 failed = str(passing)
                 if tried < tries - 1:
-                    await asyncio.sleep(max(passing.wait_s, 2**tried))
+                    await asyncio.sleep(max(passing.wait_s, min(4, 2**tried)))
         raise ModelError(failed)
 
     async def _posted(self, talk, limit_s):
@@ -269,6 +282,21 @@ async def readers(message, *, session_dir, llm_url, key):
 async def planner(message, *, session_dir, llm_url, key):
     """Correct: a planner before, a judge after, subagents in between."""
     return await Agent(OpenAI, llm_url, key, plans=True).answer(message, session_dir)
+
+
+async def specialists(message, *, session_dir, llm_url, key):
+    """Correct: one subagent after the other, with a system text of their own, fewer tools, and the user's message."""
+    return await Agent(Anthropic, llm_url, key, in_turn=True).answer(message, session_dir)
+
+
+async def keeps_the_first(message, *, session_dir, llm_url, key):
+    """If one subagent fails, only the first result is passed on."""
+    return await Agent(Anthropic, llm_url, key, in_turn=True, bug="keeps the first").answer(message, session_dir)
+
+
+async def hurries(message, *, session_dir, llm_url, key):
+    """A subagent's call is given up after a second, and asked twenty times."""
+    return await Agent(Anthropic, llm_url, key, bug="hurries").answer(message, session_dir)
 
 
 async def forgets(message, *, session_dir, llm_url, key):

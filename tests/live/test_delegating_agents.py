@@ -75,12 +75,15 @@ def stands(found: dict[tuple[str, str], tuple[str, list[str], History]]) -> dict
 def test_a_subagent_that_fails_or_stalls_is_survived_and_each_bug_has_its_name(played: Any):
     """A lost result of a sibling, runs without bound, a wait without end."""
     names = ["subagent-fails-once", "subagent-fails-always", "subagent-stalls", "one-of-two-subagents-fails"]
-    found = played(["readers", "planner", "forgets", "insists", "waits"], *names)
+    buggy = ["forgets", "keeps_the_first", "insists", "hurries", "waits"]
+    found = played(["readers", "planner", "specialists", *buggy], *names)
     bad = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
     assert bad == {
         ("one-of-two-subagents-fails", "forgets"): ("subagent_kept",),
+        ("one-of-two-subagents-fails", "keeps_the_first"): ("subagent_kept",),
         ("one-of-two-subagents-fails", "insists"): ("side_call_bound", "turn_deadline"),
         ("subagent-fails-always", "insists"): ("side_call_bound", "turn_deadline"),
+        ("subagent-stalls", "hurries"): ("side_call_bound",),
         ("subagent-stalls", "insists"): ("turn_deadline",),
         ("subagent-stalls", "waits"): ("turn_deadline",),
     }
