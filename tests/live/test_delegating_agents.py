@@ -129,6 +129,6 @@ def test_a_declared_conversation_has_its_own_words_faults_and_bounds(played: Any
         ("reader 1", 2, 2),
         ("subagent 1", 1, 1),
     ]
-    assert {beacon.token for beacon in history.of(BeaconSeen)} == {"1001.1.1"}
+    assert "1001.1.1" in {beacon.token for beacon in history.of(BeaconSeen)}
     quoted = next(event.quotes for event in history.of(RequestArrived) if event.step == 2 and not event.side)
     assert len(quoted) == 2
