@@ -99,7 +99,8 @@ def _new_proofs(calls: Sequence[Call]) -> list[str]:
 
 
 def _row(call: Call, faults: str) -> Markup:
-    where = place(call) + (f" {call.arrived.background}" if call.arrived.background else "")
+    beside = call.arrived.side or call.arrived.background
+    where = place(call) + (f" {beside}" if beside else "")
     cells = (
         call.number,
         where,

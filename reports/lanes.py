@@ -171,7 +171,8 @@ def _call(call: Call, history: History) -> Iterator[LaneItem]:
     end_s = _over_s(call, history)
     first_s = first_byte_at_s(call)
     tone = "refused" if call.refused else "wait" if call.main else "wait background"
-    kind = f" ({call.arrived.background})" if call.arrived.background else ""
+    beside = call.arrived.side or call.arrived.background
+    kind = f" ({beside})" if beside else ""
     says = f"call {call.number}, {place(call)}{kind}: {ending(call)} after {seconds(end_s - call.at_s)}"
     yield LaneItem(call.at_s, end_s, tone, says, tuple(event.id for event in call.evidence), place(call))
     if first_s is not None and first_s < end_s:

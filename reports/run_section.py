@@ -56,7 +56,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     says, why = judged.skipped or judged.says, campaign.whys.get(judged.scenario)
     name = tag("strong", f"{judged.scenario}, {agent_name(judged)}")
     head = tag("summary", run_badge(run), name, tag("span", says, class_="why") if says else None)
-    skipped = tag("p", "This run was not played and does not count.", class_="soft")
+    skipped = tag("p", "This run does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
         skipped if judged.skipped else _PlayedRun(run, campaign.place(run.folder), anchor(number)).parts(),

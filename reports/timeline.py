@@ -24,9 +24,11 @@ def timeline(history: History, also: Collection[int] = ()) -> Iterator[tuple[flo
 
 
 def _request(event: e.RequestArrived) -> str:
+    again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+    if event.side:
+        return f"call {event.call}: request of {event.side}, step {event.step}{again}"
     if event.background:
         return f"call {event.call}: a background request ({event.background})"
-    again = f", attempt {event.attempt}" if event.attempt > 1 else ""
     return f"call {event.call}: request of turn {event.turn}, step {event.step}{again}"
 
 

@@ -48,6 +48,8 @@ class Anthropic:
         parts = reply["content"]
         if reply["stop_reason"] not in ("end_turn", "tool_use") or not parts:
             raise ModelError(f"Error: the reply is incomplete: {reply['stop_reason']}")
+        if not any(part["type"] == "tool_use" or part.get("text") for part in parts):
+            raise ModelError("Error: the reply is incomplete: it has no words")
         for at, part in enumerate(parts):
             if part["type"] == "tool_use" and any(other.get("id") == part["id"] for other in parts[:at]):
                 part["id"] += f"_{at}"
