@@ -52,11 +52,11 @@ AGENT = """
     def tui():
         signal.signal(signal.SIGINT, lambda *_: stop.set())
         sys.stdin.reconfigure(encoding="utf-8")
-        print("\\x1b[2J\\x1b[HThe best agent\\n> ", end="", flush=True)
+        print("\\x1b[2J\\x1b[HThe best agent\\n-- 1 model --\\n> ", end="", flush=True)
         for line in sys.stdin:
             print("working", end="", flush=True)
             time.sleep(0.1)
-            print("\\r\\x1b[K\\x1b[32m" + said(line) + "\\x1b[0m\\n> ", end="", flush=True)
+            print("\\r\\x1b[K\\x1b[32m" + said(line) + "\\x1b[0m\\n-- 2 model --\\n> ", end="", flush=True)
 
     def acp():
         def send(**words): print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)
