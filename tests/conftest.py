@@ -29,6 +29,7 @@ LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """An extra worker gives way to the others; so no example has a time limit."""
+    gc.disable()  # until all tests are collected: hardly anything of what is imported and collected is garbage
     give_way(getattr(config, "workerinput", {}).get("workerid", "gw0"))
     hypothesis.settings.register_profile("unhurried", deadline=None)
     hypothesis.settings.load_profile("unhurried")
@@ -48,6 +49,7 @@ def pytest_collection_finish() -> None:
     """Five thousand collected tests are live for the whole session: the garbage collector need not walk them."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _rank(item: pytest.Item) -> int:
