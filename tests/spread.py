@@ -36,7 +36,6 @@ UNHURRIED = (
     "tests/live/test_places",
     "tests/live/test_virtual",
     "tests/parity/pipes/",
-    "tests/parity/test_store",
     "tests/parity/test_tool_host",
     "tests/parity/worlds/",
     "tests/properties/",
