@@ -78,9 +78,12 @@ def streamed(url, messages):
 def read(block):
     """A block; a call whose arguments are no JSON object keeps them as text."""
     try:
-        return whole(dict(block))
+        found = whole(dict(block))
+        if isinstance(found.get("input", {}), dict):
+            return found
     except ValueError:
-        return {**{key: value for key, value in block.items() if key != "raw"}, "input": {"unreadable": block["raw"]}}
+        pass
+    return {**{key: value for key, value in block.items() if key != "raw"}, "input": {"unreadable": block["raw"]}}
 
 
 def checked(blocks, stop):
