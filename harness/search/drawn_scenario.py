@@ -34,6 +34,8 @@ ROUNDS = (0, 1, 1, 2, 3)
 MOST_FAULTS = 3
 FASTER = 20.0
 """The time scale for an agent whose timers can be run faster."""
+LEAST_TIMER_S = 3.0
+"""A time scale leaves each named timer at least so many seconds."""
 TURN_S = 120.0
 """The stock bound of a turn, which a time scale then divides too."""
 SLOW_S, SLOWEST_S = 5.0, 100.0
@@ -74,7 +76,7 @@ class Palette:
         known = (CONTROL_TOOL, *((shell.name,) if shell else ()))
         own = {name: schema for name, schema in control.schemas.items() if not name.endswith(known)}
         links = ("llm", AGENT, *(("channel",) if spec.kind == "http" else ()), *((HOST,) if host else ()))
-        scale = FASTER if spec.scales_time else 1.0
+        scale = _scale(spec) if spec.scales_time else 1.0
         return cls(
             control.shell,
             own,
@@ -128,6 +130,11 @@ class Palette:
         return (self.calls_tools or cell.step != "call after a tool") and (
             self.turns > 1 or cell.step != "call of a later turn"
         )
+
+
+def _scale(spec: AgentSpec) -> float:
+    """So fast that each timer that the spec names still has time for the work that it limits, on a busy machine too."""
+    return max(1.0, min([FASTER, *(timer.s / LEAST_TIMER_S for timer in spec.timeouts)]))
 
 
 def _slow_s(spec: AgentSpec, usual_s: float) -> float:

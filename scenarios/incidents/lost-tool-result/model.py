@@ -48,7 +48,12 @@ class Model:
         reply = json.loads(said)
         if reply["stop_reason"] == "max_tokens":
             raise ModelError("the reply was cut at its token limit")
-        return {"role": "assistant", "content": [_kept(block) for block in reply["content"]]}
+        return {"role": "assistant", "content": [_kept(block) for block in reply["content"] if _has_words(block)]}
+
+
+def _has_words(block: Json) -> bool:
+    """A provider refuses a text block without text; thinking is not kept."""
+    return block["type"] == "tool_use" or bool(block.get("text"))
 
 
 def _kept(block: Json) -> Json:

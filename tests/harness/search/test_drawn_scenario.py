@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
+from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells, drawn_line
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
@@ -205,3 +207,12 @@ def test_a_session_file_is_never_torn():
     kills = [cell for cell in CELLS if cell.fault == "kill"]
     drawn = [drawn_line(SeededChoices(str(number)), cell) for number in range(20) for cell in kills[:20]]
     assert drawn and not any("tear" in str(line) for line in drawn)
+
+
+@pytest.mark.parametrize(("timer_s", "scale"), [(90, 20), (30, 10), (2, 1)])
+def test_a_time_scale_leaves_each_timer_time_for_its_work(timer_s: float, scale: float):
+    """A tool with a deadline of 30 s would have 1.5 s at a scale of 20: on a busy machine too few to start."""
+    command = ["x", "{time_scale}", "{message}"]
+    timers = [{"name": "exec", "s": timer_s}, {"name": "turn", "s": 600}]
+    spec = AgentSpec.model_validate({"name": "a", "wire": "anthropic", "command": command, "timeouts": timers})
+    assert Palette.of(spec, ControlFacts(True)).time_scale == scale
