@@ -152,9 +152,10 @@ def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(po
         talk(user(f"So far the files were read. Now: {MARKER} {WORDS}")),
         talk(user(f"The conversation so far: A short note {note(SALT, 7)}. Go on.")),
         talk(user("Earlier messages were left out."), *returned(1)),
+        talk(user("Earlier messages were left out."), Message("assistant", "Let me look."), user("Go on.")),
         talk(user("Go on."), system=Message("system", f"You are an agent. So far: {note(SALT, 7)}")),
     ],
-    ids=["with the message", "the model's summary", "with results", "a summary in the system text"],
+    ids=["with the message", "the model's summary", "with results", "with a reply", "a summary in the system text"],
 )
 def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating: Positions, later: Conversation):
     delegating.place(talk(MAIN, *returned(1)))
