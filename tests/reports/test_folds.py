@@ -112,7 +112,7 @@ def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
     campaign.run(judgement("plain", "mine", "fail"), left)
     rows = table(load(campaign.folder))
     (row,) = worst(rows).to_dict("records")
-    assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "at least $0.024")
+    assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "simulated cost at least $0.024")
     assert [note[0] for note in notes([row])] == ["≥"]
     campaign.run(judgement("plain", "mine", repeat=2), plain_run)
     (row,) = worst(table(load(campaign.folder))).to_dict("records")
@@ -123,4 +123,4 @@ def test_a_cost_that_was_counted_to_the_end_has_no_sign(campaign):
     """There are no notes."""
     campaign.run(judgement("plain", "mine"), plain_run)
     rows = table(load(campaign.folder))
-    assert (total_words(rows), list(notes(rows.to_dict("records")))) == ("$0.025", [])
+    assert (total_words(rows), list(notes(rows.to_dict("records")))) == ("simulated cost $0.025", [])
