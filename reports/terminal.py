@@ -218,8 +218,9 @@ class _Report:
         if runs:
             self._heading(attention_heading(run.judgement for run in runs))
         for alike in _grouped(runs, self._alike):
-            self._why(alike)
-            if len(alike) > 1 and self.campaign.numbers[alike[0].folder].recorded:
+            repeats = self.campaign.numbers[alike[0].folder].recorded
+            self._why(alike[:1] if repeats else alike)
+            if repeats and len(alike) > 1:
                 self._say(f"and {many(len(alike) - 1, 'more repeat')} with this result", "dim", indent=4)
             if alike[0].judgement.replay:
                 self._whole(f"    replay: {alike[0].judgement.replay}", "cyan")

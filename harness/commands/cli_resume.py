@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wedgehog.harness.run.campaign import Options
     from wedgehog.harness.run.plan import Resumed
 
-BESIDE = {"resume", "jobs", "against", "as_json", "verbose", "quiet"}
+BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
 """The parameters of `run` that may stand beside `--resume`; the folder has all others."""
 
 

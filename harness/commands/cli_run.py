@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -27,7 +28,7 @@ from wedgehog.harness.commands.given_options import refuse_beside
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 
 if TYPE_CHECKING:
-    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.campaign import Campaign, Options
     from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry
     from wedgehog.reports.baseline import Baseline
@@ -88,6 +89,13 @@ def run(
         Path | None,
         typer.Option(metavar="RUN", help="Go on with an interrupted campaign, by its folder; finished runs stay."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Play on a Dask cluster: `local:4` starts one of four workers here; `tcp://HOST:PORT` is a scheduler.",
+        ),
+    ] = None,
     last_failed: Annotated[
         bool, typer.Option("--last-failed", "--lf", help="Play only what the last run in --out did not pass.")
     ] = False,
@@ -116,7 +124,7 @@ def run(
     with user_mistakes():
         if resume is not None:
             found, options = taken_up(context, resume, jobs or usual_jobs())
-            play_campaign(found.entries, options, read_for_gate(against), found, output)
+            play_campaign(found.entries, options, read_for_gate(against), found, output, cluster)
         if last_failed:
             refuse_beside(context, "--last-failed", SELECTING, f"{out / 'latest'} says what is played")
             entries = failed_before(out, level)
@@ -134,7 +142,7 @@ def run(
         if plan:
             print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
             raise typer.Exit
-        play_campaign(entries, options, known, output=output)
+        play_campaign(entries, options, known, output=output, cluster=cluster)
 
 
 def _list(entries: "Sequence[Entry]") -> None:
@@ -150,14 +158,14 @@ def play_campaign(
     known: "Baseline | None" = None,
     resumed: "Resumed | None" = None,
     output: Output = Output(),
+    cluster: str | None = None,
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
-    from wedgehog.harness.run.campaign import Campaign
     from wedgehog.harness.run.exit_code import exit_code
 
     runs = len(entries) - len(resumed.finished if resumed else ())
     with open_progress(runs, err, quiet=output.quiet) as progress:
-        campaign = Campaign(entries, options, progress, progress.say, resumed)
+        campaign = _campaign(cluster)(entries, options, progress, progress.say, resumed)
         go_on = f"go on with: wedgehog run --resume {shlex.quote(str(campaign.store.folder))}"
         stopped = f"interrupted; the report covers the finished runs; {go_on}"
         interrupted = run_until_stopped(campaign.play(), stopped)
@@ -166,6 +174,17 @@ def play_campaign(
     if known is not None:
         code = gate_code(campaign.store.folder, known, quiet=output.as_json)
     raise typer.Exit(INTERRUPTED if interrupted else code)
+
+
+def _campaign(cluster: str | None) -> "Callable[..., Campaign]":
+    """What plays the campaign: this process, or a cluster."""
+    from wedgehog.harness.run.campaign import Campaign
+
+    if cluster is None:
+        return Campaign
+    from wedgehog.harness.run.cluster import ClusterCampaign
+
+    return partial(ClusterCampaign, cluster)
 
 
 def check(

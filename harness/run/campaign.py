@@ -39,7 +39,7 @@ from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
-from wedgehog.harness.run.yardstick import own_limit, yardstick_of
+from wedgehog.harness.run.yardstick import Yardstick, own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
@@ -224,26 +224,34 @@ class Campaign:
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
         async with self._free:
-            store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
             what = f"{entry.file.scenario.name} x {entry.agent.name}"
             judgement = None
             self.progress.begins(what)
             try:
-                judgement = await self._judged(entry, control, network, store)
+                judgement = await self._played(entry, control, network)
             finally:
-                store.close(judgement)
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
         if self.options.fail_fast and exit_code([judgement]) == FAILED:
             raise FirstFailureError(what)
         return judgement
 
+    async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
+        """Play a run into its folder."""
+        store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
+        judgement = None
+        try:
+            judgement = await self._judged(entry, control, network, store)
+        finally:
+            store.close(judgement)
+        return judgement
+
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
         scenario, agent = as_far_as(entry.scenario, control), entry.agent
         seed = self.options.seed + entry.repeat - 1
-        common = yardstick_of(entry, self._cells, self.options.turn_s)
+        common = self._common(entry)
         keep_inputs(store, entry, control, seed, common)
-        skipped = self._why_not(agent, scenario) or (why_skipped(scenario, agent, control) if control.passed else "")
+        skipped = self._skipped(entry, control)
         if not control.passed or skipped:
             judgement = _unplayed(entry, control, skipped, network.name)
         else:
@@ -265,8 +273,20 @@ class Campaign:
             judgement,
             repeat=entry.repeat,
             matrix_only=entry.matrix_only,
-            replay=shlex.join(["wedgehog", "replay", str(store.folder), *self._again_with()]),
+            replay=self._replay(store.folder),
         )
+
+    def _common(self, entry: Entry) -> Yardstick | None:
+        """The bound of time of all agents that are compared."""
+        return yardstick_of(entry, self._cells, self.options.turn_s)
+
+    def _skipped(self, entry: Entry, control: ControlFacts) -> str:
+        """Why a run is not played; empty if it is."""
+        why_not = self._why_not(entry.agent, entry.scenario)
+        return why_not or (why_skipped(entry.scenario, entry.agent, control) if control.passed else "")
+
+    def _replay(self, folder: Path) -> str:
+        return shlex.join(["wedgehog", "replay", str(folder), *self._again_with()])
 
     def _why_not(self, agent: AgentSpec, scenario: Scenario | None = None) -> str:
         """Why the agent, or this scenario with it, cannot be played here, or in this world."""

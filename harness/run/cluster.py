@@ -1,0 +1,161 @@
+"""Plays a campaign on a Dask cluster: the head plays the control runs, and the workers play all others.
+
+`local:4` starts a cluster of four workers on this machine, on loopback only. An address is that of a scheduler.
+Dask gives the runs of a worker that died to another one.
+"""
+
+import asyncio
+import contextlib
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wedgehog.harness.network.base import Network, NetworkError
+from wedgehog.harness.network.choose import Mode
+from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.record.store import Judgement, write_judgement
+from wedgehog.harness.run.campaign import Campaign, Options, Progress
+from wedgehog.harness.run.campaign_facts import wedgehog_version
+from wedgehog.harness.run.cluster_worker import Errand, Parcel, close_station, play_errand, unpack
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.plan import Resumed, cells_of
+from wedgehog.harness.run.plugins import absolute
+from wedgehog.harness.run.selection import Entry
+
+MISSING = "--cluster needs Dask: pip install 'wedgehog[cluster]'"
+WORKERS_LOST = 5
+"""A run whose workers died so often is an error: probably it ends them."""
+CONNECT_S = 30.0
+CLOSE_S = 20.0
+
+
+class ClusterError(ValueError):
+    """The cluster can't be used; one line."""
+
+
+class ClusterCampaign(Campaign):
+    """A campaign whose runs are played by the workers of a cluster."""
+
+    def __init__(
+        self,
+        address: str,
+        entries: Sequence[Entry],
+        options: Options,
+        progress: Progress,
+        say: Callable[[str], None],
+        resumed: Resumed | None = None,
+    ) -> None:
+        """`address`: `local:N`, or the address of a scheduler. ClusterError: it is neither, or Dask is missing."""
+        check_address(address)
+        super().__init__(entries, options, progress, say, resumed)
+        self._address = address
+        self._client: Any = None
+        self._planned = {(it.file.path, it.agent.path, it.agent.name): cells_of([it])[0] for it in self._cells}
+
+    @contextlib.asynccontextmanager
+    async def _network(self, mode: Mode, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
+        """The network of the control runs; beside it, the cluster."""
+        async with super()._network(mode, env, log) as network, _connected(self._address) as self._client:
+            runs = await _threads(self._client)
+            self.say(f"cluster {self._client.scheduler.address}: {runs} runs at the same time")
+            self._free = asyncio.Semaphore(runs)
+            try:
+                yield network
+            finally:
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(self._client.run(close_station, self.mark), CLOSE_S)
+
+    async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
+        if not control.passed or self._skipped(entry, control):
+            return await super()._played(entry, control, network)
+        errand = self._errand(entry, control, network)
+        return await asyncio.to_thread(self._stored, entry, await self._sent(errand))
+
+    def _errand(self, entry: Entry, control: ControlFacts, network: Network) -> Errand:
+        it, place = self.options, (entry.file.path, entry.agent.path, entry.agent.name)
+        return Errand(
+            campaign=self.mark,
+            version=wedgehog_version(),
+            network=network.name,
+            world=it.world,
+            seed=it.seed,
+            plugins=absolute(it.plugins),
+            cell=self._planned[place],
+            repeat=entry.repeat,
+            control=control,
+            common=self._common(entry),
+        )
+
+    async def _sent(self, errand: Errand) -> Parcel:
+        """Let a worker play a run. ClusterError: no worker can play it."""
+        future = self._client.submit(play_errand, errand, pure=False)
+        try:
+            parcel: Parcel = await future
+        except Exception as wrong:
+            raise ClusterError(f"cluster: {errand.cell.scenario_path}, {errand.cell.agent}: {wrong}") from None
+        finally:
+            future.release()
+        if parcel.wrong:
+            raise ClusterError(f"cluster: {parcel.wrong}")
+        return parcel
+
+    def _stored(self, entry: Entry, parcel: Parcel) -> Judgement:
+        assert parcel.judgement is not None  # noqa: S101  a parcel without one says what is wrong
+        folder = self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat)
+        judgement = replace(parcel.judgement, replay=self._replay(folder))
+        if folder.exists():
+            shutil.rmtree(folder)
+        unpack(parcel.archive, self.store.folder)
+        write_judgement(folder, judgement)
+        return judgement
+
+
+def check_address(address: str) -> None:
+    """ClusterError: the address is none, or Dask is missing."""
+    if not re.fullmatch(r"local:[1-9]\d*|(tcp|tls|ucx)://\S+:\d+", address):
+        raise ClusterError(f"--cluster {address}: expected local:N, or the address of a scheduler: tcp://HOST:PORT")
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise ClusterError(MISSING) from None
+
+
+@contextlib.asynccontextmanager
+async def _connected(address: str) -> AsyncIterator[Any]:
+    """The client of the cluster; one that is started here ends with it."""
+    import dask
+    import distributed
+
+    dask_client: Any = distributed.Client
+    local_cluster: Any = distributed.LocalCluster
+    with dask.config.set({"distributed.scheduler.allowed-failures": WORKERS_LOST}):
+        async with contextlib.AsyncExitStack() as stack:
+            if address.startswith("local:"):
+                cluster = local_cluster(
+                    n_workers=int(address.removeprefix("local:")),
+                    threads_per_worker=1,
+                    host=HOST,
+                    dashboard_address=f"{HOST}:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=50,
+                    asynchronous=True,
+                )
+                at: Any = await stack.enter_async_context(cluster)
+            else:
+                at = address
+            try:
+                client = await stack.enter_async_context(dask_client(at, asynchronous=True, timeout=CONNECT_S))
+            except OSError as wrong:
+                raise NetworkError(f"cluster {address}: {wrong}") from None
+            yield client
+
+
+async def _threads(client: Any) -> int:
+    """How many runs the workers play at the same time. ClusterError: there is no worker."""
+    workers = await client.nthreads()
+    if not workers:
+        raise ClusterError(f"cluster {client.scheduler.address}: it has no worker")
+    return int(sum(workers.values()))
