@@ -99,7 +99,7 @@ def test_each_run_is_played_once_though_a_worker_and_the_head_are_killed(tmp_pat
     after = {run.name: (run / "history.jsonl").stat().st_mtime_ns for run in run_folders(campaign / "stall")}
     assert before.items() <= after.items() and len(after) == REPEATS
     one = read_run(next(run_folders(campaign / "stall")))
-    assert one.judgement.replay.startswith("wedgehog replay ") and str(tmp_path) in one.judgement.replay
+    assert f"/{campaign.resolve().name}/stall/mine " in one.judgement.replay
     bodies = {event["body_hash"] for event in _requests(one.folder)}
     assert bodies and all((campaign / "bodies" / name).is_file() for name in bodies)
     assert not list(campaign.rglob("plan.json"))[1:]
