@@ -82,7 +82,10 @@ def close_station(campaign: str) -> None:
 class _StationCampaign(Campaign):
     """Plays single runs, each by the bound of time that the head names."""
 
-    bounds: dict[tuple[str, str], Yardstick | None]
+    def __init__(self, options: Options) -> None:
+        """No run is planned here: the head sends them one by one."""
+        super().__init__([], options, NoProgress(), lambda line: None)
+        self.bounds: dict[tuple[str, str], Yardstick | None] = {}
 
     def _common(self, entry: Entry) -> Yardstick | None:
         return self.bounds[entry.file.scenario.name, entry.agent.name]
@@ -120,8 +123,7 @@ class _Station:
         with tempfile.TemporaryDirectory(prefix="wedgehog-station-", ignore_cleanup_errors=True) as scratch:
             network = "auto" if it.network == "sim" else it.network
             options = Options(Path(scratch), network, 1_000, it.seed, "", it.plugins, it.world)
-            self.campaign = _StationCampaign([], options, NoProgress(), lambda line: None)
-            self.campaign.bounds = {}
+            self.campaign = _StationCampaign(options)
             with WatchdogProcess(self.campaign.mark, Path(scratch)):
                 async with self.campaign.opened([]) as self.world:
                     self.opened.set()

@@ -107,7 +107,7 @@ def test_each_run_is_played_once_though_a_worker_and_the_head_are_killed(tmp_pat
 
 def _requests(run: Path) -> list[dict[str, Any]]:
     events = map(json.loads, (run / "history.jsonl").read_text().splitlines())
-    return [event for event in events if event["kind"] == "request_arrived"]
+    return [event for event in events if event["event"] == "request_arrived"]
 
 
 @pytest.mark.parametrize("address", ["local:0", "local", "4", "127.0.0.1:8786", "http://127.0.0.1:1"])
