@@ -313,4 +313,4 @@ async def test_a_stream_that_ends_early_is_an_error(coder: Coder, fake: Fake):
     """No silent partial text."""
     fake.replies += [says("half an answer")[:2]]
     code, out, err = await coder.say("hi", "none")
-    assert (code, out, err) == (1, "", "ProviderError: the stream ended early")
+    assert (code, out, err) == (1, "", "ProviderError: the reply is not whole: its stream ended early")

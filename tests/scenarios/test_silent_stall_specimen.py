@@ -68,7 +68,8 @@ def http(status: int, body: bytes, **headers: str) -> bytes:
 
 def says(*blocks: dict, send: Send = whole) -> tuple[bytes, Send]:
     """A model reply made of content blocks, and how it is sent."""
-    return http(200, json.dumps({"role": "assistant", "content": list(blocks)}).encode()), send
+    reply = {"role": "assistant", "content": list(blocks), "stop_reason": "end_turn"}
+    return http(200, json.dumps(reply).encode()), send
 
 
 def text(words: str) -> dict:
