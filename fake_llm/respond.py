@@ -50,12 +50,13 @@ class Responder:
     cache: RenderCache
     closes: bool = False
     http_1_0: bool = False
+    gateway: bool = False
 
     def respond(self, conversation: Conversation | None) -> RequestOutcome:
         """Decide the answer; `conversation` is None if the request asks for no reply of a model."""
         if not self.dialect.asks_for_reply(self.request):
             return self._aside()
-        refusal = self.dialect.refuse(self.request, self.models)
+        refusal = self.dialect.refuse(self.request, self.models, gateway=self.gateway)
         noted: tuple[Fact, ...] = ()
         if refusal:
             if self.strict or conversation is None:

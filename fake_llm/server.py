@@ -49,7 +49,8 @@ class FakeLLM(Listener):
     """A provider on a local port; use it as an async context manager.
 
     `strict`: refuse what the real provider refuses (else only report it). `models`: the names that exist (None: any).
-    `close_after(call)`: True if that call's reply ends its connection. `observer` may be replaced at any time.
+    `gateway`: equal ids of tool calls, which it may send itself, are accepted. `close_after(call)`: True if that call's
+    reply ends its connection. `observer` may be replaced at any time.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class FakeLLM(Listener):
         listens: bool = True,
         close_after: Callable[[int], bool] = lambda call: False,
         waits_for_close: bool = False,
+        gateway: bool = False,
     ) -> None:
         """Port 0 takes a free port. Without `listens` the caller accepts connections, each with `connection()`."""
         super().__init__(host, port, listens)
@@ -74,6 +76,7 @@ class FakeLLM(Listener):
         self.waits_for_close = waits_for_close
         """Let a client that asked for `Connection: close` close first: our close would hide when it hangs up."""
         self._strict = strict
+        self._gateway = gateway
         self._models = models
         self._clock = clock or RealClock()
         self._memories = Memories()
@@ -151,6 +154,7 @@ class FakeLLM(Listener):
             self._cache,
             closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
             http_1_0=incoming.head.http_1_0,
+            gateway=self._gateway,
         )
         if trouble is None:
             return responder.respond(conversation)

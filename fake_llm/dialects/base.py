@@ -24,7 +24,8 @@ Models: TypeAlias = Sequence[str] | None
 class Refusal:
     """Why a request gets no reply. A kind or message of "" is the provider's own at that status.
 
-    `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place.
+    `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place. `doubled`: a
+    duplicate, which a gateway that itself sends equal ids does not refuse.
     """
 
     status: int
@@ -33,6 +34,7 @@ class Refusal:
     param: str | None = None
     code: str | None = None
     pairing: bool = False
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,10 @@ class Dialect(ABC):
     def refusals(self, request: Request, models: Models) -> Iterator[Refusal]:
         """Yield what the provider refuses, in the order in which it looks."""
 
-    def refuse(self, request: Request, models: Models) -> Refusal | None:
-        """Return why the provider refuses a request, or None."""
-        return next(self.refusals(request, models), None)
+    def refuse(self, request: Request, models: Models, *, gateway: bool = False) -> Refusal | None:
+        """Return why the provider refuses a request, or None; a `gateway` accepts equal ids."""
+        found = self.refusals(request, models)
+        return next((refusal for refusal in found if not (gateway and refusal.doubled)), None)
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
@@ -233,6 +236,6 @@ def bad(message: str) -> Refusal:
     return Refusal(400, message)
 
 
-def unpaired(message: str) -> Refusal:
+def unpaired(message: str, *, doubled: bool = False) -> Refusal:
     """Refuse with status 400 because tool calls and results do not match."""
-    return Refusal(400, message, pairing=True)
+    return Refusal(400, message, pairing=True, doubled=doubled)

@@ -132,6 +132,6 @@ def empty(param: str) -> Refusal:
     return bad(f"Invalid '{param}': {text}", param, "empty_array")
 
 
-def unpaired(message: str, param: str) -> Refusal:
+def unpaired(message: str, param: str, *, doubled: bool = False) -> Refusal:
     """Refuse a tool call without its result, or a result without its call."""
-    return Refusal(400, message, "invalid_request_error", param, pairing=True)
+    return Refusal(400, message, "invalid_request_error", param, pairing=True, doubled=doubled)

@@ -18,11 +18,12 @@ from wedgehog.harness.agents.surroundings import files_like, plant, session_file
 from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import SessionKept, SessionPlanted, SessionSaved
+from wedgehog.harness.record.event import Note, SessionKept, SessionPlanted, SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.signals import tree
 
+NEVER_TORN = "The agent replaces its session file whole, so the kill left no half line in it."
 SQLITE = b"SQLite format 3"
 
 
@@ -81,6 +82,9 @@ class SessionFiles(SessionFileTargets):
     beside: Path = Path()
     """The folder of the files to plant."""
     saved: int = 0
+    _inodes: dict[Path, int] = field(default_factory=dict)
+    _replaced: set[Path] = field(default_factory=set)
+    """Files in whose place another one was put: a reader finds the old or the new one, never a part."""
 
     @cached_property
     def _patterns(self) -> list[Path]:
@@ -88,6 +92,7 @@ class SessionFiles(SessionFileTargets):
 
     def plant(self, turn: int, name: str | None) -> None:
         """Append a file that lies beside the scenario to the agent's session."""
+        self.look()
         if name is None:
             return
         lines, place = (self.beside / name).read_bytes(), self.place()
@@ -107,18 +112,27 @@ class SessionFiles(SessionFileTargets):
         for file in self._files():
             with suppress(OSError):
                 seen = file.stat()
+                if self._inodes.setdefault(file, seen.st_ino) != seen.st_ino:
+                    self._replaced.add(file)
                 found.append((str(file), seen.st_ino, seen.st_mtime_ns, seen.st_size))
         return found
 
     def save(self, turn: int, *, tear: bool) -> bool:
-        """Copy each file; with `tear`, what is left of the youngest one. Returns whether all that could be done."""
+        """Copy each file; with `tear`, what is left of the youngest one. Returns whether all that could be done.
+
+        A file that the agent always replaces whole stays as it is: no crash tears it.
+        """
+        self.look()
         files = self._files()
-        torn = torn_of(files) if tear else None
+        torn = torn_of([file for file in files if file not in self._replaced]) if tear else None
+        whole = tear and torn is None and bool(self._replaced)
+        if whole:
+            self.history.add(Note(what=NEVER_TORN))
         self.saved += 1
         for file in files:
             with suppress(OSError):
                 self._save(turn, file, torn=file == torn)
-        return torn is not None or not tear
+        return torn is not None or whole or not tear
 
     def _files(self) -> list[Path]:
         """Those that the spec names; where it names none, all in its session folder."""

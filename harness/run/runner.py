@@ -155,7 +155,13 @@ class _Run:
             contextlib.nullcontext() if self.simulated else lag,  # in virtual time nothing is late
             self.pipes,
             self.services,
-            FakeLLM(self.replies, self.recorder, close_after=close_after, waits_for_close=True) as llm,
+            FakeLLM(
+                self.replies,
+                self.recorder,
+                close_after=close_after,
+                waits_for_close=True,
+                gateway=any(planned.fault.unofficial for planned in self.injector.plan.faults),
+            ) as llm,
             self.links.open("llm", (llm.host, llm.port)),
         ):
             try:

@@ -174,6 +174,18 @@ async def test_a_lenient_server_records_it_and_answers(
     assert refused.pairing == (mistake in PAIRING)
 
 
+@MISTAKES
+async def test_a_gateway_takes_back_equal_ids_and_refuses_all_else(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, wrong: Any
+) -> None:
+    """A session is not bricked by what the gateway itself has sent."""
+    mistake, more, status, _ = wrong
+    received = await ask(await open_llm(models=["m"], gateway=True), provider, **more)
+    equal = mistake in ("duplicate call", "duplicate result") and provider.wire != "gemini"  # it has no ids
+    assert received.status == (200 if equal else status)
+    assert bool(recorder.all(RefusalSent)) != equal
+
+
 async def test_a_key_is_missed_in_the_providers_words(open_llm: Any, ask: Any, provider: Any) -> None:
     """All but Ollama refuse it."""
     headers = {name: value for name, value in provider.headers.items() if "canary" not in value}

@@ -171,7 +171,7 @@ def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
             if block.type != "tool_use":
                 continue
             if block.data["id"] in seen:
-                yield unpaired(f"{block.place}: `tool_use` ids must be unique")
+                yield unpaired(f"{block.place}: `tool_use` ids must be unique", doubled=True)
             seen.add(block.data["id"])
 
 
@@ -208,7 +208,8 @@ def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
         if id_ in seen:
             yield unpaired(
                 f"{block.place}: each tool_use must have a single result. "
-                f"Found multiple `tool_result` blocks with id: {id_}"
+                f"Found multiple `tool_result` blocks with id: {id_}",
+                doubled=True,
             )
         seen.add(id_)
 

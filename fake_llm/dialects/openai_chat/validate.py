@@ -111,14 +111,14 @@ def _result(index: int, message: dict[str, Any], called: list[str], answered: di
         )
     if str(id_) in answered:
         text = f"'tool_call_id' of '{id_}', in messages[{answered[str(id_)]}] and messages[{index}]."
-        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place)
+        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place, doubled=True)
 
 
 def _twice(index: int, called: list[str]) -> Iterator[Refusal]:
     for number, id_ in enumerate(called):
         if id_ in called[:number]:
             text = f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id_}' in 'tool_calls'."
-            yield unpaired(text, f"messages.[{index}].tool_calls")
+            yield unpaired(text, f"messages.[{index}].tool_calls", doubled=True)
 
 
 def _unanswered(waiting: list[str], index: int) -> Refusal:

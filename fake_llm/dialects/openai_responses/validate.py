@@ -208,13 +208,13 @@ def _twice(found: ResolvedInput) -> Iterator[Refusal]:
         if kind in RESULTS and f"{kind} {call_id}" in seen:
             call = kind.removesuffix("_output")
             text = f"Duplicate {kind} for call_id '{call_id}'. Each {call} must have exactly one matching {kind}"
-            yield unpaired(text, "input")
+            yield unpaired(text, "input", doubled=True)
         seen |= {id_, f"{kind} {call_id}"}
 
 
 def _again(id_: str, pairing: bool) -> Refusal:
     text = f"Duplicate item found with id {id_}. Remove duplicate items from your input and try again."
-    return unpaired(text, "input") if pairing else bad(text, "input")
+    return unpaired(text, "input", doubled=True) if pairing else bad(text, "input")
 
 
 def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:

@@ -83,7 +83,10 @@ _MISSES: dict[str, Callable[[str], str]] = {
 
 @fault("duplicate_ids", family="reply")
 class DuplicateIds(ToolCallsFault):
-    """All tool calls of the reply have the id of the first; the reply needs two calls."""
+    """All tool calls of the reply have the id of the first; the reply needs two calls.
+
+    Only gateways do that. So in such a run the provider accepts equal ids in later requests.
+    """
 
     unofficial: ClassVar[bool] = True
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import SessionSaved
+from wedgehog.harness.record.event import Note, SessionSaved
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.agent_targets import SessionFiles, torn_of
+from wedgehog.harness.run.agent_targets import NEVER_TORN, SessionFiles, torn_of
 
 SALT = "wqbcd"
 
@@ -60,6 +60,21 @@ def test_a_change_of_any_session_file_is_seen(watch: Any, place: AgentContext, p
     looks.append(it.look())
     assert all(one != other for one, other in pairwise(looks))
     assert it.look() == looks[-1]
+
+
+def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentContext):
+    """A crash leaves the old or the new one; a line that is appended, or a file that is written again, can be torn."""
+    it = watch()
+    file, other = place.session_dir / "a.json", place.session_dir / "other.json"
+    file.write_text('{"turn": 1}')
+    it.plant(2, None)
+    other.write_text('{"turn": 2}')
+    other.replace(file)
+    assert it.save(2, tear=True) and file.read_text() == '{"turn": 2}'
+    assert [note.what for note in it.history.of(Note)] == [NEVER_TORN]
+    (place.session_dir / "log.jsonl").write_text('{"turn": 2}\n')
+    assert it.save(2, tear=True) and (place.session_dir / "log.jsonl").read_text() == '{"tur'
+    assert file.read_text() == '{"turn": 2}' and len([*it.history.of(Note)]) == 1
 
 
 def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: AgentContext, tmp_path: Path):
