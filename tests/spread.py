@@ -26,7 +26,6 @@ UNHURRIED = (
     "tests/harness/scenario/",
     "tests/harness/search/",
     "tests/harness/sim/",
-    "tests/live/test_chat",
     "tests/live/test_delegating_agents",
     "tests/live/test_disk_full",
     "tests/live/test_hosts",

@@ -102,9 +102,10 @@ class CpuMeter:
         else:
             self._waits.append(wait)
 
-    def waited_s(self, since_s: float) -> float:
-        """How long the run has waited since then, with the network and the harness."""
-        return sum(wait.of_all_s for wait in self._waits if wait.until_s > since_s)
+    def waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
+        """How long the run has waited since then, with the network and perhaps the harness."""
+        later = [wait for wait in self._waits if wait.until_s > since_s]
+        return sum(wait.of_all_s if with_harness else wait.total_s for wait in later)
 
     def seen(self, turn: int) -> CpuWaitSeen:
         """The waits since the last call, as an event."""

@@ -201,7 +201,8 @@ class TurnPlayer:
         if now < self.injector.agent.dying_until_s:
             return False
         first = next((event.at_s for event in self._requests(turn)), None)
-        waited_s = self._waited_s(first if first is not None else given_s)
+        # Before the first request the agent waits for no reply of the harness.
+        waited_s = self._waited_s(given_s) if first is None else self._waited_s(first, with_harness=True)
         slack += min(waited_s, LONGEST_STRETCH_S)
         excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
         if first is None and not self.injector.keeps_requests_away:
@@ -216,8 +217,8 @@ class TurnPlayer:
         self.history.add(e.DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
         return True
 
-    def _waited_s(self, since_s: float) -> float:
-        return self.cpu.waited_s(since_s) if self.cpu is not None else 0.0
+    def _waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
+        return self.cpu.waited_s(since_s, with_harness=with_harness) if self.cpu is not None else 0.0
 
     def _answered(self, turn: int) -> bool:
         """Whether its last call brought the final reply, so that only the agent's end is missing."""

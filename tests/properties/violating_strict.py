@@ -12,7 +12,8 @@ def _history_kept(play: RunDraw) -> None:
     """The third message starts a new conversation."""
     for carried in (True, True, False):
         number = play.tell.message()
-        play.tell.reply(play.tell.ask(1, sees=None if carried else (number,)), "Here you are.")
+        call = play.tell.ask(1, sees=None if carried else (number,))
+        play.tell.reply(call, f"Done {play.tell.nonce}")
         play.tell.end()
 
 

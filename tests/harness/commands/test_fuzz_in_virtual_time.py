@@ -17,6 +17,7 @@ Wedgehog = Callable[..., "CompletedProcess[str]"]
 
 AGENT = '''\
 """It asks once more after an error. If that reply is lost too, it answers with nothing: the planted bug."""
+import asyncio
 import aiohttp
 
 runs = []
@@ -25,12 +26,13 @@ runs = []
 async def ask(message, *, session_dir, llm_url, key):
     runs.append(message)
     body = {{"model": "m", "messages": [{{"role": "user", "content": message}}]}}
-    lost, limit = [], aiohttp.ClientTimeout(total=5)
+    lost, pause_s, limit = [], 0.0, aiohttp.ClientTimeout(total=5)
     async with aiohttp.ClientSession(timeout=limit, headers={{"authorization": f"Bearer {{key}}"}}) as client:
         for attempt in (1, 2):
             try:
                 async with client.post(f"{{llm_url}}/v1/chat/completions", json=body) as reply:
                     answer = await reply.json()
+                    pause_s = float(reply.headers.get("retry-after", 0))
                     if reply.status in (400, 401, 403, 404, 413):
                         return f"Error: {{answer}}"
                     if reply.status >= 400:
@@ -43,6 +45,7 @@ async def ask(message, *, session_dir, llm_url, key):
                 {bug}
                 if attempt == 2:
                     raise
+                await asyncio.sleep(pause_s)
 '''
 TIMED_OUT_AND_REFUSED = (
     "lost.append(type(wrong).__name__)\n                if set(lost) == {'RuntimeError', 'TimeoutError'}: return ''"

@@ -29,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("WEDGEHOG_NETWORK", raising=False)
     return tmp_path
 
 

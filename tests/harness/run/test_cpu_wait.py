@@ -54,7 +54,7 @@ def test_the_waits_of_the_harness_count_for_bounds_but_not_for_a_busy_run(manual
     with cpu.meter("c/1", manual_clock) as meter:
         manual_clock.s, queue.own_s, queue.found = 1.0, 0.5, {"c/1/agent": [0.25]}
         cpu.look()
-        assert meter is not None and meter.waited_s(0.0) == 0.75
+        assert meter is not None and (meter.waited_s(0.0), meter.waited_s(0.0, with_harness=True)) == (0.25, 0.75)
         (seen,) = meter.seen(1).waits
     assert (seen.total_s, seen.of_all_s) == (0.25, 0.75)
     assert CpuWait(0.0, 1.0, 0.5, 0.25, harness_s=0.5).of_all_s == 1.0
