@@ -212,9 +212,10 @@ class FakeMeter:
     """So much was waited for a processor, whenever it is asked."""
 
     waits_s: float
+    harness_s: float = 0.0
 
-    def waited_s(self, since_s: float) -> float:
-        return self.waits_s
+    def waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
+        return self.waits_s + (self.harness_s if with_harness else 0.0)
 
     def seen(self, turn: int) -> CpuWaitSeen:
         return CpuWaitSeen(turn=turn, waits=())
@@ -246,6 +247,30 @@ async def test_nobody_waits_for_ever_for_an_agent_that_gets_no_processor(rig: Ri
     await manual_clock.advance(0.3)
     await playing
     assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [LONGEST_STRETCH_S + 20]
+
+
+async def test_waits_of_the_harness_do_not_put_off_the_start(rig: Rig, manual_clock: Any):
+    """Before its first request the agent waits for no reply of ours."""
+    rig.player.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(61.3)
+    await playing
+    assert list(rig.history.of(StartMissed))
+
+
+async def test_waits_of_the_harness_while_it_replies_put_off_the_deadline(rig: Rig, manual_clock: Any):
+    """A starved model is late with every reply."""
+    rig.player.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    await manual_clock.advance(13.9)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(DeadlineHit))
+    await manual_clock.advance(0.3)
+    await playing
+    assert list(rig.history.of(DeadlineHit))
 
 
 async def test_each_turn_tells_of_its_waits_before_its_end(rig: Rig):
