@@ -142,10 +142,11 @@ class Client:
         """Connected."""
         self._reader, self._writer = reader, writer
 
-    async def ask(self, patience_s: float = PATIENCE_S) -> Got:
-        """Send one request, and read until its reply ends or `patience_s` are over."""
+    async def ask(self, patience_s: float = PATIENCE_S, *, first: int = 0) -> Got:
+        """Send one request, and read until its reply ends or `patience_s` are over, after `first` bytes of body."""
         self._writer.write(REQUEST)
-        return await self._read(Got(), patience_s)
+        got = await self._read(Got(), PATIENCE_S, first) if first else Got()
+        return await self._read(got, patience_s)
 
     async def hurry(self, first: int = 0) -> Got:
         """Send one request, wait for the first bytes of its reply's body, and hang up a little later."""
@@ -293,7 +294,7 @@ def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
 async def _agent_waits(bench: Bench) -> None:
     """An agent that waits receives exactly what the history says, and does not hang up."""
     async with bench.trial(AtReply(byte=AT), brisk=bench.fault.slows) as it:
-        got = await (await it.connect()).ask(PATIENCE_S if bench.fault.slows else SILENT_S)
+        got = await (await it.connect()).ask(SILENT_S if bench.fault.ends == "stall" else PATIENCE_S, first=AT)
         (ended,) = await it.end()
         _equals(bench.fault, ended, got)
         assert got.how == {"stall": "silent", None: "whole"}.get(bench.fault.ends, bench.fault.ends)
