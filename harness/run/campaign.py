@@ -125,7 +125,7 @@ class Campaign:
         self.store = resumed.store if resumed else CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
         self._finished = dict(resumed.finished) if resumed else {}
         self.judgements: list[Judgement] = list(self._finished.values())
-        self._cells = list({(it.file.path, it.agent.path, it.agent.name): it for it in entries}.values())
+        self._cells = list({entry.cell: entry for entry in entries}.values())
         self._folder = ""
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)

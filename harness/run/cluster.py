@@ -53,7 +53,7 @@ class ClusterCampaign(Campaign):
         super().__init__(entries, options, progress, say, resumed)
         self._address = address
         self._client: Any = None
-        self._planned = {(it.file.path, it.agent.path, it.agent.name): cells_of([it])[0] for it in self._cells}
+        self._planned = {entry.cell: cells_of([entry])[0] for entry in self._cells}
 
     @contextlib.asynccontextmanager
     async def _network(self, mode: Mode, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
@@ -75,7 +75,7 @@ class ClusterCampaign(Campaign):
         return await asyncio.to_thread(self._stored, entry, await self._sent(errand))
 
     def _errand(self, entry: Entry, control: ControlFacts, network: Network) -> Errand:
-        it, place = self.options, (entry.file.path, entry.agent.path, entry.agent.name)
+        it = self.options
         return Errand(
             campaign=self.mark,
             version=wedgehog_version(),
@@ -83,7 +83,7 @@ class ClusterCampaign(Campaign):
             world=it.world,
             seed=it.seed,
             plugins=absolute(it.plugins),
-            cell=self._planned[place],
+            cell=self._planned[entry.cell],
             repeat=entry.repeat,
             control=control,
             common=self._common(entry),

@@ -85,7 +85,7 @@ def cells_of(entries: Iterable[Entry]) -> tuple[PlannedCell, ...]:
     """The entries as cells, each with its repeats."""
     found: dict[tuple[Path, Path, str], list[Entry]] = {}
     for entry in entries:
-        found.setdefault((entry.file.path, entry.agent.path, entry.agent.name), []).append(entry)
+        found.setdefault(entry.cell, []).append(entry)
     return tuple(_cell(group) for group in found.values())
 
 

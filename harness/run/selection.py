@@ -30,6 +30,11 @@ class Entry:
     repeat: int = 1
 
     @property
+    def cell(self) -> tuple[Path, Path, str]:
+        """What its repeats share: the files of scenario and agent, and the agent's variant."""
+        return self.file.path, self.agent.path, self.agent.name
+
+    @property
     def own(self) -> bool:
         """Whether the scenario's expectations hold for this agent: an incident's are for its own agents only."""
         folder = self.file.agents_folder

@@ -193,18 +193,23 @@ async def test_an_agent_over_its_time_is_looked_at_before_anything_is_ended(rig:
     assert rig.session.told[1:] == ["end_turn"]
 
 
-async def test_our_own_lag_stretches_the_deadline(rig: Rig, manual_clock: Any):
-    """Three seconds that we lost are not the agent's."""
-    rig.watchdog.worst_s = 3
+async def _hits_its_deadline_after_14_s(rig: Rig, clock: Any) -> None:
+    """Ten of the bound, one of grace, and three that the machine or the harness lost."""
     playing = rig.plays()
     await until(lambda: rig.session.told)
     rig.request()
-    await manual_clock.advance(13.9)
+    await clock.advance(13.9)
     await asyncio.sleep(0.15)
     assert not list(rig.history.of(DeadlineHit))
-    await manual_clock.advance(0.3)
+    await clock.advance(0.3)
     await playing
     assert list(rig.history.of(DeadlineHit))
+
+
+async def test_our_own_lag_stretches_the_deadline(rig: Rig, manual_clock: Any):
+    """Three seconds that we lost are not the agent's."""
+    rig.watchdog.worst_s = 3
+    await _hits_its_deadline_after_14_s(rig, manual_clock)
 
 
 @dataclass
@@ -224,14 +229,7 @@ class FakeMeter:
 async def test_what_the_run_waited_for_processors_puts_the_deadline_off(rig: Rig, manual_clock: Any):
     """All of it was granted, so the silence is the agent's own."""
     rig.player.cpu = FakeMeter(3)  # type: ignore[assignment]
-    playing = rig.plays()
-    await until(lambda: rig.session.told)
-    rig.request()
-    await manual_clock.advance(13.9)
-    await asyncio.sleep(0.15)
-    assert not list(rig.history.of(DeadlineHit))
-    await manual_clock.advance(0.3)
-    await playing
+    await _hits_its_deadline_after_14_s(rig, manual_clock)
     assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [0.0]
 
 
@@ -262,15 +260,7 @@ async def test_waits_of_the_harness_do_not_put_off_the_start(rig: Rig, manual_cl
 async def test_waits_of_the_harness_while_it_replies_put_off_the_deadline(rig: Rig, manual_clock: Any):
     """A starved model is late with every reply."""
     rig.player.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
-    playing = rig.plays()
-    await until(lambda: rig.session.told)
-    rig.request()
-    await manual_clock.advance(13.9)
-    await asyncio.sleep(0.15)
-    assert not list(rig.history.of(DeadlineHit))
-    await manual_clock.advance(0.3)
-    await playing
-    assert list(rig.history.of(DeadlineHit))
+    await _hits_its_deadline_after_14_s(rig, manual_clock)
 
 
 async def test_each_turn_tells_of_its_waits_before_its_end(rig: Rig):
