@@ -1,4 +1,4 @@
-"""How often a side conversation may ask: the retries of a subagent multiply with those of its parent."""
+"""The bounds on the calls of a side conversation: the retries of a subagent multiply with those of its parent."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ def as_controlling(argv: Sequence[str]) -> list[str]:
 
 
 def press(terminal: int, keys: bytes) -> int:
-    """Type `keys`; how many of them the terminal took now: all, if nobody reads any more."""
+    """Type `keys`; how many of them the terminal took now: all, if the process no longer reads."""
     try:
         return os.write(terminal, keys)
     except BlockingIOError:

@@ -101,7 +101,7 @@ class AtCall(Trigger):
     on: str = "main"
 
     def in_turn(self, turn: int) -> bool:
-        """Whether it may mean a call of this turn: nobody knows in which turn an agent compacts."""
+        """Whether it may mean a call of this turn: the turn in which an agent compacts is not known."""
         return turn == self.turn or (self.on == COMPACTION and turn > self.turn)
 
     def names(self, place: CallPosition) -> bool:
