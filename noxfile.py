@@ -127,6 +127,13 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The site of the documentation, into site/; a link that leads nowhere fails."""
+    session.install(*LOCK, ".[docs]")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def types(session: nox.Session) -> None:
     """Every type, strictly, on the installed packages."""
     session.install(*LOCK, ".[types]")
