@@ -32,7 +32,7 @@ from wedgehog.harness.invariants import check, known
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import StimulusGiven, TurnEnded
+from wedgehog.harness.record.events.turn import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault

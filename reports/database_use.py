@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.events.service import StoreAsked
 from wedgehog.harness.record.history import History
 from wedgehog.reports.words import many, seconds
 

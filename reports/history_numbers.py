@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.ledger import Ledger, books, ledger_of
 from wedgehog.harness.record.store import StoredRun

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from wedgehog.harness.record.event import Trouble
+from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.ledger import LEAST_S
 from wedgehog.harness.record.store import StoredRun

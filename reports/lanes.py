@@ -4,7 +4,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.events.service import (
+    BeaconSeen,
+    ChatAsked,
+    PageAsked,
+    PipeClosed,
+    PipeOpened,
+    StoreAsked,
+    ToolAsked,
+)
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen, HangSeen, Thawed, TurnEnded
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.reports.calls import ending, fault_words, place
@@ -53,11 +65,11 @@ def lanes(history: History, remarks: Sequence[str] = ()) -> list[Lane]:
         ("model calls", _calls(history)),
         ("timers", _timers(history, remarks)),
         ("tools", _tools(history)),
-        ("tool host", (_moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(e.ToolAsked))),
-        ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(e.PageAsked))),
-        ("database", map(_query, history.of(e.StoreAsked))),
+        ("tool host", (_moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(ToolAsked))),
+        ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(PageAsked))),
+        ("database", map(_query, history.of(StoreAsked))),
         ("pipes", _pipes(history)),
-        ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(e.ChatAsked))),
+        ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(ChatAsked))),
         ("faults", _faults(history)),
     )
     return [Lane(name, _packed(items)) for name, them in found if (items := list(them))]
@@ -74,7 +86,7 @@ def span_of(shown: Iterable[Lane]) -> float:
     return max([item.start_s if item.end_s is None else item.end_s for item in items], default=0.0) or 1e-3
 
 
-def _moment(event: e.Event, tone: str, sign: str, says: str) -> LaneItem:
+def _moment(event: Event, tone: str, sign: str, says: str) -> LaneItem:
     return LaneItem(event.at_s, None, tone, says, (event.id,), sign)
 
 
@@ -104,7 +116,7 @@ def _in_row(item: LaneItem, row: int) -> LaneItem:
 
 def _last_s(history: History) -> float:
     """The end of the last turn, or the last event."""
-    ends = [end.at_s for end in history.of(e.TurnEnded)]
+    ends = [end.at_s for end in history.of(TurnEnded)]
     return max(ends or [event.at_s for event in history.events], default=0.0)
 
 
@@ -136,7 +148,7 @@ def _stops(turn: Turn) -> Iterator[LaneItem]:
 
 def _agent(history: History) -> Iterator[LaneItem]:
     """The agent at work on each message, until the end of the turn or its kill; and its stops."""
-    started = {it.pid: it for it in history.of(e.AgentStarted)}
+    started = {it.pid: it for it in history.of(AgentStarted)}
     starts = [it.id for it in started.values()][:1]
     for turn in history.turns:
         if turn.stimulus is None:
@@ -145,16 +157,16 @@ def _agent(history: History) -> Iterator[LaneItem]:
         end_s, says = over.at_s if over else _last_s(history), f"at work on {turn}"
         yield LaneItem(turn.stimulus.at_s, end_s, "plain", says, tuple(starts))
         starts = []
-    for kill in history.of(e.AgentKilled):
+    for kill in history.of(AgentKilled):
         says = f"{kill.signal} to {kill.whom}: {many(len(kill.pids), 'process', 'processes')}"
         yield _moment(kill, "fault", "✕", says)
-    thaws = list(history.of(e.Thawed))
-    for ice in history.of(e.Frozen):
+    thaws = list(history.of(Thawed))
+    for ice in history.of(Frozen):
         thaw = next((it for it in thaws if it.id > ice.id), None)
         end_s = thaw.at_s if thaw else ice.at_s + ice.for_s
         ids = (ice.id, thaw.id) if thaw else (ice.id,)
         yield LaneItem(ice.at_s, end_s, "fault", f"{ice.whom} stands still (SIGSTOP)", ids, whole=False)
-    for hang in history.of(e.HangSeen):
+    for hang in history.of(HangSeen):
         yield _moment(hang, "stop", "?", f"looked at before it was stopped: {one_line(hang.says, 160)}")
 
 
@@ -240,20 +252,20 @@ def _tools(history: History) -> Iterator[LaneItem]:
             yield LaneItem(began.at_s, end_s, tone, f"tool {use.token} {use.offered.name}: {how}", ids, use.token)
 
 
-def _tool_end(began: e.BeaconSeen, history: History) -> float:
+def _tool_end(began: BeaconSeen, history: History) -> float:
     """A tool without an end is drawn until the next kill, or the end of its turn."""
-    later = (it for it in history.events if it.id > began.id and isinstance(it, e.AgentKilled | e.TurnEnded))
+    later = (it for it in history.events if it.id > began.id and isinstance(it, AgentKilled | TurnEnded))
     return next((it.at_s for it in later), _last_s(history))
 
 
-def _query(asked: e.StoreAsked) -> LaneItem:
+def _query(asked: StoreAsked) -> LaneItem:
     says = f"query {asked.number}: {asked.verb}, {many(asked.rows, 'row')}, {seconds(asked.latency_s)}"
     return LaneItem(max(0.0, asked.at_s - asked.latency_s), asked.at_s, "tool", says, (asked.id,))
 
 
 def _pipes(history: History) -> Iterator[LaneItem]:
-    closed = {it.pid: it for it in history.of(e.PipeClosed)}
-    for pipe in history.of(e.PipeOpened):
+    closed = {it.pid: it for it in history.of(PipeClosed)}
+    for pipe in history.of(PipeOpened):
         end = closed.get(pipe.pid)
         bytes_ = "" if end is None or end.stdout_bytes is None else f", {many(end.stdout_bytes, 'byte')} to the agent"
         ids = (pipe.id, end.id) if end else (pipe.id,)
@@ -263,14 +275,14 @@ def _pipes(history: History) -> Iterator[LaneItem]:
 
 def _faults(history: History) -> Iterator[LaneItem]:
     """Each fault from its arming until it is removed, and each time it fired."""
-    healed = {it.fault: it for it in history.of(e.FaultHealed)}
-    for armed in history.of(e.FaultArmed):
+    healed = {it.fault: it for it in history.of(FaultHealed)}
+    for armed in history.of(FaultArmed):
         end = healed.get(armed.fault)
         end_s = end.at_s if end and end.at_s >= armed.at_s else _last_s(history)
         ids = (armed.id, end.id) if end else (armed.id,)
         yield LaneItem(armed.at_s, end_s, "armed", f"{armed.name} on {armed.link} is armed", ids, armed.name)
-        for it in history.of(e.FaultFired):
+        for it in history.of(FaultFired):
             if it.fault == armed.fault:
                 yield LaneItem(it.at_s, None, "fault", fault_words(it), (it.id,), "⚡", whole=False)
-    for missed in history.of(e.FaultUnproven):
+    for missed in history.of(FaultUnproven):
         yield _moment(missed, "stop", "?", f"{missed.name}: nothing proves that it struck")

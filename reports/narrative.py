@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from wedgehog.harness.record.event import HangSeen, RunStarted
+from wedgehog.harness.record.events.run import RunStarted
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import Call, History, Turn, longest_run
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
 from wedgehog.harness.record.turn_outcome import answers

@@ -5,17 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wedgehog.harness.record.event import (
-    AgentStarted,
-    Event,
-    FaultArmed,
-    FaultFired,
-    HangSeen,
-    HostRefused,
-    Note,
-    SessionKept,
-    Trouble,
-)
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
+from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, SessionKept, Trouble
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun

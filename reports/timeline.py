@@ -3,7 +3,39 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import (
+    CallUnscripted,
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+)
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.run import HostRefused, SessionPlanted, Trouble
+from wedgehog.harness.record.events.service import (
+    BeaconSeen,
+    ChatAsked,
+    PageAsked,
+    PipeClosed,
+    PipeOpened,
+    StoreAsked,
+    ToolAsked,
+)
+from wedgehog.harness.record.events.turn import (
+    AbortSent,
+    AgentKilled,
+    DeadlineHit,
+    Frozen,
+    GaveUp,
+    HangSeen,
+    SessionSaved,
+    StartMissed,
+    StimulusGiven,
+    Thawed,
+    TurnEnded,
+)
 from wedgehog.harness.record.history import History
 from wedgehog.reports.words import one_line
 
@@ -13,7 +45,7 @@ LONG = 100
 
 def timeline(history: History, also: Collection[int] = ()) -> Iterator[tuple[float, str, int]]:
     """Seconds since the first message, a sentence, and the number of the event; `also`: events of any kind to show."""
-    first = history.first(e.StimulusGiven)
+    first = history.first(StimulusGiven)
     zero_s = first.at_s if first else 0.0
     for event in history.events:
         said = _WORDS.get(type(event))
@@ -23,7 +55,7 @@ def timeline(history: History, also: Collection[int] = ()) -> Iterator[tuple[flo
             yield event.at_s - zero_s, event.kind.replace("_", " "), event.id
 
 
-def _request(event: e.RequestArrived) -> str:
+def _request(event: RequestArrived) -> str:
     again = f", attempt {event.attempt}" if event.attempt > 1 else ""
     if event.side:
         return f"call {event.call}: request of {event.side}, step {event.step}{again}"
@@ -32,56 +64,56 @@ def _request(event: e.RequestArrived) -> str:
     return f"call {event.call}: request of turn {event.turn}, step {event.step}{again}"
 
 
-def _reply(event: e.ReplyEnded) -> str:
+def _reply(event: ReplyEnded) -> str:
     return f"call {event.call}: the reply ended: {event.how}, {event.bytes_delivered:,} bytes delivered"
 
 
-def _command(event: e.BeaconSeen) -> str:
+def _command(event: BeaconSeen) -> str:
     code = "" if event.exit_code is None else f" with exit code {event.exit_code}"
     return f"tool {event.token}: {'began' if event.phase == 'started' else 'ended'}{code}"
 
 
-def _pipe_closed(event: e.PipeClosed) -> str:
+def _pipe_closed(event: PipeClosed) -> str:
     got = "" if event.stdout_bytes is None else f", {event.stdout_bytes:,} bytes of its output reached the agent"
     code = "" if event.exit_code is None else f" with exit code {event.exit_code}"
     return f"pipe {event.name}: closed{code}{got}"
 
 
-def _turn_ended(event: e.TurnEnded) -> str:
+def _turn_ended(event: TurnEnded) -> str:
     said = event.error or event.answer
     return f"turn {event.turn} ended: {event.ended}" + (f": {said}" if said else "")
 
 
-_WORDS: Mapping[type[e.Event], Callable[[Any], str]] = {
-    e.StimulusGiven: lambda event: f"turn {event.turn}: {event.stimulus}: {event.text}",
-    e.RequestArrived: _request,
-    e.RequestRefused: lambda event: f"call {event.call}: refused with {event.status}: {event.message}",
-    e.ReplyStarted: lambda event: f"call {event.call}: accepted",
-    e.ReplyEnded: _reply,
-    e.HungUp: lambda event: f"call {event.call}: the agent hung up",
-    e.CallUnscripted: lambda event: f"call {event.call}: no reply in the script: {event.why}",
-    e.FaultArmed: lambda event: f"fault {event.name} on {event.link}: armed",
-    e.FaultFired: lambda event: f"fault {event.name}: {event.proof}",
-    e.FaultUnproven: lambda event: f"fault {event.name}: nothing proves it",
-    e.FaultHealed: lambda event: f"fault {event.name}: removed",
-    e.BeaconSeen: _command,
-    e.ToolAsked: lambda event: f"tool {event.tool} of the tool host was called",
-    e.StoreAsked: lambda event: f"query {event.number}: {event.verb}, {event.rows:,} rows, {event.latency_s:.3f} s",
-    e.PipeOpened: lambda event: f"pipe {event.name}: opened",
-    e.PipeClosed: _pipe_closed,
-    e.ChatAsked: lambda event: f"chat {event.what}: {event.text}",
-    e.PageAsked: lambda event: f"page {event.path}: {event.status}",
-    e.AbortSent: lambda event: f"turn {event.turn}: the user stopped it",
-    e.GaveUp: lambda event: f"turn {event.turn}: the front end gave up",
-    e.AgentKilled: lambda event: f"{event.signal} to {event.whom}",
-    e.Frozen: lambda event: f"{event.whom} stands still for {event.for_s:g} s",
-    e.Thawed: lambda event: f"{event.whom} goes on after {event.after_s:.2f} s",
-    e.SessionPlanted: lambda event: f"{event.lines} lines were written to {event.path}",
-    e.SessionSaved: lambda event: f"session file {event.path} was copied after the kill",
-    e.HangSeen: lambda event: f"turn {event.turn}: {event.says}",
-    e.HostRefused: lambda event: f"host {event.host} was refused: {event.why}",
-    e.DeadlineHit: lambda event: f"turn {event.turn}: no end within {event.bound_s:g} s",
-    e.StartMissed: lambda event: f"turn {event.turn}: no request within {event.bound_s:g} s",
-    e.TurnEnded: _turn_ended,
-    e.Trouble: lambda event: f"error of the harness: {event.what}",
+_WORDS: Mapping[type[Event], Callable[[Any], str]] = {
+    StimulusGiven: lambda event: f"turn {event.turn}: {event.stimulus}: {event.text}",
+    RequestArrived: _request,
+    RequestRefused: lambda event: f"call {event.call}: refused with {event.status}: {event.message}",
+    ReplyStarted: lambda event: f"call {event.call}: accepted",
+    ReplyEnded: _reply,
+    HungUp: lambda event: f"call {event.call}: the agent hung up",
+    CallUnscripted: lambda event: f"call {event.call}: no reply in the script: {event.why}",
+    FaultArmed: lambda event: f"fault {event.name} on {event.link}: armed",
+    FaultFired: lambda event: f"fault {event.name}: {event.proof}",
+    FaultUnproven: lambda event: f"fault {event.name}: nothing proves it",
+    FaultHealed: lambda event: f"fault {event.name}: removed",
+    BeaconSeen: _command,
+    ToolAsked: lambda event: f"tool {event.tool} of the tool host was called",
+    StoreAsked: lambda event: f"query {event.number}: {event.verb}, {event.rows:,} rows, {event.latency_s:.3f} s",
+    PipeOpened: lambda event: f"pipe {event.name}: opened",
+    PipeClosed: _pipe_closed,
+    ChatAsked: lambda event: f"chat {event.what}: {event.text}",
+    PageAsked: lambda event: f"page {event.path}: {event.status}",
+    AbortSent: lambda event: f"turn {event.turn}: the user stopped it",
+    GaveUp: lambda event: f"turn {event.turn}: the front end gave up",
+    AgentKilled: lambda event: f"{event.signal} to {event.whom}",
+    Frozen: lambda event: f"{event.whom} stands still for {event.for_s:g} s",
+    Thawed: lambda event: f"{event.whom} goes on after {event.after_s:.2f} s",
+    SessionPlanted: lambda event: f"{event.lines} lines were written to {event.path}",
+    SessionSaved: lambda event: f"session file {event.path} was copied after the kill",
+    HangSeen: lambda event: f"turn {event.turn}: {event.says}",
+    HostRefused: lambda event: f"host {event.host} was refused: {event.why}",
+    DeadlineHit: lambda event: f"turn {event.turn}: no end within {event.bound_s:g} s",
+    StartMissed: lambda event: f"turn {event.turn}: no request within {event.bound_s:g} s",
+    TurnEnded: _turn_ended,
+    Trouble: lambda event: f"error of the harness: {event.what}",
 }

@@ -170,12 +170,12 @@ def test_no_module_needs_itself_to_be_imported():
 
 def test_the_direction_is_really_checked():
     """What must not be is seen."""
-    assert not allowed("harness.record.event", "harness.faults.base")
+    assert not allowed("harness.record.events.base", "harness.faults.base")
     assert not allowed("harness.network.base", "harness.inject.injector")
     assert not allowed("harness.run.runner", "reports")
     assert not allowed("harness.run.runner", "harness.commands.cli")
     assert not allowed("harness.inject.injector", "fake_llm.server")
-    assert not allowed("harness.record.event", "fake_llm.reply")
+    assert not allowed("harness.record.events.base", "fake_llm.reply")
     assert not allowed("reports.rows", "harness.invariants")
     assert allowed("harness.commands.cli", "harness.run.runner") and allowed("harness.inject.arm", "fake_llm.observer")
     found = set(imports(ROOT / "harness" / "run" / "runner.py"))

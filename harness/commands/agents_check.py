@@ -15,7 +15,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
-from wedgehog.harness.record.event import HostRefused
+from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.campaign import Campaign, Options

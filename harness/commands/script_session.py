@@ -22,7 +22,7 @@ from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Address, Downstream, Target, WholeLink
 from wedgehog.harness.network.direct_link import DirectLink, DirectStrike
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.model import FaultConfig

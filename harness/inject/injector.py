@@ -20,7 +20,7 @@ from wedgehog.harness.inject.stdio import StdioFaults
 from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import FaultArmed
+from wedgehog.harness.record.events.fault import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.trigger import (
     AfterStart,

@@ -7,7 +7,8 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.state import SETTLE_S, ArmedFault, FaultState, InjectorState
 from wedgehog.harness.network.base import Address, Downstream, Link, Proof, Strike, Upstream, WholeLink
-from wedgehog.harness.record.event import FaultHealed, RunStarted
+from wedgehog.harness.record.events.fault import FaultHealed
+from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.scenario.trigger import ALWAYS, BeforeRequest, Phase, Trigger
 
 

@@ -15,7 +15,8 @@ from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S, FaultState
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
-from wedgehog.harness.record.event import AgentKilled, Frozen, ReplyEnded, RequestRefused, Thawed
+from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
 

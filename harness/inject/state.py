@@ -14,7 +14,8 @@ from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery, Written
 from wedgehog.harness.network.base import Link, NetworkError, Strike
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.record.event import FaultFired, FaultUnproven, Note, Trouble
+from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
+from wedgehog.harness.record.events.run import Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.trigger import ALWAYS, AtCall, FaultPlan, PlannedFault, Trigger
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import after_deadline
-from wedgehog.harness.record.event import AgentKilled, BeaconSeen
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 

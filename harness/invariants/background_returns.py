@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, name_of_call, over, tool_uses_of
-from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.record.event import BeaconSeen, RequestArrived
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message, requests
-from wedgehog.harness.record.event import Event, FaultFired
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 

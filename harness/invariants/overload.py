@@ -7,7 +7,9 @@ the waits for a processor is inconclusive. So overload never makes a pass, and w
 import re
 from collections.abc import Callable, Iterable
 
-from wedgehog.harness.record.event import CpuWait, DeadlineHit, Event, StartMissed
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.run import CpuWait
+from wedgehog.harness.record.events.turn import DeadlineHit, StartMissed
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive

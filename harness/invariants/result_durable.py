@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message
-from wedgehog.harness.record.event import AgentKilled, Event, RequestArrived, SessionSaved, ToolResult
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.turn import AgentKilled, SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import judged, requests
-from wedgehog.harness.record.event import RequestRefused
+from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import Call, History, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 

@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.events.service import StoreAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from wedgehog.harness.record.event import Event, FaultFired
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
 

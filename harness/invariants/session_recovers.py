@@ -7,7 +7,10 @@ from dataclasses import replace
 from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests
-from wedgehog.harness.record.event import AgentKilled, FaultFired, RequestRefused, SessionPlanted
+from wedgehog.harness.record.events.call import RequestRefused
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import TurnOutcome, answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call, next_message
-from wedgehog.harness.record.event import AbortSent, BeaconSeen, Event
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.harness.record.history import Call, History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, passed
 

@@ -6,16 +6,11 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.invariants.overload import unless_starved
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, ends, main_calls_of, name_of_call, requests, tool_uses_of
-from wedgehog.harness.record.event import (
-    AgentKilled,
-    BeaconSeen,
-    Event,
-    FaultFired,
-    Frozen,
-    RequestArrived,
-    ToolAsked,
-    ToolResult,
-)
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen, ToolAsked
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed

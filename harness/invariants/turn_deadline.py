@@ -3,7 +3,8 @@
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together
-from wedgehog.harness.record.event import DeadlineHit, GaveUp, HangSeen, SessionPlanted, StartMissed
+from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.events.turn import DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, tool_uses_of
-from wedgehog.harness.record.event import BeaconSeen, Event, FaultFired, RequestArrived, ToolResult
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, ToolUse, Turn
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
 

@@ -9,10 +9,34 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.events.base import Event, from_json
+from wedgehog.harness.record.events.call import (
+    CallUnscripted,
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    ToolCallOffered,
+)
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, RunStarted, Trouble
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import (
+    AbortSent,
+    AgentKilled,
+    DeadlineHit,
+    Frozen,
+    GaveUp,
+    HangSeen,
+    StartMissed,
+    StimulusGiven,
+    Thawed,
+    TurnEnded,
+)
 
-E = TypeVar("E", bound=e.Event)
+E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -26,13 +50,13 @@ SEEN_LATE_S = 0.5
 class Call:
     """One request for the model, and its events."""
 
-    arrived: e.RequestArrived
-    refused: e.RequestRefused | None = None
-    started: e.ReplyStarted | None = None
-    ended: e.ReplyEnded | None = None
-    hung_up: e.HungUp | None = None
-    unscripted: e.CallUnscripted | None = None
-    faults: tuple[e.FaultFired, ...] = ()
+    arrived: RequestArrived
+    refused: RequestRefused | None = None
+    started: ReplyStarted | None = None
+    ended: ReplyEnded | None = None
+    hung_up: HungUp | None = None
+    unscripted: CallUnscripted | None = None
+    faults: tuple[FaultFired, ...] = ()
     stopped_by: str = ""
     """What closed the connection, or empty: "our SIGKILL", "our stop at the deadline", "the end of the run"."""
 
@@ -124,7 +148,7 @@ class Call:
         return None
 
     @property
-    def evidence(self) -> tuple[e.Event, ...]:
+    def evidence(self) -> tuple[Event, ...]:
         """All events of this call."""
         parts = (self.arrived, self.refused, self.started, self.ended, self.hung_up, self.unscripted)
         return tuple(part for part in parts if part is not None) + self.faults
@@ -152,13 +176,13 @@ class Step:
 class ToolUse:
     """One tool call of the model, its runs and its results."""
 
-    offered: e.ToolCallOffered
-    reply: e.ReplyEnded
+    offered: ToolCallOffered
+    reply: ReplyEnded
     turn: int
     step: int
-    started: tuple[e.BeaconSeen, ...] = ()
-    done: tuple[e.BeaconSeen, ...] = ()
-    results: tuple[e.RequestArrived, ...] = ()
+    started: tuple[BeaconSeen, ...] = ()
+    done: tuple[BeaconSeen, ...] = ()
+    results: tuple[RequestArrived, ...] = ()
     """Requests that carry its result, in order."""
 
     @property
@@ -172,18 +196,18 @@ class Turn:
     """A stimulus and all that follows until its turn is over; turn 0, without a stimulus, holds all other calls."""
 
     number: int
-    stimulus: e.StimulusGiven | None
-    end: e.TurnEnded | None
+    stimulus: StimulusGiven | None
+    end: TurnEnded | None
     calls: tuple[Call, ...] = ()
     tool_uses: tuple[ToolUse, ...] = ()
-    aborted: e.AbortSent | None = None
-    gave_up: e.GaveUp | None = None
-    deadline: e.DeadlineHit | None = None
-    start_missed: e.StartMissed | None = None
-    kept_away: tuple[e.FaultFired, ...] = ()
+    aborted: AbortSent | None = None
+    gave_up: GaveUp | None = None
+    deadline: DeadlineHit | None = None
+    start_missed: StartMissed | None = None
+    kept_away: tuple[FaultFired, ...] = ()
     """Faults of the model's link without a known request: a refused connection, a stalled upload."""
     start_up_s: float = 0.0
-    killed: e.AgentKilled | None = None
+    killed: AgentKilled | None = None
     """The kill that ended the turn; None if the agent survived."""
 
     @cached_property
@@ -226,7 +250,7 @@ class Turn:
         return min(due_s, first.at_s) if kept_away else first.at_s
 
     @property
-    def stopped(self) -> e.AbortSent | e.GaveUp | None:
+    def stopped(self) -> AbortSent | GaveUp | None:
         """The user's abort, or the event that the front end gave up, if any."""
         return self.aborted or self.gave_up
 
@@ -252,12 +276,12 @@ class History:
     def __init__(
         self,
         clock: Clock | None = None,
-        sink: Callable[[e.Event], object] = lambda event: None,
-        events: Iterable[e.Event] = (),
+        sink: Callable[[Event], object] = lambda event: None,
+        events: Iterable[Event] = (),
     ) -> None:
         """An empty history, or a finished one with `events`; `sink` gets each event at once."""
         self._clock, self._sink = clock, sink
-        self.events: list[e.Event] = list(events)
+        self.events: list[Event] = list(events)
         self.sealed = False
 
     def add(self, event: E) -> E:
@@ -270,7 +294,7 @@ class History:
         self._sink(placed)
         return placed
 
-    def add_unless_sealed(self, event: e.Event) -> None:
+    def add_unless_sealed(self, event: Event) -> None:
         """Append one event that may also come after the end of the run, and then does not count."""
         if not self.sealed:
             self.add(event)
@@ -289,9 +313,9 @@ class History:
         return next(self.of(kind), None)
 
     @property
-    def run(self) -> e.RunStarted:
+    def run(self) -> RunStarted:
         """The settings of this run; empty ones if none are recorded."""
-        return self.first(e.RunStarted) or e.RunStarted(
+        return self.first(RunStarted) or RunStarted(
             scenario="", agent="", network="", time_scale=1.0, started="1970-01-01T00:00:00+00:00"
         )
 
@@ -319,7 +343,7 @@ class History:
     @cached_property
     def watched_until(self) -> int:
         """The id of the last turn's end, after which the harness stops the agent and the network."""
-        return max((event.id for event in self.of(e.TurnEnded)), default=len(self.events))
+        return max((event.id for event in self.of(TurnEnded)), default=len(self.events))
 
     @cached_property
     def cut_short(self) -> bool:
@@ -336,7 +360,7 @@ class History:
     @property
     def whole(self) -> bool:
         """Whether the history reaches the end of the run, or an error of the harness."""
-        return any(isinstance(event, e.LagSeen | e.Trouble) for event in self.events)
+        return any(isinstance(event, LagSeen | Trouble) for event in self.events)
 
     @property
     def missing(self) -> int | None:
@@ -346,7 +370,7 @@ class History:
     @property
     def lag_s(self) -> float:
         """The largest lag of the harness."""
-        return max((event.worst_s for event in self.of(e.LagSeen)), default=0.0)
+        return max((event.worst_s for event in self.of(LagSeen)), default=0.0)
 
     @property
     def too_slow_to_judge_time(self) -> bool:
@@ -364,10 +388,10 @@ class History:
     @cached_property
     def _freezes(self) -> tuple[tuple[float, float], ...]:
         """Start and end of each, in order; without a recorded end, the planned duration counts."""
-        thaws = [event for event in self.of(e.Thawed) if event.whom != "tool"]
+        thaws = [event for event in self.of(Thawed) if event.whom != "tool"]
         return tuple(
             (it.at_s, next((thaw.at_s for thaw in thaws if thaw.id > it.id), it.at_s + it.for_s))
-            for it in self.of(e.Frozen)
+            for it in self.of(Frozen)
             if it.whom != "tool"
         )
 
@@ -375,16 +399,16 @@ class History:
         """A time bound plus one second of grace."""
         return bound_s + 1.0
 
-    def cpu_wait(self, since_s: float, until_s: float) -> e.CpuWait:
+    def cpu_wait(self, since_s: float, until_s: float) -> CpuWait:
         """The waits for a processor in the periods that overlap these times."""
-        waits = (wait for seen in self.of(e.CpuWaitSeen) for wait in seen.waits)
+        waits = (wait for seen in self.of(CpuWaitSeen) for wait in seen.waits)
         between = (wait for wait in waits if wait.until_s > since_s and wait.since_s < until_s)
-        return sum(between, start=e.CpuWait(since_s, until_s, 0.0))
+        return sum(between, start=CpuWait(since_s, until_s, 0.0))
 
 
-def _firsts(history: History, owner: str) -> dict[int, dict[type[e.Event], Any]]:
+def _firsts(history: History, owner: str) -> dict[int, dict[type[Event], Any]]:
     """The first event of each kind, by call or turn (`owner`)."""
-    found: dict[int, dict[type[e.Event], Any]] = defaultdict(dict)
+    found: dict[int, dict[type[Event], Any]] = defaultdict(dict)
     for event in history.events:
         if hasattr(event, owner):
             found[getattr(event, owner)].setdefault(type(event), event)
@@ -400,38 +424,38 @@ def _by(key: Callable[[T], K], items: Iterable[T]) -> dict[K, list[T]]:
 
 def _calls(history: History) -> tuple[Call, ...]:
     firsts, stops = _firsts(history, "call"), _Stops(history)
-    faults = _by(lambda fired: fired.call, history.of(e.FaultFired))
+    faults = _by(lambda fired: fired.call, history.of(FaultFired))
 
-    def call(arrived: e.RequestArrived) -> Call:
+    def call(arrived: RequestArrived) -> Call:
         first, struck = firsts[arrived.call].get, tuple(faults[arrived.call])
-        hung_up = first(e.HungUp)
+        hung_up = first(HungUp)
         return Call(
             arrived,
-            first(e.RequestRefused),
-            first(e.ReplyStarted),
-            first(e.ReplyEnded),
+            first(RequestRefused),
+            first(ReplyStarted),
+            first(ReplyEnded),
             hung_up,
-            first(e.CallUnscripted),
+            first(CallUnscripted),
             struck,
             stops.of(arrived, hung_up),
         )
 
-    return tuple(map(call, history.of(e.RequestArrived)))
+    return tuple(map(call, history.of(RequestArrived)))
 
 
 class _Stops:
     """Actions of the harness that close connections of the agent."""
 
     def __init__(self, history: History) -> None:
-        self._kills = [kill for kill in history.of(e.AgentKilled) if kill.whom in ("tree", "leader")]
-        self._begun: dict[int, e.Event] = {}
+        self._kills = [kill for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")]
+        self._begun: dict[int, Event] = {}
         for event in history.events:
-            if isinstance(event, e.DeadlineHit | e.StartMissed | e.HangSeen):
+            if isinstance(event, DeadlineHit | StartMissed | HangSeen):
                 self._begun[event.turn] = event  # the last one of a turn
-        self._ended = {end.turn: end.at_s for end in history.of(e.TurnEnded)}
+        self._ended = {end.turn: end.at_s for end in history.of(TurnEnded)}
         self._watched_until = history.watched_until
 
-    def of(self, arrived: e.RequestArrived, gone: e.HungUp | None) -> str:
+    def of(self, arrived: RequestArrived, gone: HungUp | None) -> str:
         """The action that closed the connection of this call; empty if the agent did."""
         if gone is None:
             return ""
@@ -445,13 +469,13 @@ class _Stops:
 
 
 def _tool_uses(history: History) -> tuple[ToolUse, ...]:
-    beacons = _by(lambda beacon: (beacon.token, beacon.phase), history.of(e.BeaconSeen))
-    carried: dict[str, list[e.RequestArrived]] = defaultdict(list)
-    for arrived in history.of(e.RequestArrived):
+    beacons = _by(lambda beacon: (beacon.token, beacon.phase), history.of(BeaconSeen))
+    carried: dict[str, list[RequestArrived]] = defaultdict(list)
+    for arrived in history.of(RequestArrived):
         for token in {result.token for result in arrived.results if result.token}:
             carried[token].append(arrived)
 
-    def used(offered: e.ToolCallOffered, reply: e.ReplyEnded, asked: e.RequestArrived) -> ToolUse:
+    def used(offered: ToolCallOffered, reply: ReplyEnded, asked: RequestArrived) -> ToolUse:
         started, done = (tuple(beacons[offered.token, phase]) for phase in ("started", "done"))
         return ToolUse(offered, reply, asked.turn, asked.step, started, done, tuple(carried[offered.token]))
 
@@ -460,26 +484,26 @@ def _tool_uses(history: History) -> tuple[ToolUse, ...]:
 
 
 def _turns(history: History) -> tuple[Turn, ...]:
-    stimuli: dict[int, e.StimulusGiven | None] = {0: None} | {it.turn: it for it in history.of(e.StimulusGiven)}
+    stimuli: dict[int, StimulusGiven | None] = {0: None} | {it.turn: it for it in history.of(StimulusGiven)}
     firsts = _firsts(history, "turn")
     calls = _by(lambda call: call.arrived.turn, history.calls)
     uses = _by(lambda use: use.turn, history.tool_uses)
-    without_call = (it for it in history.of(e.FaultFired) if it.link == "llm" and it.call is None and not it.slows)
+    without_call = (it for it in history.of(FaultFired) if it.link == "llm" and it.call is None and not it.slows)
     kept_away = _by(lambda fault: fault.turn, without_call)
 
-    def turn(number: int, stimulus: e.StimulusGiven | None) -> Turn:
+    def turn(number: int, stimulus: StimulusGiven | None) -> Turn:
         first = firsts[number].get
-        end = first(e.TurnEnded)
+        end = first(TurnEnded)
         return Turn(
             number,
             stimulus,
             end,
             tuple(calls[number]),
             tuple(uses[number]),
-            first(e.AbortSent),
-            first(e.GaveUp),
-            first(e.DeadlineHit),
-            first(e.StartMissed),
+            first(AbortSent),
+            first(GaveUp),
+            first(DeadlineHit),
+            first(StartMissed),
             tuple(kept_away[number]),
             history.run.start_up_s,
             _killed(history, stimulus, end),
@@ -495,23 +519,23 @@ def _overlap(one: Turn, other: Turn) -> bool:
     return first.end is None or (second.stimulus is not None and second.stimulus.id < first.end.id)
 
 
-def _killed(history: History, stimulus: e.StimulusGiven | None, end: e.TurnEnded | None) -> e.AgentKilled | None:
+def _killed(history: History, stimulus: StimulusGiven | None, end: TurnEnded | None) -> AgentKilled | None:
     """The last kill of the agent itself in a turn that a kill ended."""
     if stimulus is None or end is None or end.ended != "killed":
         return None
-    kills = [kill for kill in history.of(e.AgentKilled) if stimulus.id < kill.id < end.id]
+    kills = [kill for kill in history.of(AgentKilled) if stimulus.id < kill.id < end.id]
     return next((kill for kill in reversed(kills) if kill.whom in ("tree", "leader")), None)
 
 
 def read(path: Path) -> History:
     """Read a stored history (JSONL) without a half-written last line. ValueError, with its number, for another one."""
-    events: list[e.Event] = []
+    events: list[Event] = []
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            events.append(e.from_json(json.loads(line.decode("utf-8"))))
+            events.append(from_json(json.loads(line.decode("utf-8"))))
         except ValueError as wrong:
             if number == len(lines):
                 break

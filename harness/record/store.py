@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.verdict import Level, Status, Verdict
 

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.record.event import TurnEnded
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import Call, History, Turn
 
 OutcomeKind = Literal[

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wedgehog.harness.record.event import Event
+from wedgehog.harness.record.events.base import Event
 
 Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
 """`nothing`: the history holds nothing for this check to judge."""

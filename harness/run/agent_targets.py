@@ -18,7 +18,8 @@ from wedgehog.harness.agents.surroundings import files_like, plant, session_file
 from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import Note, SessionKept, SessionPlanted, SessionSaved
+from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
+from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.signals import tree

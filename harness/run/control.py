@@ -10,7 +10,9 @@ from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.record.event import CallUnscripted, HostRefused, RequestRefused, StartMissed, Trouble, TurnEnded
+from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
+from wedgehog.harness.record.events.run import HostRefused, Trouble
+from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
 from wedgehog.harness.record.history import History, Turn
 from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from typing import Self
 
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import CpuWait, CpuWaitSeen
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import lies_below
 from wedgehog.harness.sandbox.run_queue import RunQueue, held_up_s

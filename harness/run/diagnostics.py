@@ -18,7 +18,8 @@ import psutil
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import AgentKilled, BeaconSeen, HangSeen
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AgentKilled, HangSeen
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.run.agent_targets import AgentProcesses
 from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.recovery import recovery_calls
 from wedgehog.harness.run.turn import Bounds

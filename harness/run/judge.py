@@ -10,7 +10,10 @@ from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
+from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
+from wedgehog.harness.record.events.run import SessionPlanted, Trouble
+from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -169,19 +172,19 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     if not history.whole:
         yield inconclusive("the record ends before the run does").named("record")
         return
-    for trouble in history.of(e.Trouble):
+    for trouble in history.of(Trouble):
         yield error(trouble.what, [trouble]).named("harness")
-    for unscripted in history.of(e.CallUnscripted):
+    for unscripted in history.of(CallUnscripted):
         yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
     yield from _limited(history)
-    for missed in history.of(e.StartMissed):
+    for missed in history.of(StartMissed):
         said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
         yield inconclusive(said, [missed]).named("start")
-    for refused in history.of(e.RequestRefused):
+    for refused in history.of(RequestRefused):
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).named("validator")
-    for unproven in history.of(e.FaultUnproven):
+    for unproven in history.of(FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
         yield inconclusive(said, [unproven]).named("faults")
     plan = scenario.plan(history.run.time_scale)
@@ -209,7 +212,7 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
 
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    fired = {event.fault for event in history.of(e.FaultFired)}
+    fired = {event.fault for event in history.of(FaultFired)}
     over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         if index not in fired and planned.trigger.turn not in over:
@@ -218,9 +221,9 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     """Turns that ended in an error before any fault fired: the scenario's fault is not their cause."""
-    if not plan.faults or history.first(e.SessionPlanted) is not None:
+    if not plan.faults or history.first(SessionPlanted) is not None:
         return
-    struck = min((event.turn for event in history.of(e.FaultFired)), default=None)
+    struck = min((event.turn for event in history.of(FaultFired)), default=None)
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
@@ -237,7 +240,7 @@ def _fails_by_script(call: Call) -> bool:
 
 def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
-    for fired in history.of(e.FaultFired):
+    for fired in history.of(FaultFired):
         if not plan.faults[fired.fault].trigger.in_request:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
@@ -297,7 +300,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
         yield from timers_fired(turn, agent.timeouts, history)
-    for ended in history.of(e.TurnEnded):
+    for ended in history.of(TurnEnded):
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
         )

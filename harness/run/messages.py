@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.record.event import StimulusKind
+from wedgehog.harness.record.events.turn import StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
 from wedgehog.harness.scenario.model import Scenario
 

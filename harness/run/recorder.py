@@ -21,8 +21,17 @@ from wedgehog.fake_llm.script.turns import spoken
 from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
-from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.events.call import (
+    CallUnscripted,
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    ToolCallOffered,
+    ToolResult,
+)
 from wedgehog.harness.record.history import History
 
 UNREADABLE = Conversation("", "", False, ())
@@ -115,7 +124,7 @@ class Recorder:
             case fact.RequestSeen():
                 self._arrived(seen)
             case fact.RequestUnscripted():
-                self._history.add(e.CallUnscripted(call=seen.call, why=seen.why))
+                self._history.add(CallUnscripted(call=seen.call, why=seen.why))
             case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
             case fact.RefusalSent() | fact.WriteStarted() | fact.WriteEnded() if call := self._calls.get(seen.call):
@@ -151,7 +160,7 @@ class Recorder:
         if seen.conversation is not None:
             place = self._placing.place(seen.call, talk)
         self._history.add(
-            e.RequestArrived(
+            RequestArrived(
                 call=seen.call,
                 conn=seen.conn.id,
                 wire=seen.wire,
@@ -175,22 +184,22 @@ class Recorder:
             )
         )
 
-    def _results(self, talk: Conversation) -> tuple[e.ToolResult, ...]:
+    def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result
 
-        def carried(it: ToolResultSeen) -> e.ToolResult:
+        def carried(it: ToolResultSeen) -> ToolResult:
             token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
             broken_off = "" if printed else shells_words(it.text)
-            return e.ToolResult(it.call_id, len(it.text), it.is_error, token, printed, broken_off=broken_off)
+            return ToolResult(it.call_id, len(it.text), it.is_error, token, printed, broken_off=broken_off)
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
 
-    def _results_in_text(self, talk: Conversation) -> tuple[e.ToolResult, ...]:
+    def _results_in_text(self, talk: Conversation) -> tuple[ToolResult, ...]:
         sent = {
             self._placing.token_of_result(it.call_id, it.text) for said in talk.messages for it in said.tool_results
         }
         tokens = (token for token in self._placing.tokens_in_text(talk) if token not in sent)
-        return tuple(e.ToolResult("", 0, token=token, in_text=True) for token in tokens)
+        return tuple(ToolResult("", 0, token=token, in_text=True) for token in tokens)
 
     def _refused(self, seen: fact.RefusalSent) -> None:
         if not seen.enforced:
@@ -199,7 +208,7 @@ class Recorder:
             self._injector.refused(seen.call)
         wait, is_date = retry_after_s(seen.retry_after, self._clock.wall())
         self._history.add(
-            e.RequestRefused(
+            RequestRefused(
                 call=seen.call,
                 status=seen.status,
                 error=seen.kind,
@@ -215,7 +224,7 @@ class Recorder:
         self._injector.edited(seen.call, seen.edited)
         sent = self._placing.sent(seen.call)
         scripted = sent is not None and sent.reply.usage is not None
-        self._history.add(e.ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
+        self._history.add(ReplyStarted(call=seen.call, input_tokens=seen.input_tokens, scripted=scripted))
 
     def _ended(self, call: _RecordedCall, seen: fact.WriteEnded) -> None:
         call.ended_s = self._clock.now()
@@ -245,7 +254,7 @@ class Recorder:
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
         blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
         self._history.add(
-            e.ReplyEnded(
+            ReplyEnded(
                 # A cut is proved some time after it: the agent saw it when the last byte had been written.
                 at_s=call.ended_s if cut is not None and cut.how == "cut" else -1.0,
                 call=ended.call,
@@ -277,7 +286,7 @@ class Recorder:
     def _hang_up(self, call: _RecordedCall) -> None:
         if not call.hung_up:
             call.hung_up = True
-            self._history.add(e.HungUp(call=call.seen.call))
+            self._history.add(HungUp(call=call.seen.call))
 
 
 def _how(
@@ -297,11 +306,11 @@ def _text(sent: SentReply, tokens: int, ended: fact.WriteEnded) -> str:
     return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
 
-def _offered(sent: SentReply, blocks: int) -> tuple[e.ToolCallOffered, ...]:
+def _offered(sent: SentReply, blocks: int) -> tuple[ToolCallOffered, ...]:
     """The reply's tool calls; those behind the last block that arrived whole were cut."""
     places = [index for index, item in enumerate(sent.blocks) if isinstance(item, ToolCall)]
     return tuple(
-        e.ToolCallOffered(token, name, whole and place < blocks)
+        ToolCallOffered(token, name, whole and place < blocks)
         for place, (token, name, whole) in zip(places, sent.offers, strict=False)
     )
 

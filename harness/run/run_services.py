@@ -14,7 +14,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Hit, Injector
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
+from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.model import Scenario

@@ -18,7 +18,8 @@ from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.inject import Injector, PartialDelivery, Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import BeaconSeen, HostRefused, LagSeen, Trouble
+from wedgehog.harness.record.events.run import HostRefused, LagSeen, Trouble
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.agent_targets import AgentProcesses, SessionFiles

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.event import HangSeen
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.diagnostics import Diagnosis, sentence
 

@@ -9,8 +9,10 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.faults.process_fault import Demand
 from wedgehog.harness.inject import Injector
-from wedgehog.harness.record import event as e
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, StartMissed, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
@@ -93,7 +95,7 @@ class TurnPlayer:
         self.positions.begin(message.number, message.marker, message.text)
         await self.injector.before_turn(message.number)
         self.history.add(
-            e.StimulusGiven(
+            StimulusGiven(
                 turn=message.number,
                 stimulus=message.kind,
                 marker=message.marker,
@@ -190,10 +192,10 @@ class TurnPlayer:
 
     async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
         if demand == "abort":
-            self.history.add(e.AbortSent(turn=turn))
+            self.history.add(AbortSent(turn=turn))
             await self.session.abort()
         else:
-            self.history.add(e.GaveUp(turn=turn, after_s=after_s))
+            self.history.add(GaveUp(turn=turn, after_s=after_s))
             await self.session.give_up()
 
     def _overdue(self, turn: int, given_s: float) -> bool:
@@ -208,13 +210,13 @@ class TurnPlayer:
         if first is None and not self.injector.keeps_requests_away:
             missed = now - given_s > self.bounds.start_s + slack
             if missed:
-                self.history.add(e.StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
+                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
         late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
-        self.history.add(e.DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
+        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
         return True
 
     def _waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
@@ -224,10 +226,10 @@ class TurnPlayer:
         """Whether its last call brought the final reply, so that only the agent's end is missing."""
         mine = {event.call for event in self._requests(turn) if not event.background}
         last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
-        return isinstance(last, e.ReplyEnded) and (last.how, last.stop) == ("complete", "end")
+        return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
 
-    def _requests(self, turn: int) -> Iterator[e.RequestArrived]:
-        return (event for event in self.history.of(e.RequestArrived) if event.turn == turn)
+    def _requests(self, turn: int) -> Iterator[RequestArrived]:
+        return (event for event in self.history.of(RequestArrived) if event.turn == turn)
 
     async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
         await self.session.end_turn(grace_s)
@@ -248,13 +250,13 @@ class TurnPlayer:
 
     def _busy(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""
-        mine = [event for event in self.history.of(e.BeaconSeen) if event.token.startswith(f"{turn}.")]
+        mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
         return bool(self.injector.open_calls) or any(event.token not in done for event in mine)
 
 
-def _ended(turn: int, outcome: Outcome) -> e.TurnEnded:
-    return e.TurnEnded(
+def _ended(turn: int, outcome: Outcome) -> TurnEnded:
+    return TurnEnded(
         turn=turn,
         ended=outcome.ended,
         answer=outcome.answer[-TEXT_KEPT:],

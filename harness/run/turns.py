@@ -8,7 +8,9 @@ from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import AgentStarted, RequestArrived, StimulusGiven
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.agent_targets import SessionFiles

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import (
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    ToolCallOffered,
+    ToolResult,
+)
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
@@ -25,9 +36,9 @@ class CallBuilder:
         self._turns: list[int] = []
         self.turn = 0
         """The open turn, or 0."""
-        self._given = e.StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
+        self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
 
-    def add(self, event: e.Event) -> Self:
+    def add(self, event: Event) -> Self:
         """Any event, with the time of now."""
         self._now_s += TICK_S
         self._history.add(replace(event, at_s=self._now_s))
@@ -50,7 +61,7 @@ class CallBuilder:
         background: str = "",
         body: str | None = None,
         key: str = "key-1",
-        results: Sequence[e.ToolResult] = (),
+        results: Sequence[ToolResult] = (),
         sees: Sequence[int] | None = None,
         turn: int | None = None,
         side: str = "",
@@ -66,7 +77,7 @@ class CallBuilder:
         self._calls[call] = (of, step)
         self._attempts[of, step] = self._attempts.get((of, step), 0) + (not background)
         self.add(
-            e.RequestArrived(
+            RequestArrived(
                 call=call,
                 conn=call,
                 wire="anthropic",
@@ -101,7 +112,7 @@ class CallBuilder:
         """The provider refuses a request."""
         why = message or ("tool_use without tool_result" if pairing else f"status {status}")
         self.add(
-            e.RequestRefused(
+            RequestRefused(
                 call=call,
                 status=status,
                 error="error",
@@ -132,10 +143,10 @@ class CallBuilder:
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
         blocks = sum(tools) + (1 if text and how == "complete" else 0)
-        self.add(e.ReplyStarted(call=call, input_tokens=input_tokens))
+        self.add(ReplyStarted(call=call, input_tokens=input_tokens))
         self.wait(took_s)
         self.add(
-            e.ReplyEnded(
+            ReplyEnded(
                 call=call,
                 how=how,
                 stop=stop or ("tool" if tools else "end"),
@@ -147,7 +158,7 @@ class CallBuilder:
                 text_delivered=text,
                 damaged=damaged,
                 tool_calls=tuple(
-                    e.ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
+                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
                 ),
             )
         )
@@ -161,7 +172,7 @@ class CallBuilder:
 
     def hangs_up(self, call: int) -> Self:
         """The agent closes the connection of a call."""
-        return self.add(e.HungUp(call=call))
+        return self.add(HungUp(call=call))
 
     def cut(self, call: int, text: str = "", *, tools: Sequence[bool] = (), delivered: int = 10) -> tuple[str, ...]:
         """The network cuts the reply."""
@@ -171,14 +182,12 @@ class CallBuilder:
     def fires(self, name: str, call: int | None) -> None:
         """A fault on a call, or on a request that does not arrive."""
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
-        self.add(
-            e.FaultFired(fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="built")
-        )
+        self.add(FaultFired(fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="built"))
 
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request does not reach the provider."""
         self.fires(fault, None)
 
-    def answer_step(self, step: int, results: Sequence[e.ToolResult] = ()) -> None:
+    def answer_step(self, step: int, results: Sequence[ToolResult] = ()) -> None:
         """The first attempt of a step gets the final reply with the nonce."""
         self.reply(self.ask(step, results=results), f"Done {self._given.nonce}")

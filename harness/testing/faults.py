@@ -30,7 +30,8 @@ from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.network.base import Address, Downstream, Link, Network, NetworkName, Target, WholeLink
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import Clock, WallClock
-from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
+from wedgehog.harness.record.events.call import HungUp, ReplyEnded
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
 from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, BeforeRequest, FaultPlan, PlannedFault, Trigger

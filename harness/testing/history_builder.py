@@ -10,7 +10,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, RunStarted
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import (
+    AbortSent,
+    AgentKilled,
+    DeadlineHit,
+    EndedHow,
+    Frozen,
+    GaveUp,
+    SessionSaved,
+    StartMissed,
+    StimulusGiven,
+    StimulusKind,
+    Thawed,
+    TurnEnded,
+)
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.call_builder import CallBuilder
 
@@ -36,7 +52,7 @@ class HistoryBuilder(CallBuilder):
         """A run that has just started."""
         super().__init__(stream=stream, model=model)
         self.add(
-            e.RunStarted(
+            RunStarted(
                 scenario="built",
                 agent="built",
                 network="embedded",
@@ -51,29 +67,29 @@ class HistoryBuilder(CallBuilder):
 
     def lag(self, worst_s: float) -> "HistoryBuilder":
         """The harness lagged."""
-        return self.add(e.LagSeen(worst_s=worst_s))
+        return self.add(LagSeen(worst_s=worst_s))
 
     def waited(
         self, agent_s: float, *, for_s: float, network_s: float = 0.0, harness_s: float = 0.0
     ) -> "HistoryBuilder":
         """Waits for a processor in the last `for_s` seconds."""
-        wait = e.CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s, harness_s)
-        return self.add(e.CpuWaitSeen(turn=self.turn, waits=(wait,)))
+        wait = CpuWait(self._now_s - for_s, self._now_s, agent_s, network_s, harness_s)
+        return self.add(CpuWaitSeen(turn=self.turn, waits=(wait,)))
 
     def seal(self) -> History:
         """The finished history."""
-        if self._history.first(e.LagSeen) is None:
+        if self._history.first(LagSeen) is None:
             self.lag(0.0)
         return self._history.seal()
 
     # ---- turns
 
-    def message(self, kind: e.StimulusKind = "user") -> int:
+    def message(self, kind: StimulusKind = "user") -> int:
         """A stimulus is given; returns the number of its turn."""
         number = max(self._turns, default=0) + 1
         self._turns.append(number)
         self.turn = number
-        self._given = e.StimulusGiven(
+        self._given = StimulusGiven(
             turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
         )
         self.add(self._given)
@@ -81,21 +97,21 @@ class HistoryBuilder(CallBuilder):
 
     def goes_on(self, turn: int) -> "HistoryBuilder":
         """The next events belong to this one of two open turns."""
-        self._given = next(given for given in self._history.of(e.StimulusGiven) if given.turn == turn)
+        self._given = next(given for given in self._history.of(StimulusGiven) if given.turn == turn)
         self.turn = turn
         return self
 
     def frozen(self, for_s: float, whom: str = "tree") -> "HistoryBuilder":
         """Processes are frozen for `for_s` seconds."""
-        self.add(e.Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
+        self.add(Frozen(turn=self.turn, whom=whom, pids=(4711,), for_s=for_s))
         self.wait(for_s)
-        return self.add(e.Thawed(turn=self.turn, whom=whom, after_s=for_s))
+        return self.add(Thawed(turn=self.turn, whom=whom, after_s=for_s))
 
     def end(
         self,
         answer: str | None = None,
         *,
-        ended: e.EndedHow = "by itself",
+        ended: EndedHow = "by itself",
         error: str = "",
         exit_code: int | None = 0,
         status: int | None = None,
@@ -105,7 +121,7 @@ class HistoryBuilder(CallBuilder):
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
         self.add(
-            e.TurnEnded(
+            TurnEnded(
                 turn=self.turn,
                 ended=ended,
                 answer=words,
@@ -126,37 +142,37 @@ class HistoryBuilder(CallBuilder):
 
     def abort(self) -> "HistoryBuilder":
         """The user aborts the turn."""
-        return self.add(e.AbortSent(turn=self.turn))
+        return self.add(AbortSent(turn=self.turn))
 
     def give_up(self, after_s: float | None = None) -> "HistoryBuilder":
         """The front end closes its connection."""
-        return self.add(e.GaveUp(turn=self.turn, after_s=after_s))
+        return self.add(GaveUp(turn=self.turn, after_s=after_s))
 
     def kill(self, whom: str = "tree", saved: Sequence[str] = ()) -> "HistoryBuilder":
         """The agent is killed, and its turn ends; `saved`: the results in its session file."""
-        self.add(e.AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
-        self.add(e.SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
+        self.add(AgentKilled(turn=self.turn, signal="SIGKILL", whom=whom, pids=(4711,)))
+        self.add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
     def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """The turn exceeds its deadline."""
-        return self.add(e.DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        return self.add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """No request arrived within the start-up bound."""
-        return self.add(e.StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+        return self.add(StartMissed(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
 
     # ---- tools
 
     def starts(self, token: str, *, background: bool = False) -> None:
         """A command starts; with `background` it ends in `&`."""
-        self.add(e.BeaconSeen(token=token, phase="started", background=background))
+        self.add(BeaconSeen(token=token, phase="started", background=background))
 
     def done(self, token: str, exit_code: int | None = None) -> None:
         """A command has ended."""
-        self.add(e.BeaconSeen(token=token, phase="done", exit_code=exit_code))
+        self.add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
-    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> e.ToolResult:
+    def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
         """A command runs; returns its result."""
         self.starts(token)
         self.wait(for_s)
@@ -165,6 +181,6 @@ class HistoryBuilder(CallBuilder):
         return result(token, is_error=is_error)
 
 
-def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> e.ToolResult:
+def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
     """The result of a tool call; `printed`: with the last output of its command."""
-    return e.ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
+    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)

@@ -16,7 +16,7 @@ import yaml
 
 from tests.conftest import Command, ForkServer
 from wedgehog.harness.network.toxiproxy.server import locate
-from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wedgehog.harness.record.event import RequestArrived
+from wedgehog.harness.record.events.call import RequestArrived
 
 AGENT = '''\
 """Asks the first message twice; before each later one it asks seven times for a summary of the one before."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wedgehog.harness.record.event import ReplyEnded
+from wedgehog.harness.record.events.call import ReplyEnded
 
 READS_SLOWLY = """\
 import asyncio, json, sys

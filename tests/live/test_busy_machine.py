@@ -11,7 +11,7 @@ import yaml
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.console import LineProgress
-from wedgehog.harness.record.event import CpuWaitSeen
+from wedgehog.harness.record.events.run import CpuWaitSeen
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.campaign import Campaign, Options

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import ChatAsked, FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.history import read
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 

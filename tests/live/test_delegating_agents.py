@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.record.event import BeaconSeen, FaultFired, RequestArrived
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
 
 AGENTS = Path(__file__).with_name("delegating_agents.py")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import FaultFired, FaultHealed, SessionKept, SessionPlanted
+from wedgehog.harness.record.events.fault import FaultFired, FaultHealed
+from wedgehog.harness.record.events.run import SessionKept, SessionPlanted
 from wedgehog.harness.sandbox.disk import SmallDisk, disk_unavailable_reason
 
 LONG = {"tool": "shell", "args": {"command": "head -c 9000 /dev/zero | tr '\\0' x"}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import HangSeen
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import read
 from wedgehog.harness.sandbox.stacks import py_spy
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.record.event import FaultFired, HostRefused
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.namespaces import network_unavailable_reason

@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import (
-    AgentKilled,
-    AgentStarted,
-    FaultFired,
-    Frozen,
-    SessionSaved,
-    Thawed,
-)
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen, SessionSaved, Thawed
 
 AND = {"user": "And?", "model": [[{"text": "Yes. {nonce}"}, {"delay_s": 0.3}]]}
 

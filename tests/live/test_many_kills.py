@@ -18,15 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.record.event import (
-    AgentKilled,
-    BeaconSeen,
-    FaultFired,
-    ReplyEnded,
-    RequestArrived,
-    StimulusGiven,
-    TurnEnded,
-)
+from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AgentKilled, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run.selection import stock_folder
 

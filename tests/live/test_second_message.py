@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import AgentKilled, StimulusGiven, TurnEnded
+from wedgehog.harness.record.events.turn import AgentKilled, StimulusGiven, TurnEnded
 
 
 def story(*, faults: Any = (), tool_s: float = 0.6, **during: Any) -> dict[str, Any]:

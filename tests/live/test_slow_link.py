@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import FaultFired, HungUp, ReplyEnded
+from wedgehog.harness.record.events.call import HungUp, ReplyEnded
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import read
 
 HASTY = """\

@@ -14,7 +14,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import FaultFired, StoreAsked
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import StoreAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.run_services import Links, RunServices
 from wedgehog.harness.scenario.model import Scenario

@@ -23,7 +23,9 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Injector, Targets
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock, first_of
-from wedgehog.harness.record.event import BeaconSeen, FaultFired, ToolAsked, Trouble
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.service import BeaconSeen, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.run_services import Links, RunServices
 from wedgehog.harness.scenario.model import Scenario

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.properties.valid_runs import valid_histories
 from tests.properties.violating_runs import BREAKS, violating_runs
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.record.event import from_json
+from wedgehog.harness.record.events.base import from_json
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Tally, ledger_of
 

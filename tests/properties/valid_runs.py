@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder, result
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
-from wedgehog.harness.record.event import StoreAsked, ToolResult
+from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.service import StoreAsked
 from wedgehog.harness.testing.history_builder import result
 
 

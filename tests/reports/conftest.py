@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import (
+    HungUp,
+    ReplyEnded,
+    ReplyStarted,
+    RequestArrived,
+    RequestRefused,
+    ToolCallOffered,
+)
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed
+from wedgehog.harness.record.events.run import AgentStarted, LagSeen, RunStarted, SessionKept
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import CampaignStore, Judgement
 from wedgehog.harness.record.verdict import fail, inconclusive, nothing, passed
@@ -49,9 +61,9 @@ class Telling:
     def start(self, scenario: str, agent: str, **more: Any) -> None:
         started = self.clock.wall().isoformat()
         more = {"network": "toxiproxy", "time_scale": 1.0} | more
-        self.history.add(e.RunStarted(scenario=scenario, agent=agent, started=started, **more))
+        self.history.add(RunStarted(scenario=scenario, agent=agent, started=started, **more))
         self.history.add(
-            e.AgentStarted(
+            AgentStarted(
                 argv=("python", "agent.py", "--fixes", "none", "--message", "List the files"),
                 executable="/usr/bin/python3.11",
                 entry="agent.py",
@@ -63,7 +75,7 @@ class Telling:
 
     def message(self, turn: int, text: str = "List the files", kind: str = "user", nonce: str = NONCE) -> None:
         given = {"turn": turn, "stimulus": kind, "marker": f"m{turn}", "nonce": f"{nonce}{turn}", "text": text}
-        self.history.add(e.StimulusGiven(**given))
+        self.history.add(StimulusGiven(**given))
 
     def request(self, turn: int, step: int = 1, **more: Any) -> int:
         self.calls += 1
@@ -71,24 +83,24 @@ class Telling:
         shape = {"wire": "anthropic", "path": "/v1/messages", "model": self.model, "stream": True, "key": "k1"}
         shape |= {"body_hash": f"b{turn}{step}", "body_bytes": 32_400, "messages": 2 * step}
         self.history.add(
-            e.RequestArrived(call=self.calls, conn=self.calls, turn=turn, step=step, attempt=attempt, **(shape | more))
+            RequestArrived(call=self.calls, conn=self.calls, turn=turn, step=step, attempt=attempt, **(shape | more))
         )
         return self.calls
 
     def accept(self, call: int, input_tokens: int = 8_000, **more: Any) -> None:
-        self.history.add(e.ReplyStarted(call=call, input_tokens=input_tokens, **more))
+        self.history.add(ReplyStarted(call=call, input_tokens=input_tokens, **more))
 
     def whole(self, call: int, text: str = "", output_tokens: int = 40, **more: Any) -> None:
         shape = {"how": "complete", "stop": "end", "output_tokens": output_tokens, "tokens_delivered": output_tokens}
         shape |= {"body_bytes": 900, "bytes_delivered": 900, "blocks_delivered": 1, "text_delivered": text}
-        self.history.add(e.ReplyEnded(call=call, **(shape | more)))
+        self.history.add(ReplyEnded(call=call, **(shape | more)))
 
     def stalled(self, call: int, wait_s: float, **more: Any) -> None:
         proof = "no byte passed while the link was limited; the toxic counted 0"
         place = self.history.events
-        asked = next(x for x in place if isinstance(x, e.RequestArrived) and x.call == call)
+        asked = next(x for x in place if isinstance(x, RequestArrived) and x.call == call)
         self.history.add(
-            e.FaultFired(
+            FaultFired(
                 fault=0,
                 name="stall",
                 link="llm",
@@ -101,14 +113,14 @@ class Telling:
             )
         )
         self.later(wait_s)
-        self.history.add(e.HungUp(call=call))
+        self.history.add(HungUp(call=call))
         shape = {"how": "stalled", "stop": "end", "output_tokens": 40, "tokens_delivered": 0}
         shape |= {"body_bytes": 900, "bytes_delivered": 0, "blocks_delivered": 0}
-        self.history.add(e.ReplyEnded(call=call, **(shape | more)))
+        self.history.add(ReplyEnded(call=call, **(shape | more)))
 
     def end(self, turn: int, answer: str = "", error: str = "", exit_code: int = 0, ended: str = "by itself") -> None:
         came = {"answer": answer, "error": error, "exit_code": exit_code, "status": None, "raised": None}
-        self.history.add(e.TurnEnded(turn=turn, ended=ended, stderr=error, **came))
+        self.history.add(TurnEnded(turn=turn, ended=ended, stderr=error, **came))
 
     def answered(self, turn: int, kind: str = "user", text: str = "List the files", said: str = "") -> None:
         """A complete turn without a failure."""
@@ -140,8 +152,8 @@ class Campaign:
         store = self.store.run(judgement.scenario, judgement.agent, judgement.repeat)
         telling = Telling(History(clock, store.write), clock)
         tell(telling)
-        if judged and telling.history.events and telling.history.first(e.LagSeen) is None:
-            telling.history.add(e.LagSeen(worst_s=0.0))
+        if judged and telling.history.events and telling.history.first(LagSeen) is None:
+            telling.history.add(LagSeen(worst_s=0.0))
         store.keep_text("scenario.yaml", f"name: {judgement.scenario}\n")
         replay = f"wedgehog replay runs/latest/{judgement.scenario}/{judgement.agent}"
         store.close(replace(judgement, replay=replay) if judged else None)
@@ -154,7 +166,7 @@ def storm(calls: int, agent: str, **started: Any) -> Tell:
     def tell(telling: Telling) -> None:
         telling.start("stall-after-headers", agent, **started)
         telling.message(1, "Anything new?", "wake_up")
-        telling.history.add(e.FaultArmed(fault=0, name="stall", link="llm"))
+        telling.history.add(FaultArmed(fault=0, name="stall", link="llm"))
         telling.later(0.4)
         for _ in range(calls):
             call = telling.request(1)
@@ -162,7 +174,7 @@ def storm(calls: int, agent: str, **started: Any) -> Tell:
             telling.later(0.004).stalled(call, 0.05)
             telling.later(0.025)
         telling.end(1, error=f"Error: no output from the model after {calls} attempts", exit_code=1)
-        telling.history.add(e.FaultHealed(fault=0, name="stall"))
+        telling.history.add(FaultHealed(fault=0, name="stall"))
         telling.answered(2, "recovery", "Are you there?")
 
     return tell
@@ -174,22 +186,20 @@ def dangling(telling: Telling) -> None:
     telling.message(1, "Run both checks")
     call = telling.later(0.3).request(1)
     telling.accept(call)
-    offered = (e.ToolCallOffered("1.1.1", "shell", True), e.ToolCallOffered("1.1.2", "shell", True))
+    offered = (ToolCallOffered("1.1.1", "shell", True), ToolCallOffered("1.1.2", "shell", True))
     telling.later(0.2).whole(call, stop="tool", tool_calls=offered, blocks_delivered=2)
-    telling.history.add(e.BeaconSeen(token="1.1.1", phase="started"))
-    telling.history.add(e.BeaconSeen(token="1.1.1", phase="done"))
-    telling.history.add(e.BeaconSeen(token="1.1.2", phase="started"))
+    telling.history.add(BeaconSeen(token="1.1.1", phase="started"))
+    telling.history.add(BeaconSeen(token="1.1.1", phase="done"))
+    telling.history.add(BeaconSeen(token="1.1.2", phase="started"))
     telling.later(9.0).end(1, error="GlobalRequestTimeoutError: 90 s are over", exit_code=1)
     telling.message(2, "Are you there?", "recovery")
     call = telling.later(0.3).request(2, turns_seen=(1, 2), messages=3)
     said = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after"
     telling.history.add(
-        e.RequestRefused(
-            call=call, status=400, error="invalid_request_error", message=said, pairing=True, scripted=False
-        )
+        RequestRefused(call=call, status=400, error="invalid_request_error", message=said, pairing=True, scripted=False)
     )
     telling.later(0.1).end(2, error="Error: 400 invalid_request_error", exit_code=1)
-    telling.history.add(e.SessionKept(path="session/log.jsonl", sha256="ab" * 32, size=2048))
+    telling.history.add(SessionKept(path="session/log.jsonl", sha256="ab" * 32, size=2048))
 
 
 STORM = "161 paid calls would have gone on: 160 paid calls in a row delivered nothing, 11 allowed"
@@ -213,7 +223,7 @@ def judgement(scenario: str, agent: str, verdict: str = "pass", expected: str = 
 
 
 def storm_judgement(agent: str = "buggy") -> Judgement:
-    events = [e.ReplyStarted(call=n, input_tokens=1, id=5 + 5 * n) for n in range(160)]
+    events = [ReplyStarted(call=n, input_tokens=1, id=5 + 5 * n) for n in range(160)]
     violated = ("paid_call_bound", "retry_discipline")
     return judgement(
         "stall-after-headers",
@@ -263,7 +273,7 @@ def whole_campaign(out: Path) -> Path:
     campaign.run(
         judgement(calls, "buggy", "fail", "fail: tool_call_pairing;session_recovers",
                   violated=("tool_call_pairing", "session_recovers"), says=DANGLING,
-                  verdicts=(fail(DANGLING, [e.Event(id=10)]).named("tool_call_pairing"),)),
+                  verdicts=(fail(DANGLING, [Event(id=10)]).named("tool_call_pairing"),)),
         dangling,
     )  # fmt: skip
     campaign.run(judgement(calls, "fixed", "fail", "pass", violated=("session_recovers",), says=DANGLING), dangling)

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from wedgehog.harness.record.event import Event, StimulusGiven, StoreAsked, TurnEnded
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.service import StoreAsked
+from wedgehog.harness.record.events.turn import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import worst

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.turn import GaveUp
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import cost_words, notes, total_usd, total_words, worst
 from wedgehog.reports.rows import table
@@ -94,7 +94,7 @@ def left(telling: Telling) -> None:
     telling.start("plain", "mine")
     telling.message(1)
     telling.accept(telling.request(1))
-    telling.history.add(e.GaveUp(turn=1))
+    telling.history.add(GaveUp(turn=1))
     telling.end(1, ended="gave up")
     telling.answered(2, "recovery")
 

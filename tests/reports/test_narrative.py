@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import HungUp, ToolCallOffered, ToolResult
+from wedgehog.harness.record.events.run import LagSeen
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp, HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.reports.narrative import facts
 
@@ -25,8 +29,8 @@ def told(tell: Tell) -> Told:
     clock = HandClock()
     history = History(clock)
     tell(Telling(history, clock))
-    if history.first(e.LagSeen) is None:
-        history.add(e.LagSeen(worst_s=0.0))
+    if history.first(LagSeen) is None:
+        history.add(LagSeen(worst_s=0.0))
     return Told(facts(history.seal()))
 
 
@@ -50,7 +54,7 @@ def test_a_stalled_continuation_names_step_sizes_and_time():
 
     @started
     def tell(telling):
-        results = tuple(e.ToolResult(f"t{n}", 1_000) for n in range(3))
+        results = tuple(ToolResult(f"t{n}", 1_000) for n in range(3))
         call = telling.request(1, 2, body_bytes=85_000, results=results)
         telling.accept(call)
         telling.stalled(call, 60.0)
@@ -98,7 +102,7 @@ def test_a_dangling_call_is_named_with_its_command_and_its_refusal():
     assert said.says("1 call refused with 400 because tool calls and results did not pair")
 
 
-def _asks_after(stop: e.Event) -> Told:
+def _asks_after(stop: Event) -> Told:
     @started
     def tell(telling):
         telling.accept(telling.later(1).request(1))
@@ -111,21 +115,21 @@ def _asks_after(stop: e.Event) -> Told:
 
 def test_calls_after_a_deadline_are_counted():
     """Requests that start after the stop, in its turn or in none, and how many of them are paid."""
-    said = _asks_after(e.DeadlineHit(turn=1, bound_s=1))
+    said = _asks_after(DeadlineHit(turn=1, bound_s=1))
     assert said.says("After the deadline at 1.00 s 2 requests came, 2 of them paid.")
     assert said.says("1 request came while no turn was open.")
 
 
 def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
     """`no_spend_after_abort` says how many; a second number beside it would differ."""
-    assert not _asks_after(e.AbortSent(turn=1)).says("After the")
-    assert not _asks_after(e.GaveUp(turn=1)).says("After the")
+    assert not _asks_after(AbortSent(turn=1)).says("After the")
+    assert not _asks_after(GaveUp(turn=1)).says("After the")
 
 
 def test_numbers_are_lower_bounds_if_recording_ended_before_the_agent():
     """A deadline ends the recording, and the agent still makes calls."""
     bound = "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
-    assert _asks_after(e.DeadlineHit(turn=1, bound_s=1)).says(bound)
+    assert _asks_after(DeadlineHit(turn=1, bound_s=1)).says(bound)
     assert not told(storm(5, "buggy")).says(bound)
 
 
@@ -190,11 +194,11 @@ def test_a_rate_says_in_which_time_it_was_spent_and_by_which_clock(scale: float,
     ("stop", "says"),
     [
         (None, "the agent hung up"),
-        (e.AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)), "ended by our SIGKILL"),
-        (e.DeadlineHit(turn=1, bound_s=1), "ended by our stop at the deadline"),
+        (AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)), "ended by our SIGKILL"),
+        (DeadlineHit(turn=1, bound_s=1), "ended by our stop at the deadline"),
     ],
 )
-def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: e.Event | None, says: str):
+def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: Event | None, says: str):
     """The harness closed the connection."""
 
     @started
@@ -204,7 +208,7 @@ def test_a_call_that_we_ended_is_not_the_agents_hang_up(stop: e.Event | None, sa
         if stop is not None:
             telling.history.add(stop)
         telling.whole(call, how="hung up")
-        telling.history.add(e.HungUp(call=call))
+        telling.history.add(HungUp(call=call))
 
     assert told(tell).says(f"900 bytes of the reply's body arrived; {says} after")
 
@@ -259,9 +263,9 @@ def test_a_command_that_ran_twice_is_told():
     def tell(telling):
         call = telling.request(1)
         telling.accept(call)
-        telling.whole(call, stop="tool", tool_calls=(e.ToolCallOffered("1.1.1", "shell", True),))
+        telling.whole(call, stop="tool", tool_calls=(ToolCallOffered("1.1.1", "shell", True),))
         for _ in range(2):
-            telling.history.add(e.BeaconSeen(token="1.1.1", phase="started"))
+            telling.history.add(BeaconSeen(token="1.1.1", phase="started"))
 
     assert told(tell).says("Tool call 1.1.1 ran 2 times.")
 
@@ -289,6 +293,6 @@ def test_the_report_says_what_an_agent_waited_for_at_its_deadline():
 
     @started
     def tell(telling):
-        telling.history.add(e.HangSeen(turn=1, says="it waited for the reply to call 2 on llm, open since 61 s"))
+        telling.history.add(HangSeen(turn=1, says="it waited for the reply to call 2 on llm, open since 61 s"))
 
     assert told(tell).says("At the deadline of turn 1, it waited for the reply to call 2 on llm, open since 61 s.")

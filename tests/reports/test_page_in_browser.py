@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.verdict import fail
 from wedgehog.reports import write_all
 
@@ -60,7 +60,7 @@ async def test_matrix_and_timeline_are_there_at_each_width_and_in_both_colours(s
 
 async def test_a_click_on_a_violation_shows_its_evidence(campaign: Campaign, tmp_path: Path):
     """The folded list opens at the event, and from there one comes to its place in the timeline."""
-    verdict = fail("refused", [e.Event(id=12)]).named("tool_call_pairing")
+    verdict = fail("refused", [Event(id=12)]).named("tool_call_pairing")
     campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
     async with browser(tmp_path / "profile") as tab:
         path = await _report(campaign.folder, tab)

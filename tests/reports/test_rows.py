@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.turn import DeadlineHit
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.rows import COLUMNS, table, write_csv
 
@@ -136,7 +136,7 @@ def test_a_turn_over_its_deadline_showed_no_error(campaign):
         telling.start("plain", "fixed")
         telling.message(1)
         telling.accept(telling.request(1))
-        telling.later(120).history.add(e.DeadlineHit(turn=1, bound_s=120))
+        telling.later(120).history.add(DeadlineHit(turn=1, bound_s=120))
         telling.end(1, ended="deadline", exit_code=130)
 
     campaign.run(replace(judgement("plain", "fixed"), verdict="fail"), tell)

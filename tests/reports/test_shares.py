@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.reports import write_all
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import shares
@@ -104,7 +104,7 @@ def test_a_turn_that_its_user_stopped_owes_no_answer(campaign: Campaign):
         telling.start("told", "told")
         telling.message(1)
         telling.stalled(telling.request(1), 1.0)
-        telling.history.add(e.AbortSent(turn=1))
+        telling.history.add(AbortSent(turn=1))
         telling.end(1, ended="aborted", exit_code=130)
 
     campaign.describe(tags={"stall-once": ["transient"]})

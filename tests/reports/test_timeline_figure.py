@@ -7,7 +7,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.agents.spec import Timeout
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestRefused
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
+from wedgehog.harness.record.events.service import ChatAsked, PageAsked, PipeClosed, PipeOpened, StoreAsked, ToolAsked
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.run.fired_timers import timers_fired
@@ -34,19 +38,19 @@ def _everything(telling: Telling) -> None:
     """A turn that uses all that an agent can talk to, and is killed."""
     add = telling.history.add
     telling.start("all", "agent", time_scale=10.0)
-    add(e.FaultArmed(fault=0, name="kill", link="agent"))
+    add(FaultArmed(fault=0, name="kill", link="agent"))
     telling.message(1)
     telling.answered(2)
-    telling.later(1).history.add(e.PageAsked(path="/a", status=200))
-    add(e.ToolAsked(tool="search", token="1.1.1", server=3))
-    add(e.PipeOpened(name="exec", pid=5, child=6))
-    telling.later(1).history.add(e.StoreAsked(number=1, verb="SELECT", rows=3, latency_s=0.5))
-    add(e.ChatAsked(what="poll", text=""))
-    add(e.Frozen(turn=1, whom="tree", pids=(7,), for_s=2.0))
-    telling.later(2).history.add(e.Thawed(turn=1, whom="tree", after_s=2.0))
-    add(e.PipeClosed(name="exec", pid=5, exit_code=0, stdout_bytes=9, stdin_bytes=0))
-    add(e.AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(7, 8)))
-    add(e.FaultFired(fault=0, name="kill", link="agent", turn=1, step=1, attempt=1, call=None, proof="gone"))
+    telling.later(1).history.add(PageAsked(path="/a", status=200))
+    add(ToolAsked(tool="search", token="1.1.1", server=3))
+    add(PipeOpened(name="exec", pid=5, child=6))
+    telling.later(1).history.add(StoreAsked(number=1, verb="SELECT", rows=3, latency_s=0.5))
+    add(ChatAsked(what="poll", text=""))
+    add(Frozen(turn=1, whom="tree", pids=(7,), for_s=2.0))
+    telling.later(2).history.add(Thawed(turn=1, whom="tree", after_s=2.0))
+    add(PipeClosed(name="exec", pid=5, exit_code=0, stdout_bytes=9, stdin_bytes=0))
+    add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(7, 8)))
+    add(FaultFired(fault=0, name="kill", link="agent", turn=1, step=1, attempt=1, call=None, proof="gone"))
     telling.end(1, ended="killed")
 
 
@@ -67,7 +71,7 @@ def test_a_call_is_a_wait_a_stream_and_a_hang_up():
         telling.message(1)
         call = telling.request(1)
         telling.later(1).accept(call)
-        telling.later(4).history.add(e.HungUp(call=call))
+        telling.later(4).history.add(HungUp(call=call))
         telling.whole(call, how="hung up", first_byte_s=3.0)
 
     wait, stream, gone = _lane(_told(tell), "model calls")
@@ -100,7 +104,7 @@ def test_the_agent_is_at_work_until_its_kill():
     history = _told(_everything)
     at_work = next(item for item in _lane(history, "agent") if item.says == "at work on turn 1")
     kill = next(item for item in _lane(history, "agent") if "2 processes" in item.says)
-    assert at_work.end_s == kill.start_s == history.first(e.AgentKilled).at_s
+    assert at_work.end_s == kill.start_s == history.first(AgentKilled).at_s
 
 
 def test_a_tool_without_an_end_reaches_to_the_end_of_its_turn():
@@ -155,7 +159,7 @@ def test_a_scaled_run_has_both_clocks():
 def test_a_violating_event_is_marked_and_linked_to_the_list():
     """A triangle, a class, an id for the place, and a link to the event."""
     history = _told(dangling)
-    refusal = history.first(e.RequestRefused).id
+    refusal = history.first(RequestRefused).id
     drawn = _drawn(history, {refusal})
     (place,) = [one for one in drawn.iter("g") if one.get("id") == f"run-1-p{refusal}"]
     assert place.find("a").get("href") == f"#run-1-e{refusal}"
@@ -166,7 +170,7 @@ def test_a_violating_event_is_marked_and_linked_to_the_list():
 def test_a_storm_stays_small():
     """160 calls and their faults are drawn in less than 100 kB."""
     history = _told(storm(160, "a"))
-    assert len(ET.tostring(_drawn(history, {it.id for it in history.of(e.ReplyStarted)}))) < 100_000
+    assert len(ET.tostring(_drawn(history, {it.id for it in history.of(ReplyStarted)}))) < 100_000
 
 
 # ---- the list of events
@@ -175,7 +179,7 @@ def test_a_storm_stays_small():
 def test_the_list_keeps_its_ends_and_what_a_verdict_links_to():
     """The middle of a long list is left out, and the number of events left out is right."""
     history = _told(storm(160, "a"))
-    middle = history.of(e.ReplyStarted)
+    middle = history.of(ReplyStarted)
     wanted = [it.id for it in middle][80]
     shown = listed(history, (), {wanted})
     gaps = [line for line in shown.lines if isinstance(line, int)]
@@ -186,7 +190,7 @@ def test_the_list_keeps_its_ends_and_what_a_verdict_links_to():
 
 def test_only_verdicts_that_do_not_pass_mark_events():
     """Evidence of a pass is no violation."""
-    event = e.Event(id=3)
+    event = Event(id=3)
     good = passed().named("a")
     assert violations([fail("x", [event]).named("b"), good, fail("y", [event]).named("c")]) == {3: ["b", "c"]}
 
@@ -194,7 +198,7 @@ def test_only_verdicts_that_do_not_pass_mark_events():
 def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaign, tmp_path: Path):
     """The verdict links to the event in the list, and the event to its place in the timeline."""
     history = _told(dangling)
-    refusal = history.first(e.RequestRefused)
+    refusal = history.first(RequestRefused)
     verdict = fail("refused", [refusal]).named("tool_call_pairing")
     campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
     write_all(campaign.folder)

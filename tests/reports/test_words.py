@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.reports import words as w
 from wedgehog.reports.calls import fault_words
 from wedgehog.reports.plot import Bar, bars

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from wedgehog.harness.agents.spec import Timeout
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import Call, History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of
 from wedgehog.harness.scenario.document import read

@@ -11,7 +11,9 @@ import yaml
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.agents_check import check, findings
 from wedgehog.harness.commands.console import CheckFinding
-from wedgehog.harness.record.event import BeaconSeen, HostRefused, RequestArrived
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.run import HostRefused
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run.control import ControlFacts
 

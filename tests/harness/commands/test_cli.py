@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.record.event import RunStarted
+from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.campaign import Campaign
 

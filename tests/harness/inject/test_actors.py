@@ -15,18 +15,10 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.inject import Hit, Injector, Targets
 from wedgehog.harness.inject.processes import GONE_WITHIN_S
-from wedgehog.harness.record.event import (
-    AgentKilled,
-    FaultArmed,
-    FaultFired,
-    FaultHealed,
-    FaultUnproven,
-    Frozen,
-    Note,
-    ReplyEnded,
-    RequestRefused,
-    Thawed,
-)
+from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.run import Note
+from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault

@@ -14,7 +14,8 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, WholeLink
-from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, FaultUnproven, RunStarted, Trouble
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.run import RunStarted, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.trigger import FaultPlan

@@ -9,7 +9,7 @@ import pytest
 from wedgehog.harness.faults.result_fault import Result
 from wedgehog.harness.inject import Hit, Injector, Targets
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
-from wedgehog.harness.record.event import FaultFired, FaultHealed
+from wedgehog.harness.record.events.fault import FaultFired, FaultHealed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import Scenario
 

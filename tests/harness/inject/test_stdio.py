@@ -9,7 +9,9 @@ import pytest
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.inject import stdio as pipes
 from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
-from wedgehog.harness.record.event import FaultArmed, FaultFired, FaultHealed, Note, PipeClosed, PipeOpened, Trouble
+from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed
+from wedgehog.harness.record.events.run import Note, Trouble
+from wedgehog.harness.record.events.service import PipeClosed, PipeOpened
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.trigger import FaultPlan

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.testing import HistoryBuilder
 
 

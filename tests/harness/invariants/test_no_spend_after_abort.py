@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S

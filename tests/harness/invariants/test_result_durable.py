@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 

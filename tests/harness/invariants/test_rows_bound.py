@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import StoreAsked
+from wedgehog.harness.record.events.service import StoreAsked
 from wedgehog.harness.testing import HistoryBuilder
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import SessionPlanted
+from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check, known
-from wedgehog.harness.record.event import BeaconSeen
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 

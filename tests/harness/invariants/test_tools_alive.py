@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import FaultFired, ToolAsked, ToolResult
+from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result

@@ -3,7 +3,8 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import HangSeen, SessionPlanted
+from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.testing import HistoryBuilder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import ToolResult
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result

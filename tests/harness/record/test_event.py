@@ -6,7 +6,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from wedgehog.harness.record.event import KINDS, Note, RequestArrived, ToolResult, from_json
+from wedgehog.harness.record.events.base import KINDS, from_json
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.run import Note
 
 
 def sample(hint: Any) -> Any:

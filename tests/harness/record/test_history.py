@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.record.event import KINDS, Event, HangSeen, LagSeen, Note, RequestArrived, from_json
+from wedgehog.harness.record.events.base import KINDS, Event, from_json
+from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.run import LagSeen, Note
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result

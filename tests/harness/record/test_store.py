@@ -9,7 +9,7 @@ import pytest
 from freezegun import freeze_time
 
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import Note
+from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.store import (
     CampaignStore,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.record.event import FaultFired, RunStarted
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, causes, outcome_of, plain
 from wedgehog.harness.testing import HistoryBuilder

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import Note, SessionSaved
+from wedgehog.harness.record.events.run import Note
+from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.agent_targets import NEVER_TORN, SessionFiles, torn_of
 

@@ -6,7 +6,8 @@ import pytest
 
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import CallUnscripted, HostRefused, Trouble
+from wedgehog.harness.record.events.call import CallUnscripted
+from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, as_far_as, control_scenario, read_control, why_skipped
 from wedgehog.harness.scenario.model import Scenario

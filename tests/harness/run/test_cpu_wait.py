@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.record.event import CpuWait
+from wedgehog.harness.record.events.run import CpuWait
 from wedgehog.harness.run.cpu_wait import LONGEST_PAUSE_S, CpuWatch, busy
 from wedgehog.harness.testing import HistoryBuilder
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import HangSeen, StimulusGiven
+from wedgehog.harness.record.events.turn import HangSeen, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run import diagnostics as forensics
 from wedgehog.harness.run.diagnostics import Diagnosis, Diagnostics, sentence

@@ -6,14 +6,9 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.event import (
-    CallUnscripted,
-    FaultFired,
-    FaultUnproven,
-    RequestRefused,
-    ToolResult,
-    Trouble,
-)
+from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, ToolResult
+from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
+from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, passed, worst

@@ -16,7 +16,7 @@ from wedgehog.fake_llm.reply import Reply, Text, ToolCall, Usage
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.inject import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import (
+from wedgehog.harness.record.events.call import (
     CallUnscripted,
     HungUp,
     ReplyEnded,

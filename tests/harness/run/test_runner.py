@@ -14,18 +14,10 @@ from wedgehog.harness.agents.spec import AgentSpec, load_spec
 from wedgehog.harness.invariants import check
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import (
-    AgentStarted,
-    BeaconSeen,
-    FaultFired,
-    LagSeen,
-    PageAsked,
-    RunStarted,
-    SessionKept,
-    SessionPlanted,
-    Trouble,
-    TurnEnded,
-)
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import AgentStarted, LagSeen, RunStarted, SessionKept, SessionPlanted, Trouble
+from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of

@@ -11,7 +11,7 @@ from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedEr
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject import Injector
-from wedgehog.harness.record.event import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import SentReply
 from wedgehog.harness.run.scripted_replies import ScriptedReplies

@@ -9,18 +9,10 @@ import pytest
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome
 from wedgehog.harness.inject import Injector
-from wedgehog.harness.record.event import (
-    AbortSent,
-    BeaconSeen,
-    CpuWaitSeen,
-    DeadlineHit,
-    GaveUp,
-    ReplyEnded,
-    RequestArrived,
-    StartMissed,
-    StimulusGiven,
-    TurnEnded,
-)
+from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
+from wedgehog.harness.record.events.run import CpuWaitSeen
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, StartMissed, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage

@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.invariants.scope import calls_of, over, stray_calls
-from wedgehog.harness.record.event import AgentKilled, TurnEnded
+from wedgehog.harness.record.events.turn import AgentKilled, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.testing.history_builder import CUT_TEXT, HistoryBuilder

@@ -13,7 +13,8 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.record.event import FaultFired, HungUp
+from wedgehog.harness.record.events.call import HungUp
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.scenario.trigger import AtReply, FaultPlan
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork

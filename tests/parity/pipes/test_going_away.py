@@ -16,7 +16,9 @@ import pytest
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.event import FaultFired, PipeClosed, PipeOpened, Trouble
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.service import PipeClosed, PipeOpened
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import FaultConfig
 from wedgehog.harness.scenario.trigger import FaultPlan

@@ -8,10 +8,14 @@ from typing import Any
 from tests.parity.worlds.clients import Seen
 from tests.parity.worlds.play import Played
 from wedgehog.harness.faults.base import Fault, WireFault, parameters
-from wedgehog.harness.record import event as e
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import ReplyEnded
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import AgentStarted, CpuWaitSeen, LagSeen, RunStarted
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.ledger import ledger_of
 
-OWN = (e.RunStarted, e.AgentStarted, e.LagSeen, e.CpuWaitSeen, e.TurnEnded)
+OWN = (RunStarted, AgentStarted, LagSeen, CpuWaitSeen, TurnEnded)
 """Events that name the world, the machine or a time; what a turn ended with, the client saw."""
 OWN_FIELDS = ("id", "conn", "proof")
 IN_TIME = ("body_bytes", "bytes_delivered", "tokens_delivered", "blocks_delivered", "text_delivered")
@@ -40,7 +44,7 @@ def untold(played: Played) -> Iterator[str]:
                 yield f"{played.scenario.name} turn {turn.number} came whole, and the history says {ended}"
 
 
-def _whole(ended: e.ReplyEnded) -> list[tuple[str, int]]:
+def _whole(ended: ReplyEnded) -> list[tuple[str, int]]:
     return [(how, ended.body_bytes) for how in ("complete", "ended early")]
 
 
@@ -95,16 +99,16 @@ class _Prefix:
         return repr(self.seen)
 
 
-def _is_late(event: e.Event) -> bool:
+def _is_late(event: Event) -> bool:
     """The proof of a slow link may come before or after the last byte: it is compared as an event of its fault."""
-    return isinstance(event, e.FaultFired) and event.slows
+    return isinstance(event, FaultFired) and event.slows
 
 
-def _is_of(event: e.Event) -> bool:
+def _is_of(event: Event) -> bool:
     return hasattr(event, "call") or hasattr(event, "fault")
 
 
-def _plain(event: e.Event, but: tuple[str, ...] = ()) -> dict[str, Any]:
+def _plain(event: Event, but: tuple[str, ...] = ()) -> dict[str, Any]:
     """Its fields but times, whose names end in `_s`."""
     told = event.as_json().items()
     return {name: value for name, value in told if name not in (*OWN_FIELDS, *but) and not name.endswith("_s")}

@@ -1,19 +1,11 @@
 """What a run's record tells of an agent's timers."""
 
 from wedgehog.harness.commands.timers.taken import PROBES, TOTAL, Taken, TimedAttempt, taken
-from wedgehog.harness.record.event import (
-    DeadlineHit,
-    Event,
-    FaultFired,
-    HungUp,
-    LagSeen,
-    ReplyEnded,
-    RequestArrived,
-    RequestRefused,
-    RunStarted,
-    StimulusGiven,
-    TurnEnded,
-)
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import HungUp, ReplyEnded, RequestArrived, RequestRefused
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import LagSeen, RunStarted
+from wedgehog.harness.record.events.turn import DeadlineHit, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 
 IDLE, UPLOAD, REFUSED = (next(it for it in PROBES if it.name == name) for name in ("idle", "upload", "429"))

@@ -1,0 +1,128 @@
+"""Requests for the model, and the replies to them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wedgehog.harness.record.events.base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool result that a request carried."""
+
+    id: str
+    chars: int
+    is_error: bool = False
+    token: str = ""
+    """`turn.step.call` of the tool call, or empty if it is unknown."""
+    printed: bool = True
+    """Whether its text contains the last output of the command."""
+    in_text: bool = False
+    """Whether it is part of a message's text ("Observation: …"): then `chars` and `is_error` are unknown."""
+    broken_off: str = ""
+    """The words by which a shell says in it that its command breaks off in the middle; else empty."""
+
+
+class RequestArrived(Event):
+    """A request for the model reached the provider."""
+
+    call: int
+    conn: int
+    wire: str
+    path: str
+    model: str
+    stream: bool
+    turn: int
+    """0 if no turn was open."""
+    step: int
+    attempt: int
+    background: str = ""
+    """The kind of background call; empty for a main call."""
+    side: str = ""
+    """The conversation beside the main one to which it belongs, such as `subagent 1`; step and attempt count there."""
+    quotes: tuple[int, ...] = ()
+    """Calls of side conversations whose replies stand in its messages."""
+    max_tokens: int | None = None
+    """The agent's own limit of output tokens."""
+    key: str = ""
+    """A hash of the API key."""
+    body_hash: str = ""
+    body_bytes: int = 0
+    messages: int = 0
+    tools: tuple[str, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    turns_seen: tuple[int, ...] = ()
+    """Turns whose markers the conversation contains."""
+
+
+class RequestRefused(Event):
+    """The provider answered with a status of 400 or more; the call is not paid."""
+
+    call: int
+    status: int
+    error: str
+    message: str
+    pairing: bool
+    """Refused because tool calls and results do not pair."""
+    scripted: bool
+    """A fault or the script refused it; else our validator did."""
+    retry_after_s: float | None = None
+    """The wait of Retry-After, in seconds from this event."""
+    retry_after_is_date: bool = False
+
+
+class ReplyStarted(Event):
+    """The provider accepted the request; the call is paid."""
+
+    call: int
+    input_tokens: int
+    scripted: bool = False
+    """The script sets the tokens (`usage`); they are not counted from what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallOffered:
+    """A tool call in a reply."""
+
+    token: str
+    """`turn.step.call`"""
+    name: str
+    whole: bool
+    """All arguments were delivered uncut."""
+
+
+class ReplyEnded(Event):
+    """The reply is over: nothing more is generated or delivered."""
+
+    call: int
+    how: Literal["complete", "hung up", "stalled", "cut", "ended early"]
+    stop: str
+    """The stop reason of the whole reply: end, tool, max_tokens or error."""
+    output_tokens: int
+    """Generated, so billed."""
+    tokens_delivered: int
+    body_bytes: int
+    bytes_delivered: int
+    blocks_delivered: int
+    """Text blocks and tool calls that arrived whole."""
+    text_delivered: str = ""
+    tool_calls: tuple[ToolCallOffered, ...] = ()
+    tokens_needed: int = 0
+    """Tokens of the whole scripted reply if the agent's own limit cut it; else 0."""
+    first_byte_s: float | None = None
+    """Seconds from the request to the moment the provider sent the first byte; None if no byte of the body arrived."""
+    damaged: bool = False
+    """Whether a fault changed its stream or body, though it may have arrived whole."""
+
+
+class HungUp(Event):
+    """The agent closed the connection before the reply had arrived whole."""
+
+    call: int
+
+
+class CallUnscripted(Event):
+    """The script has no reply for this main call; the run is an error."""
+
+    call: int
+    why: str

@@ -1,0 +1,44 @@
+"""Faults: armed, fired, healed."""
+
+from wedgehog.harness.record.events.base import Event
+
+
+class FaultArmed(Event):
+    """A fault of the plan waits for its trigger. `fault` is its index in the plan."""
+
+    fault: int
+    name: str
+    link: str
+
+
+class FaultFired(Event):
+    """A fault fired, with the proof."""
+
+    fault: int
+    name: str
+    link: str
+    turn: int
+    step: int | None
+    """None, like `attempt`, if the fault hit the next request and it is unknown which one that was."""
+    attempt: int | None
+    call: int | None
+    proof: str
+    bytes: int | None = None
+    """Bytes of the reply's body, or of the request, that passed before the fault; None where that has no meaning."""
+    slows: bool = False
+    """Whether every byte arrives in the end, so that the fault prevents no request."""
+
+
+class FaultUnproven(Event):
+    """A fault was armed for this call without proof that it fired; how much the agent received is unknown."""
+
+    fault: int
+    name: str
+    call: int
+
+
+class FaultHealed(Event):
+    """The fault was removed."""
+
+    fault: int
+    name: str

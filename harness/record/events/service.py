@@ -1,0 +1,76 @@
+"""Tools and services beside the model: beacons of commands, tool host, database, pipes, pages, chat."""
+
+from typing import Literal
+
+from wedgehog.harness.record.events.base import Event
+
+
+class ChatAsked(Event):
+    """The agent fetched a message from the chat service (`poll`) or sent one (`send`)."""
+
+    what: Literal["poll", "send"]
+    text: str
+
+
+class BeaconSeen(Event):
+    """A scripted command reported its start or end. `token` is turn.step.call."""
+
+    token: str
+    phase: Literal["started", "done"]
+    exit_code: int | None = None
+    """Set when the command is done."""
+    background: bool = False
+    """The started command ends in `&`; it is done when its job is done."""
+
+
+class ToolAsked(Event):
+    """Our tool host was called."""
+
+    tool: str
+    token: str
+    """turn.step.call of the tool call; empty if the model made no such call."""
+    server: int
+    """The pid of the server."""
+
+
+class StoreAsked(Event):
+    """Our database answered a query."""
+
+    number: int
+    """From 1, per run."""
+    verb: str
+    """SELECT, INSERT, …"""
+    rows: int
+    """Rows returned or changed."""
+    latency_s: float
+    """The duration, configured latency included."""
+
+
+class PipeOpened(Event):
+    """A `wedgehog-pipe` between the agent and a command has started."""
+
+    name: str
+    """As in `ipc:NAME`."""
+    pid: int
+    """The pid of `wedgehog-pipe`, which the agent sees."""
+    child: int
+    """The pid of the command."""
+
+
+class PipeClosed(Event):
+    """A `wedgehog-pipe` and its command have ended."""
+
+    name: str
+    pid: int
+    exit_code: int | None
+    """The command's exit code; minus the signal number if a signal ended it; None if unknown."""
+    stdout_bytes: int | None
+    """Bytes of its stdout that the agent received; None if `wedgehog-pipe` was killed."""
+    stdin_bytes: int | None
+
+
+class PageAsked(Event):
+    """The page server behind `tool:web` answered a request."""
+
+    path: str
+    status: int

@@ -1,0 +1,117 @@
+"""Turns: what the user gave, saw and stopped, and what was done to the agent's processes."""
+
+from typing import Literal
+
+from wedgehog.harness.record.events.base import Event
+
+StimulusKind = Literal["user", "wake_up", "resume", "recovery"]
+EndedHow = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
+
+
+class StimulusGiven(Event):
+    """A stimulus was given to the agent. Turns count from 1."""
+
+    turn: int
+    stimulus: StimulusKind
+    marker: str
+    nonce: str
+    text: str
+
+
+class TurnEnded(Event):
+    """The turn ended; the fields hold what the user could see."""
+
+    turn: int
+    ended: EndedHow
+    answer: str
+    error: str
+    exit_code: int | None
+    status: int | None
+    raised: str | None
+    stdout: str = ""
+    stderr: str = ""
+
+
+class AbortSent(Event):
+    """The user aborted the turn."""
+
+    turn: int
+
+
+class GaveUp(Event):
+    """The front end closed its connection to the agent."""
+
+    turn: int
+    after_s: float | None = None
+    """How long the front end waits, in real seconds, unscaled; None if another trigger ended its wait."""
+
+
+class AgentKilled(Event):
+    """A signal was sent to processes of the agent, of its tools or of the tool host during this turn."""
+
+    turn: int
+    signal: str
+    whom: str
+    """tree, leader, tool or server"""
+    pids: tuple[int, ...]
+
+
+class Frozen(Event):
+    """Processes of the agent or of its tool were stopped (SIGSTOP)."""
+
+    turn: int
+    whom: str
+    """tree, leader or tool"""
+    pids: tuple[int, ...]
+    for_s: float
+    """The planned duration."""
+
+
+class Thawed(Event):
+    """The processes were continued (SIGCONT)."""
+
+    turn: int
+    whom: str
+    after_s: float
+
+
+class SessionSaved(Event):
+    """A session file was copied after the agent was killed and before it was restarted."""
+
+    turn: int
+    path: str
+    """The copy, relative to the run's folder."""
+    sha256: str
+    size: int
+    results: tuple[str, ...] = ()
+    """Tokens (`turn.step.call`) of the tool calls whose output is in the file."""
+    torn: bool = False
+    """The harness removed half of the last line, as a crash can."""
+
+
+class StartMissed(Event):
+    """No request arrived within the start-up bound, and no armed fault prevents requests."""
+
+    turn: int
+    bound_s: float
+    cpu_wait_s: float = 0.0
+    """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
+
+
+class DeadlineHit(Event):
+    """The turn exceeded its deadline; the harness stops the agent."""
+
+    turn: int
+    bound_s: float
+    cpu_wait_s: float = 0.0
+    """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
+
+
+class HangSeen(Event):
+    """What the agent waited for when its turn exceeded the deadline, observed before it was stopped."""
+
+    turn: int
+    says: str
+    """One sentence."""
+    file: str = ""
+    """The file with all observations (processes, sockets, stacks), relative to the run's folder."""
