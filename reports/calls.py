@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.words import NONE, brief, count, many, one_line, seconds
 

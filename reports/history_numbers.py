@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Ledger, books, ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
+from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import took_s
 from wedgehog.reports.database_use import database
 

@@ -17,8 +17,9 @@ from wedgehog.harness.record.events.service import (
     ToolAsked,
 )
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, HangSeen, Thawed, TurnEnded
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
 from wedgehog.reports.words import many, one_line, seconds
 

@@ -7,9 +7,10 @@ from itertools import groupby
 
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.events.turn import HangSeen
-from wedgehog.harness.record.history import Call, History, Turn, longest_run
+from wedgehog.harness.record.history import History, longest_run
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
 from wedgehog.harness.record.turn_outcome import answers
+from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.database_use import database
 from wedgehog.reports.words import count, many, money, one_line, seconds

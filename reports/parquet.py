@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from wedgehog.harness.record.history import Call
 from wedgehog.harness.record.ledger import Ledger, ledger_of
 from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.views import Call
 from wedgehog.reports.calls import ending, took_s
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.latency import latency, samples

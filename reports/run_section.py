@@ -9,11 +9,12 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
 from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, SessionKept, Trouble
 from wedgehog.harness.record.events.turn import HangSeen
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
+from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import call_table, fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, notes

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, requests
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call
 
 
 @invariant("one_answer_per_turn")

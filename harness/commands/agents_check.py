@@ -16,8 +16,9 @@ from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.events.run import HostRefused
-from wedgehog.harness.record.history import Call, History, ToolUse, Turn, read
+from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.record.views import Call, ToolUse, Turn
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.control import RESULT_MARKS, ControlFacts
 

@@ -9,8 +9,9 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.views import ToolUse, Turn
 
 AT_ONCE_S = 0.5
 """A result that is sent so shortly before its job's end was waiting for it."""

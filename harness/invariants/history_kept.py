@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, requests
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, Turn
 
 
 @invariant("history_kept", level="strict")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call
 
 
 @invariant("no_half_calls")

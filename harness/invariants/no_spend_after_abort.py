@@ -7,8 +7,9 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message, requests
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
+from wedgehog.harness.record.views import Call, Turn
 
 
 @invariant("no_spend_after_abort", unscaled=("grace_s",))

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import plain
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Turn
 
 LEAST_CHARS = 12
 """Letters and digits of a text that no answer repeats by chance."""

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.run import CpuWait
 from wedgehog.harness.record.events.turn import DeadlineHit, StartMissed
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
+from wedgehog.harness.record.views import Call, Turn
 
 STARVED_SHARE = 0.2
 """An agent that waits for a processor for this share of a time may see its own timers fire because of that.

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import judged, requests, stray_calls
-from wedgehog.harness.record.history import History, Turn, longest_run
+from wedgehog.harness.record.history import History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Turn
 
 
 @invariant("paid_call_bound", by_calls=True)

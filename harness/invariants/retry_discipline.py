@@ -7,8 +7,9 @@ from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import judged, requests
 from wedgehog.harness.record.events.call import RequestRefused
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, Turn
 
 LONGEST_RETRY_AFTER_S = 60.0
 """To ignore a longer wait is only reported."""

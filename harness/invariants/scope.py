@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import Call, History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
+from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 
 def over(turn: Turn) -> Event | None:

@@ -11,9 +11,10 @@ from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import AgentKilled
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.views import Turn
 
 REFUSED = 400
 

@@ -6,8 +6,9 @@ from itertools import groupby
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, requests
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from wedgehog.harness.invariants.scope import name_of_call, next_message
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent
-from wedgehog.harness.record.history import Call, History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 
 @invariant("stops_when_told", level="strict", unscaled=("grace_s",))

@@ -6,8 +6,9 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import over
 from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
 from wedgehog.harness.record.events.call import RequestArrived
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
+from wedgehog.harness.record.views import Call, Turn
 
 
 @invariant("subagent_kept", asked=True)

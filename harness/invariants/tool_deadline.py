@@ -8,8 +8,9 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, over, together, tool_uses_of
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.views import ToolUse, Turn
 
 
 @dataclass(frozen=True, slots=True)

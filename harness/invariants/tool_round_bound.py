@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, requests, tool_uses_of
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import ToolUse, Turn
 
 
 @invariant("tool_round_bound", by_calls=True)

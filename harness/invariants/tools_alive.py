@@ -11,9 +11,10 @@ from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen, ToolAsked
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen
-from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import ToolUse, Turn
 
 QUICK_S = 2.0
 """A command that ends so soon, divided by the run's time scale, meets no time limit of an agent."""

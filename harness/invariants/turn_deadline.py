@@ -5,9 +5,10 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import DeadlineHit, GaveUp, HangSeen, StartMissed
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
 from wedgehog.harness.record.verdict import Verdict, inconclusive, nothing, passed
+from wedgehog.harness.record.views import Turn
 
 AS_WRITTEN = 1e-6
 """Two equal durations of a scenario may differ by this share when both are divided by its time scale."""

@@ -9,8 +9,9 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.history import History, ToolUse, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.views import ToolUse, Turn
 
 SMALLEST_CAP_CHARS = 200
 """No agent cuts results shorter."""

@@ -16,7 +16,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import Call
 
 MINUTE_S = 60.0
 LEAST_S = 10.0

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.harness.record.events.turn import TurnEnded
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import Call, Turn
 
 OutcomeKind = Literal[
     "silent",

@@ -13,8 +13,9 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
-from wedgehog.harness.record.history import History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
+from wedgehog.harness.record.views import Turn
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.host_tools import HostTool

@@ -20,7 +20,8 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AgentKilled, HangSeen
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.agent_targets import AgentProcesses
 from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of
 from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, telling_thread

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.agents.spec import Timeout
-from wedgehog.harness.record.history import Call, History, Turn
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
+from wedgehog.harness.record.views import Call, Turn
 
 EARLY_S = 0.1
 """A timer may seem this early: its request was under way before the provider saw it."""

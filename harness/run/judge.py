@@ -14,10 +14,11 @@ from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import SessionPlanted, Trouble
 from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
+from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.model import Expect, FailConfig, FaultConfig, Scenario, expected_words, meets

@@ -10,8 +10,9 @@ from typing import Any
 
 from wedgehog.harness.agents.spec import Timeout
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import Call, History
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of
+from wedgehog.harness.record.views import Call
 from wedgehog.harness.scenario.document import read
 from wedgehog.harness.scenario.model import FaultConfig
 
