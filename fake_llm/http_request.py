@@ -19,6 +19,8 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 _START: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP/1\.([01])")
 _FIELD: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*", re.DOTALL)
 _WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key", "api-key")
+"""Where Anthropic, Google and Azure expect the key; the others expect a bearer token."""
 _UNDECODED: Final = "The request body could not be decoded"
 
 
@@ -87,7 +89,7 @@ class Head:
     def key(self) -> str:
         """The API key from any provider's header or from the query, else ""."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
-        named = self.headers.get("x-api-key", "") or self.headers.get("x-goog-api-key", "")
+        named = next(filter(None, map(self.headers.get, _KEY_HEADERS)), "")
         return named or (token.strip() if scheme.lower() == "bearer" else "") or self.query.get("key", "")
 
     @cached_property

@@ -13,6 +13,7 @@ from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.connection import ROOM, Connection, Listener
 from wedgehog.fake_llm.delivery import Delivery
 from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
+from wedgehog.fake_llm.dialects.azure import openai_path, with_model
 from wedgehog.fake_llm.dialects.base import Dialect, Refusal
 from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
 from wedgehog.fake_llm.dialects.ollama.wire import OLLAMA
@@ -112,13 +113,14 @@ class FakeLLM(Listener):
     def _read(self, incoming: Incoming) -> Request:
         head = incoming.head
         session, path = session_of(head.path, fingerprint(head.key))
+        path, deployment = openai_path(path)
         return Request(
             self._calls,
             head.method,
             path,
             head.headers,
             incoming.body,
-            json_object(incoming.body),
+            with_model(json_object(incoming.body), deployment),
             head.query,
             self._memories.of(session),
             session,

@@ -115,6 +115,19 @@ async def test_texts_have_vectors_of_their_own(open_llm: Any, ask: Any, openai: 
     assert refused.json["error"]["message"] == "Missing required parameter: 'input'."
 
 
+async def test_moderations_flag_nothing(open_llm: Any, ask: Any, openai: Any) -> None:
+    """One result for each text; a message with images is one."""
+    llm, path = await open_llm(), "/v1/moderations"
+    several = await ask(llm, openai, {"input": ["a", "b"]}, path=path)
+    message = await ask(
+        llm, openai, {"input": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, path=path
+    )
+    refused = await ask(llm, openai, {}, path=path)
+    assert [result["flagged"] for result in several.json["results"]] == [False, False]
+    assert len(message.json["results"]) == 1
+    assert refused.json["error"]["message"] == "Missing required parameter: 'input'."
+
+
 async def test_a_stop_at_max_tokens_is_a_length(open_llm: Any, ask: Any, openai: Any) -> None:
     """Cut arguments arrive verbatim, and a reply of calls alone has no content."""
     received = await ask(await open_llm(Reply((ToolCall("shell", raw_args='{"co'),), stop="max_tokens")), openai)

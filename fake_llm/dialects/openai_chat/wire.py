@@ -4,11 +4,12 @@ import hashlib
 import re
 import struct
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
+from wedgehog.fake_llm.dialects.openai_chat import moderations
 from wedgehog.fake_llm.dialects.openai_chat.validate import MOST_COPIES, no_model, refusals
 from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, missing, unreadable
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
@@ -141,7 +142,7 @@ def _frame(tokens: int, completes: bool = False) -> Frame:
 
 class _OpenAIChat(OpenAIDialect):
     WIRE = "openai-chat"
-    PATHS = re.compile("/v1/(chat|models|embeddings)(/.*)?")
+    PATHS = re.compile("/v1/(chat|models|embeddings|moderations)(/.*)?")
     REPLIES = re.compile("/v1/chat/completions")
     WRITER = _ChatWriter
     STOCK = ("gpt-5",)
@@ -167,11 +168,12 @@ class _OpenAIChat(OpenAIDialect):
         return event(self.error(refusal, exchange.request).body)
 
     def aside(self, request: Request, models: Models) -> Response | None:
-        """Answer `GET /v1/models`, `GET /v1/models/NAME` and `POST /v1/embeddings`."""
-        if request.path != "/v1/embeddings" or request.method != "POST":
+        """Answer `GET /v1/models`, `GET /v1/models/NAME`, `POST /v1/embeddings` and `POST /v1/moderations`."""
+        if request.method != "POST" or request.path not in _ASIDES:
             return self.listed(request, models, "/v1/models")
-        refusal = next(_unembeddable(request), None)
-        return self.error(refusal, request) if refusal else Response.of(_embeddings(request.document or {}))
+        refused, reply = _ASIDES[request.path]
+        refusal = next(refused(request), None)
+        return self.error(refusal, request) if refusal else Response.of(reply(request))
 
     def models(self, models: list[dict[str, Any]]) -> dict[str, Any]:
         return {"object": "list", "data": models}
@@ -212,8 +214,9 @@ def _schema(wanted: dict[str, Any]) -> dict[str, Any] | None:
     return mapped(mapped(wanted.get("json_schema")).get("schema")) if "json_schema" in wanted else None
 
 
-def _embeddings(document: dict[str, Any]) -> dict[str, Any]:
+def _embeddings(request: Request) -> dict[str, Any]:
     """Return a vector for each text."""
+    document = request.document or {}
     texts = _texts(document["input"])
     size = min(max(1, counted(document.get("dimensions")) or _DIMENSIONS), _MOST_DIMENSIONS)
     packed = document.get("encoding_format") == "base64"
@@ -244,3 +247,10 @@ def _told(text: str, size: int, packed: bool) -> str | list[float]:
     data = hashlib.shake_128(text.encode("utf-8", errors="replace")).digest(size)
     vector = [(byte - 127.5) / (73.9 * size**0.5) for byte in data]
     return b64encode(struct.pack(f"<{size}f", *vector)).decode() if packed else vector
+
+
+_ASIDES: Final[Mapping[str, tuple[Callable[[Request], Iterator[Refusal]], Callable[[Request], dict[str, Any]]]]] = {
+    "/v1/embeddings": (_unembeddable, _embeddings),
+    moderations.PATH: (moderations.unmoderated, moderations.moderations),
+}
+"""What refuses and what answers a request that is no chat, by its path."""
