@@ -43,8 +43,8 @@ def test_an_unknown_deployment_is_refused(client: openai.AzureOpenAI):
 def test_the_deployment_is_the_model_of_a_body_without_one(llm: Provider):
     body = json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode()
     path = "/openai/deployments/my-deployment/chat/completions"
-    request = urllib.request.Request(llm.url + path, body, {"api-key": "secret"})  # noqa: S310
-    with urllib.request.urlopen(request) as response:  # noqa: S310
+    request = urllib.request.Request(llm.url + path, body, {"api-key": "secret"})
+    with urllib.request.urlopen(request) as response:
         assert json.load(response)["model"] == "my-deployment"
 
 
