@@ -67,7 +67,7 @@ def scenarios(
 ) -> None:
     """List scenarios and their reasons."""
     from wedgehog.harness.run.selection import place_of, stock_folder
-    from wedgehog.harness.scenario.model import find_scenarios, load_scenario
+    from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
     with user_mistakes():
         root = place_of(place) if place else stock_folder()

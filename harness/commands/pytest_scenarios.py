@@ -18,7 +18,7 @@ from wedgehog.harness.record.store import Judgement, read_run
 from wedgehog.harness.run.campaign import Campaign, NoProgress, OpenCampaign, Options
 from wedgehog.harness.run.selection import Entry, UsageError, check_invariant, named_agent, place_of
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import find_scenarios, load_scenario
+from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 from wedgehog.reports.timeline import timeline
 
 T = TypeVar("T")

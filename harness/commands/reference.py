@@ -19,7 +19,8 @@ from wedgehog.harness.faults.parameters import Parameter, Schema, takes
 from wedgehog.harness.invariants import Invariant, known
 from wedgehog.harness.invariants.registry import documented
 from wedgehog.harness.record.turn_outcome import STOCK_PATTERNS
-from wedgehog.harness.scenario.model import ANY_PIPE, LINKS, FaultConfig, Scenario
+from wedgehog.harness.scenario.fault_config import ANY_PIPE, LINKS, FaultConfig
+from wedgehog.harness.scenario.model import Scenario
 
 FileKind = Literal["scenario", "agent", "script"]
 

@@ -25,7 +25,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.document import Document
-from wedgehog.harness.scenario.model import FaultConfig
+from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, FaultPlan, PlannedFault
 
 _POSITIONS = ("turn", "step", "attempt")

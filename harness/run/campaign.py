@@ -43,7 +43,8 @@ from wedgehog.harness.run.yardstick import Yardstick, own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
-from wedgehog.harness.scenario.model import Scenario, expected_words
+from wedgehog.harness.scenario.expect import expected_words
+from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.network import SimNetwork
 
 

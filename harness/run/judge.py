@@ -21,7 +21,9 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
-from wedgehog.harness.scenario.model import Expect, FailConfig, FaultConfig, Scenario, expected_words, meets
+from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
+from wedgehog.harness.scenario.fault_config import FaultConfig
+from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply, FaultPlan, PlannedFault
 
 LIMITS = {

@@ -22,7 +22,7 @@ from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.run.stored import stored_agent
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import ScenarioFile, load_scenario
+from wedgehog.harness.scenario.scenario_file import ScenarioFile, load_scenario
 
 FILE = "plan.json"
 

@@ -13,7 +13,8 @@ from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import Scenario, ScenarioFile, find_scenarios, load_scenario
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import ScenarioFile, find_scenarios, load_scenario
 
 
 class UsageError(Exception):

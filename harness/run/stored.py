@@ -25,7 +25,8 @@ from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, check_invariant, for_others
 from wedgehog.harness.run.yardstick import Yardstick, own_limit
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import Scenario, load_scenario
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 _LEVEL: TypeAdapter[Level] = TypeAdapter(Level)
 _CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)

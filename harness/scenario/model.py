@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,231 +12,21 @@ from pydantic import (
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
-    PositiveInt,
     model_validator,
 )
 
-from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.conversations import ConversationConfig, doubled
-from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
-from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
-from wedgehog.harness.faults.process_fault import ActorFault, Speak
+from wedgehog.fake_llm.script.items import ConfigModel
+from wedgehog.harness.faults.base import Fault, Need, WireFault
+from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.record.verdict import Status
-from wedgehog.harness.scenario import trigger as triggers
-from wedgehog.harness.scenario.document import BadFileError, BadValueError, load
+from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.expect import Expect, by_agent
+from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig, TriggerConfig
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
-from wedgehog.harness.scenario.trigger import (
-    ALWAYS,
-    CALLS,
-    CHAT,
-    COMPACTION,
-    HOST,
-    PIPE,
-    STORE,
-    FaultPlan,
-    Moment,
-    Phase,
-    PlannedFault,
-    StickTo,
-    Trigger,
-)
-
-AGENT = "agent"
-"""The link whose faults hit the agent's processes."""
-LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
-
-ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
-"""A `wedgehog-pipe --name NAME` of the agent's own."""
-
-
-class WakeUp(ConfigModel):
-    """The agent's own timer fires."""
-
-    fires: PositiveInt = 1
-
-
-def _beside(name: str) -> str:
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        here = f"planted/{PurePosixPath(name).name}"
-        raise BadValueError(f"expected a file beside the scenario, such as {here}, found {name!r}")
-    return name
-
-
-Beside = Annotated[str, AfterValidator(_beside)]
-"""A file named by its path from the scenario's folder."""
-
-
-class TurnConfig(ConfigModel):
-    """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
-
-    user: str | None = None
-    wake_up: WakeUp | None = None
-    resume: str | None = None
-    append: Beside | None = None
-    """Lines that somebody appends to the session file before this turn."""
-    during: "TriggerConfig | None" = None
-    """Said while an earlier turn is under way, when that trigger of it is met."""
-    model: list[ReplyConfig] = []
-
-    @model_validator(mode="after")
-    def _one_stimulus(self) -> "TurnConfig":
-        if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
-            raise BadValueError("a turn has exactly one of user, wake_up and resume")
-        if self.during is None:
-            return self
-        if self.append is not None:
-            raise BadValueError("a session can't be appended to in the middle of a turn", "append")
-        if self.during.phase in ("connect", "request"):
-            raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
-        self.during.trigger(AGENT, Speak(1), "during")
-        return self
-
-    @property
-    def text(self) -> str:
-        """What the agent is told."""
-        return self.user or self.resume or "Look after your scheduled work."
-
-    @property
-    def stimulus(self) -> Literal["user", "wake_up", "resume"]:
-        """What kind of stimulus it is."""
-        return "user" if self.user is not None else "resume" if self.resume is not None else "wake_up"
-
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        """The scripted replies."""
-        return tuple(words.reply() for words in self.model)
-
-
-class TriggerConfig(ConfigModel):
-    """When a fault strikes."""
-
-    turn: PositiveInt = 1
-    step: PositiveInt = 1
-    attempt: PositiveInt = 1
-    event: NonNegativeInt | None = None
-    byte: NonNegativeInt | None = None
-    phase: Phase | None = None
-    tool: PositiveInt | None = None
-    query: PositiveInt | None = None
-    chat: Literal["poll", "send"] | None = None
-    when: Moment = "started"
-    session: Literal["written"] | None = None
-    model_name: str | None = None
-    after_s: NonNegativeFloat | None = None
-    on: str = "main"
-    """`main`, `background`, `compaction`, `subagent`, or the name of one of the `conversations`."""
-
-    @model_validator(mode="after")
-    def _one_place(self) -> "TriggerConfig":
-        places = [f"phase: {self.phase}"] if self.phase not in (None, "request") else []
-        places += [key for key in ("event", "byte") if getattr(self, key) is not None]
-        if len(places) > 1:
-            raise BadValueError(f"`{places[0]}` and `{places[1]}` are two places: write one of them", places[1])
-        return self
-
-    def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
-        """The same as a value of the plan. Errors: BadValueError for a key that this kind of trigger does not have."""
-        kind = self._kind(link, fault)
-        names = {field.name for field in fields(kind)}
-        for key, info in type(self).model_fields.items():
-            if key not in names and getattr(self, key) != info.default:
-                raise BadValueError(kind.refuses.format(key=key), place, key)
-        return kind(**{key: getattr(self, key) for key in names})
-
-    def _kind(self, link: str, fault: Fault) -> type[Trigger]:
-        if link.startswith("ipc:"):
-            return triggers.AtPipe
-        for key, kind in _KINDS.items():
-            if getattr(self, key) is not None:
-                return kind
-        if self.phase in ("connect", "request"):
-            return triggers.BeforeRequest
-        alone = self == TriggerConfig(turn=self.turn, after_s=self.after_s) and self.after_s is not None
-        return triggers.AfterStart if alone and fault.timed else triggers.AtReply
-
-
-_KINDS: dict[str, type[Trigger]] = {
-    "session": triggers.SessionWritten,
-    "query": triggers.AtQuery,
-    "chat": triggers.AtChat,
-    "tool": triggers.AtTool,
-}
-"""The key that makes a trigger what it is."""
-
-
-class HealConfig(ConfigModel):
-    """When the harm is taken away."""
-
-    after_s: NonNegativeFloat
-
-
-TurnConfig.model_rebuild()
-
-
-class FaultConfig(ConfigModel):
-    """One line of the fault plan."""
-
-    link: str = "llm"
-    at: TriggerConfig = TriggerConfig()
-    do: Any
-    times: PositiveInt | Literal["always"] = 1
-    sticks_to: StickTo = "call"
-    heal: HealConfig | None = None
-
-    @model_validator(mode="after")
-    def _known(self) -> "FaultConfig":
-        if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
-            raise BadValueError(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
-        try:
-            fault = self.fault
-        except ValueError as wrong:
-            raise BadValueError(str(wrong), "do") from None
-        _fits(fault, self)
-        if misfit := self.at.trigger(self.link, fault).misfit(fault, self.link):
-            raise BadValueError(misfit[0], *misfit[1])
-        return self
-
-    @property
-    def fault(self) -> Fault:
-        """What `do` says."""
-        return parse_fault(self.do)
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """What it needs of the agent: its fault's needs, and those of its place (only a streamed reply has events)."""
-        counts = self.at.event is not None or (self.at.phase == "linger" and isinstance(self.fault, WireFault))
-        place: dict[Need, bool] = {
-            "stream": counts,
-            "chat": self.link == CHAT,
-            "background": self.at.on == "background",
-        }
-        return (*self.fault.needs, *(need for need, applies in place.items() if applies))
-
-    def planned(self) -> PlannedFault:
-        """The same as a value of the plan."""
-        return PlannedFault(
-            self.link,
-            self.at.trigger(self.link, self.fault),
-            self.fault,
-            ALWAYS if self.times == "always" else self.times,
-            self.sticks_to,
-            self.heal.after_s if self.heal else None,
-        )
-
-
-def _fits(fault: Fault, words: FaultConfig) -> None:
-    aim = fault.aim
-    if aim.links is not None and words.link not in aim.links:
-        raise BadValueError(f"{fault.name} {aim.says}: write `link: {aim.links[0]}`{aim.hint}", "link")
-    if aim.phases is not None and words.at.phase not in aim.phases:
-        raise BadValueError(f"{fault.name} {aim.phases_say}", "at", "phase")
-    if isinstance(fault, WireFault) and words.link == AGENT:
-        raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
-    if not isinstance(fault, ActorFault):
-        key = "session" if words.at.session is not None else "phase"
-        if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
-            raise BadValueError(f"{fault.name} fires on bytes or words: `{key}` is for faults on processes", "at", key)
+from wedgehog.harness.scenario.trigger import CALLS, COMPACTION, HOST, PIPE, STORE, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.turn_config import Beside, TurnConfig
 
 
 class PageConfig(ConfigModel):
@@ -251,33 +39,6 @@ class PageConfig(ConfigModel):
     redirect: str | None = None
     status: Annotated[int, Field(ge=200, le=599)] = 200
     stall: Literal["forever"] | None = None
-
-
-class FailConfig(ConfigModel):
-    """`{fail: [names]}`: red, with exactly these invariants violated."""
-
-    fail: list[str] = Field(min_length=1)
-
-
-Expect = Literal["pass", "inconclusive", "error"] | FailConfig
-
-
-def _agents(key: str) -> list[str]:
-    """The agents of one key in `expect`."""
-    return [name.strip() for name in key.split(",")]
-
-
-def _by_agent(expect: dict[str, Expect]) -> dict[str, Expect]:
-    """`buggy, fixed: pass` holds for both."""
-    each: dict[str, Expect] = {}
-    for key, outcome in expect.items():
-        for name in _agents(key):
-            if not name:
-                raise BadValueError(f"expected names of agents, separated by commas, found {key!r}", key)
-            if name in each:
-                raise BadValueError(f"{name!r} stands here a second time", key)
-            each[name] = outcome
-    return each
 
 
 def _off(value: Any) -> Any:
@@ -326,7 +87,7 @@ class Scenario(ConfigModel):
     """What the incident's report measured, in its own words; shown beside the measured time."""
     seen: LinkName = ""
     """A public report of somebody to whom it happened."""
-    expect: Annotated[dict[str, Expect], AfterValidator(_by_agent)] = {}
+    expect: Annotated[dict[str, Expect], AfterValidator(by_agent)] = {}
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Scenario":
@@ -439,78 +200,6 @@ def _counted(count: int, noun: str) -> str:
 def _closes(fault: Fault) -> str | None:
     """How it closes its connection, if it does."""
     return fault.ends if isinstance(fault, WireFault) and fault.proof == "count" and fault.ends != "stall" else None
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioFile:
-    """A scenario and where it was read."""
-
-    path: Path
-    scenario: Scenario
-
-    @property
-    def family(self) -> str:
-        """The folder's name: the incident's, or `catalogue`."""
-        return self.path.parent.parent.name if self.path.parent.name == "scenarios" else self.path.parent.name
-
-    @property
-    def agents_folder(self) -> Path | None:
-        """The agents of the incident folder that the scenario lies in."""
-        folders = (folder / "agents" for folder in self.path.parents[:2])
-        return next((folder for folder in folders if folder.is_dir()), None)
-
-    @property
-    def core(self) -> bool:
-        """Played by `nox -s chaos` without `--all`."""
-        return "core" in self.scenario.tags
-
-
-def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
-    """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
-    document = load(path)
-    if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
-        raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
-    scenario = document.into(Scenario)
-    for place, name in scenario.planted.items():
-        if not (path.parent / name).is_file():
-            raise document.error(place, f"no such file beside the scenario: {name}")
-    asked = [(("invariants", name), name, given) for name, given in scenario.invariants.items()]
-    for key in document.data.get("expect", ()):
-        expected = scenario.expect[_agents(key)[0]]
-        failed = expected.fail if isinstance(expected, FailConfig) else ()
-        asked += [(("expect", key), name, None) for name in failed]
-    for where, name, given in asked if wrong else ():
-        if wrong and (said := wrong(name, given)):
-            raise document.error(where, said)
-    return ScenarioFile(path, scenario)
-
-
-def find_scenarios(place: Path) -> Iterator[Path]:
-    """Scenario files at `place`: the file itself, or those below it, without agents. Errors: BadFileError."""
-    if place.is_file():
-        yield place
-        return
-    if not place.is_dir():
-        raise BadFileError(place, None, "no such scenario file or folder")
-    skipped = {"agents", "planted"}
-    found = sorted(path for path in place.rglob("*.yaml") if not skipped & set(path.relative_to(place).parts[:-1]))
-    if not found:
-        raise BadFileError(place, None, "no scenario file (*.yaml) in this folder")
-    yield from found
-
-
-def expected_words(expect: Expect | None) -> str:
-    """`pass`, or `fail: a;b`, or empty."""
-    if expect is None:
-        return ""
-    return expect if isinstance(expect, str) else f"fail: {';'.join(sorted(expect.fail))}"
-
-
-def meets(expect: Expect, verdict: Status, violated: tuple[str, ...]) -> bool:
-    """Whether the verdict and the exact set of violated invariants are the expected ones."""
-    if isinstance(expect, FailConfig):
-        return verdict == "fail" and set(violated) == set(expect.fail)
-    return verdict == expect and not violated
 
 
 def _is_object(text: str) -> bool:

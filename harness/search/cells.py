@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from wedgehog.harness.faults.base import Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.scenario.model import AGENT, FaultConfig, TurnConfig
+from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
+from wedgehog.harness.scenario.turn_config import TurnConfig
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
 from wedgehog.harness.search.values import value_for

@@ -12,7 +12,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
-from wedgehog.harness.scenario.model import AGENT, Scenario
+from wedgehog.harness.scenario.fault_config import AGENT
+from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import HOST
 from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, drawn_line
 from wedgehog.harness.search.draw import Choices

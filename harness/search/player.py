@@ -15,7 +15,7 @@ from wedgehog.harness.record.store import Judgement, read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.judge import CONSEQUENCES
 from wedgehog.harness.run.selection import Entry, check_invariant
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.scripts import Drawn
 
 MANY = 8

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wedgehog.harness.scenario.model import AGENT
+from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette

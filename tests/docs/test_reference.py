@@ -16,7 +16,9 @@ from wedgehog.harness.commands.reference import blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
 from wedgehog.harness.scenario.document import load
-from wedgehog.harness.scenario.model import FaultConfig, PageConfig, Scenario, TriggerConfig, TurnConfig
+from wedgehog.harness.scenario.fault_config import FaultConfig, TriggerConfig
+from wedgehog.harness.scenario.model import PageConfig, Scenario
+from wedgehog.harness.scenario.turn_config import TurnConfig
 from wedgehog.reports.rows import COLUMNS
 
 STOCK = Path(str(files("wedgehog.scenarios"))) / "incidents"

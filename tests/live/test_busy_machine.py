@@ -17,7 +17,7 @@ from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.run_queue import RunQueue
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 pytestmark = pytest.mark.skipif(not RunQueue("none").counts, reason="this system does not count waits")
 

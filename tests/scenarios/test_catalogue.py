@@ -6,7 +6,8 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.invariants import find
 from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
-from wedgehog.harness.scenario.model import FaultConfig, find_scenarios, load_scenario
+from wedgehog.harness.scenario.fault_config import FaultConfig
+from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
 FILES = [load_scenario(path, check_invariant) for path in find_scenarios(stock_folder() / "catalogue")]
 STARTERS = 20

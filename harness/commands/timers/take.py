@@ -31,7 +31,7 @@ from wedgehog.harness.run.runner import CANARY
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.cleanup import carrying, end_all
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 SMALL_S = 3.0
 """The new value of a knob above twice this value; a smaller one is doubled."""

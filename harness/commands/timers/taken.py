@@ -14,7 +14,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.scenario.document import read
-from wedgehog.harness.scenario.model import FaultConfig
+from wedgehog.harness.scenario.fault_config import FaultConfig
 
 LATE_S = 0.5
 """A hang-up later than this after the end does not belong to it."""

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 import wedgehog
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 
 async def _answer(message: str, llm_url: str, key: str) -> str:

@@ -17,7 +17,7 @@ from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, Wh
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.run import RunStarted, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.model import FaultConfig
+from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.trigger import FaultPlan
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200

@@ -23,7 +23,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 WELL = {
     "name": "well",

@@ -38,7 +38,7 @@ from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.run.campaign import NoProgress, Options
 from wedgehog.harness.run.cluster import ClusterCampaign
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 class Kills(NoProgress):
     ended_runs = 0

@@ -22,7 +22,7 @@ from wedgehog.harness.record.store import Judgement, run_folders
 from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
 from wedgehog.harness.run.plan import take_up
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 AGENT = """\
 import aiohttp
@@ -257,7 +257,7 @@ from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 class Says(NoProgress):
     def ended(self, what, judgement):

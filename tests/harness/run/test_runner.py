@@ -27,7 +27,8 @@ from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.messages import RunTokens, faster
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import stock_folder
-from wedgehog.harness.scenario.model import Scenario, load_scenario
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 AGENT = '''\
 """Asks the model, runs the shell commands that it calls for, keeps its session in a file."""

@@ -16,7 +16,7 @@ from wedgehog.harness.run.selection import (
     stock_incidents,
 )
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import find_scenarios, load_scenario
+from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
 TURNS = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
 FIXES = {"fixes": {"one": "the first", "two": "the second"}, "fixed": ["one", "two"]}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 HEAD = "name: a-story\nwhy: Because.\nturns:\n  - user: Go on.\n"
 

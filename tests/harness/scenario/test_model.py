@@ -9,14 +9,9 @@ from wedgehog.fake_llm.reply import Text, ToolCall
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import (
-    FailConfig,
-    Scenario,
-    expected_words,
-    find_scenarios,
-    load_scenario,
-    meets,
-)
+from wedgehog.harness.scenario.expect import FailConfig, expected_words, meets
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 from wedgehog.harness.scenario.trigger import ALWAYS
 
 HEAD = "name: a-story\nwhy: Because.\n"

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.model import Scenario, load_scenario
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
 from wedgehog.harness.search.drawn_scenario import Palette, items
 from wedgehog.harness.search.player import Measures, Played

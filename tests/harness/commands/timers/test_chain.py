@@ -339,7 +339,7 @@ def test_stalls_without_an_end_and_pings_are_named():
 def test_every_probe_is_a_scenario_that_anybody_can_play(tmp_path: Path):
     """Checked as a user's own file is; the endless reply outlasts the look-out time."""
     from wedgehog.harness.run.selection import check_invariant
-    from wedgehog.harness.scenario.model import load_scenario
+    from wedgehog.harness.scenario.scenario_file import load_scenario
 
     def read(probe: Probe) -> object:
         return load_scenario(probe.write(tmp_path, 60.0), check_invariant).scenario

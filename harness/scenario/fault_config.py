@@ -1,0 +1,160 @@
+"""One line of a fault plan in a scenario file: link, trigger, fault, healing."""
+
+import re
+from dataclasses import fields
+from typing import Any, Literal
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
+
+from wedgehog.fake_llm.script.items import ConfigModel
+from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
+from wedgehog.harness.faults.process_fault import ActorFault
+from wedgehog.harness.scenario import trigger as triggers
+from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.trigger import (
+    ALWAYS,
+    CHAT,
+    HOST,
+    PIPE,
+    STORE,
+    Moment,
+    Phase,
+    PlannedFault,
+    StickTo,
+    Trigger,
+)
+
+AGENT = "agent"
+"""The link whose faults hit the agent's processes."""
+LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
+
+ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
+"""A `wedgehog-pipe --name NAME` of the agent's own."""
+
+
+class TriggerConfig(ConfigModel):
+    """When a fault strikes."""
+
+    turn: PositiveInt = 1
+    step: PositiveInt = 1
+    attempt: PositiveInt = 1
+    event: NonNegativeInt | None = None
+    byte: NonNegativeInt | None = None
+    phase: Phase | None = None
+    tool: PositiveInt | None = None
+    query: PositiveInt | None = None
+    chat: Literal["poll", "send"] | None = None
+    when: Moment = "started"
+    session: Literal["written"] | None = None
+    model_name: str | None = None
+    after_s: NonNegativeFloat | None = None
+    on: str = "main"
+    """`main`, `background`, `compaction`, `subagent`, or the name of one of the `conversations`."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "TriggerConfig":
+        places = [f"phase: {self.phase}"] if self.phase not in (None, "request") else []
+        places += [key for key in ("event", "byte") if getattr(self, key) is not None]
+        if len(places) > 1:
+            raise BadValueError(f"`{places[0]}` and `{places[1]}` are two places: write one of them", places[1])
+        return self
+
+    def trigger(self, link: str, fault: Fault, place: str = "at") -> Trigger:
+        """The same as a value of the plan. Errors: BadValueError for a key that this kind of trigger does not have."""
+        kind = self._kind(link, fault)
+        names = {field.name for field in fields(kind)}
+        for key, info in type(self).model_fields.items():
+            if key not in names and getattr(self, key) != info.default:
+                raise BadValueError(kind.refuses.format(key=key), place, key)
+        return kind(**{key: getattr(self, key) for key in names})
+
+    def _kind(self, link: str, fault: Fault) -> type[Trigger]:
+        if link.startswith("ipc:"):
+            return triggers.AtPipe
+        for key, kind in _KINDS.items():
+            if getattr(self, key) is not None:
+                return kind
+        if self.phase in ("connect", "request"):
+            return triggers.BeforeRequest
+        alone = self == TriggerConfig(turn=self.turn, after_s=self.after_s) and self.after_s is not None
+        return triggers.AfterStart if alone and fault.timed else triggers.AtReply
+
+
+_KINDS: dict[str, type[Trigger]] = {
+    "session": triggers.SessionWritten,
+    "query": triggers.AtQuery,
+    "chat": triggers.AtChat,
+    "tool": triggers.AtTool,
+}
+"""The key that makes a trigger what it is."""
+
+
+class HealConfig(ConfigModel):
+    """When the harm is taken away."""
+
+    after_s: NonNegativeFloat
+
+
+class FaultConfig(ConfigModel):
+    """One line of the fault plan."""
+
+    link: str = "llm"
+    at: TriggerConfig = TriggerConfig()
+    do: Any
+    times: PositiveInt | Literal["always"] = 1
+    sticks_to: StickTo = "call"
+    heal: HealConfig | None = None
+
+    @model_validator(mode="after")
+    def _known(self) -> "FaultConfig":
+        if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
+            raise BadValueError(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
+        try:
+            fault = self.fault
+        except ValueError as wrong:
+            raise BadValueError(str(wrong), "do") from None
+        _fits(fault, self)
+        if misfit := self.at.trigger(self.link, fault).misfit(fault, self.link):
+            raise BadValueError(misfit[0], *misfit[1])
+        return self
+
+    @property
+    def fault(self) -> Fault:
+        """What `do` says."""
+        return parse_fault(self.do)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What it needs of the agent: its fault's needs, and those of its place (only a streamed reply has events)."""
+        counts = self.at.event is not None or (self.at.phase == "linger" and isinstance(self.fault, WireFault))
+        place: dict[Need, bool] = {
+            "stream": counts,
+            "chat": self.link == CHAT,
+            "background": self.at.on == "background",
+        }
+        return (*self.fault.needs, *(need for need, applies in place.items() if applies))
+
+    def planned(self) -> PlannedFault:
+        """The same as a value of the plan."""
+        return PlannedFault(
+            self.link,
+            self.at.trigger(self.link, self.fault),
+            self.fault,
+            ALWAYS if self.times == "always" else self.times,
+            self.sticks_to,
+            self.heal.after_s if self.heal else None,
+        )
+
+
+def _fits(fault: Fault, words: FaultConfig) -> None:
+    aim = fault.aim
+    if aim.links is not None and words.link not in aim.links:
+        raise BadValueError(f"{fault.name} {aim.says}: write `link: {aim.links[0]}`{aim.hint}", "link")
+    if aim.phases is not None and words.at.phase not in aim.phases:
+        raise BadValueError(f"{fault.name} {aim.phases_say}", "at", "phase")
+    if isinstance(fault, WireFault) and words.link == AGENT:
+        raise BadValueError(f"{fault.name} is nothing that is done to processes: it has another link", "link")
+    if not isinstance(fault, ActorFault):
+        key = "session" if words.at.session is not None else "phase"
+        if key == "session" or (words.at.phase == "linger" and not isinstance(fault, WireFault)):
+            raise BadValueError(f"{fault.name} fires on bytes or words: `{key}` is for faults on processes", "at", key)

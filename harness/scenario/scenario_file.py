@@ -1,0 +1,68 @@
+"""Reads scenario files, and finds them in a folder."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wedgehog.harness.scenario.document import BadFileError, load
+from wedgehog.harness.scenario.expect import FailConfig, agents_in
+from wedgehog.harness.scenario.model import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFile:
+    """A scenario and where it was read."""
+
+    path: Path
+    scenario: Scenario
+
+    @property
+    def family(self) -> str:
+        """The folder's name: the incident's, or `catalogue`."""
+        return self.path.parent.parent.name if self.path.parent.name == "scenarios" else self.path.parent.name
+
+    @property
+    def agents_folder(self) -> Path | None:
+        """The agents of the incident folder that the scenario lies in."""
+        folders = (folder / "agents" for folder in self.path.parents[:2])
+        return next((folder for folder in folders if folder.is_dir()), None)
+
+    @property
+    def core(self) -> bool:
+        """Played by `nox -s chaos` without `--all`."""
+        return "core" in self.scenario.tags
+
+
+def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
+    """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
+    document = load(path)
+    if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
+        raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
+    scenario = document.into(Scenario)
+    for place, name in scenario.planted.items():
+        if not (path.parent / name).is_file():
+            raise document.error(place, f"no such file beside the scenario: {name}")
+    asked = [(("invariants", name), name, given) for name, given in scenario.invariants.items()]
+    for key in document.data.get("expect", ()):
+        expected = scenario.expect[agents_in(key)[0]]
+        failed = expected.fail if isinstance(expected, FailConfig) else ()
+        asked += [(("expect", key), name, None) for name in failed]
+    for where, name, given in asked if wrong else ():
+        if wrong and (said := wrong(name, given)):
+            raise document.error(where, said)
+    return ScenarioFile(path, scenario)
+
+
+def find_scenarios(place: Path) -> Iterator[Path]:
+    """Scenario files at `place`: the file itself, or those below it, without agents. Errors: BadFileError."""
+    if place.is_file():
+        yield place
+        return
+    if not place.is_dir():
+        raise BadFileError(place, None, "no such scenario file or folder")
+    skipped = {"agents", "planted"}
+    found = sorted(path for path in place.rglob("*.yaml") if not skipped & set(path.relative_to(place).parts[:-1]))
+    if not found:
+        raise BadFileError(place, None, "no scenario file (*.yaml) in this folder")
+    yield from found

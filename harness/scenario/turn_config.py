@@ -1,0 +1,70 @@
+"""One turn of a scenario: what the agent is told, and the model's replies."""
+
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, PositiveInt, model_validator
+
+from wedgehog.fake_llm.reply import Reply
+from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
+from wedgehog.harness.faults.process_fault import Speak
+from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
+
+
+class WakeUp(ConfigModel):
+    """The agent's own timer fires."""
+
+    fires: PositiveInt = 1
+
+
+def _beside(name: str) -> str:
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        here = f"planted/{PurePosixPath(name).name}"
+        raise BadValueError(f"expected a file beside the scenario, such as {here}, found {name!r}")
+    return name
+
+
+Beside = Annotated[str, AfterValidator(_beside)]
+"""A file named by its path from the scenario's folder."""
+
+
+class TurnConfig(ConfigModel):
+    """One stimulus, and what the model answers: entry 1 for step 1, and so on."""
+
+    user: str | None = None
+    wake_up: WakeUp | None = None
+    resume: str | None = None
+    append: Beside | None = None
+    """Lines that somebody appends to the session file before this turn."""
+    during: TriggerConfig | None = None
+    """Said while an earlier turn is under way, when that trigger of it is met."""
+    model: list[ReplyConfig] = []
+
+    @model_validator(mode="after")
+    def _one_stimulus(self) -> "TurnConfig":
+        if sum(given is not None for given in (self.user, self.wake_up, self.resume)) != 1:
+            raise BadValueError("a turn has exactly one of user, wake_up and resume")
+        if self.during is None:
+            return self
+        if self.append is not None:
+            raise BadValueError("a session can't be appended to in the middle of a turn", "append")
+        if self.during.phase in ("connect", "request"):
+            raise BadValueError("a message is given at headers, body, middle, terminal or linger", "during", "phase")
+        self.during.trigger(AGENT, Speak(1), "during")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What the agent is told."""
+        return self.user or self.resume or "Look after your scheduled work."
+
+    @property
+    def stimulus(self) -> Literal["user", "wake_up", "resume"]:
+        """What kind of stimulus it is."""
+        return "user" if self.user is not None else "resume" if self.resume is not None else "wake_up"
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The scripted replies."""
+        return tuple(words.reply() for words in self.model)
