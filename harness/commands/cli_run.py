@@ -26,6 +26,7 @@ from wedgehog.harness.commands.console import (
 )
 from wedgehog.harness.commands.given_options import refuse_beside
 from wedgehog.harness.commands.stop_signals import run_until_stopped
+from wedgehog.harness.commands.watch import watch
 
 if TYPE_CHECKING:
     from wedgehog.harness.run.campaign import Campaign, Options
@@ -100,6 +101,9 @@ def run(
         bool, typer.Option("--last-failed", "--lf", help="Play only what the last run in --out did not pass.")
     ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", "-x", help="Stop at the first failure.")] = False,
+    again_after_changes: Annotated[
+        bool, typer.Option("--watch", help="Play again after each change of a file, until Ctrl-C.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be played, and play nothing.")] = False,
     against: BaselineOption = None,
     plan: Annotated[
@@ -120,6 +124,8 @@ def run(
     from wedgehog.harness.run.selection import Wanted, select
     from wedgehog.harness.run.stored import failed_before
 
+    if again_after_changes:
+        watch((*(scenarios or ()), *(agent or ())), out)
     output = Output(as_json, verbose, quiet)
     with user_mistakes():
         if resume is not None:

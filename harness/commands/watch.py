@@ -1,0 +1,88 @@
+"""`wedgehog run --watch`: play again after each change of a file."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+import typer
+
+from wedgehog.harness.commands.console import INTERRUPTED, err
+
+FLAG: Final = "--watch"
+WATCHED: Final = frozenset(
+    {".go", ".j2", ".java", ".jinja", ".js", ".kt", ".md", ".mjs", ".php", ".py", ".rb", ".rs", ".sh", ".toml", ".ts"}
+    | {".tsx", ".txt", ".yaml", ".yml"}
+)
+"""The suffixes of files that people edit. An agent may write others, such as its sessions, beside its program."""
+UNWATCHED: Final = frozenset(
+    {"__pycache__", "build", "dist", "node_modules", "runs", "site-packages", "target", "venv"}
+)
+_POLL_S: Final = 0.5
+_SHOWN: Final = 3
+
+Times = Mapping[Path, int]
+"""When each watched file was written last, in nanoseconds."""
+
+
+def watch(words: Iterable[str], out: Path) -> NoReturn:
+    """Run this command again and again, each time in a new process; Ctrl-C ends it with code 130."""
+    folders = folders_of(words)
+    command = [sys.executable, "-P", "-m", "wedgehog", *(word for word in sys.argv[1:] if word != FLAG)]
+    try:
+        while True:
+            before = times(folders, out)
+            _play(command)
+            err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
+            changed = first_change(before, lambda: times(folders, out))
+            err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def folders_of(words: Iterable[str]) -> tuple[Path, ...]:
+    """Return the working folder, and the folders of the scenarios and specs that lie elsewhere."""
+    here = Path.cwd()
+    given = [Path(word.partition("@")[0]).resolve() for word in words]
+    found = dict.fromkeys(path if path.is_dir() else path.parent for path in given if path.exists())
+    return here, *(folder for folder in found if not folder.is_relative_to(here))
+
+
+def times(folders: Iterable[Path], out: Path) -> Times:
+    """Return the times of all watched files; the folder `out` is left out."""
+    return {path: written for folder in folders for path, written in _files(folder, out.resolve())}
+
+
+def first_change(before: Times, look: Callable[[], Times], wait: Callable[[float], None] = time.sleep) -> list[Path]:
+    """Wait until a file is written, made or removed; return all such files."""
+    while (now := look()) == before:
+        wait(_POLL_S)
+    return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+
+
+def _files(folder: Path, out: Path) -> Iterator[tuple[Path, int]]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "." and name not in UNWATCHED and Path(place, name) != out]
+        for path in (Path(place, name) for name in names if Path(name).suffix in WATCHED):
+            try:
+                yield path, path.stat().st_mtime_ns
+            except FileNotFoundError:  # it was removed in this moment
+                continue
+
+
+def _play(command: list[str]) -> None:
+    """Run a command to its end; after Ctrl-C wait for its cleanup."""
+    process = subprocess.Popen(command)
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.wait()
+        raise
+
+
+def _named(changed: list[Path]) -> str:
+    names = [os.path.relpath(path) for path in changed[:_SHOWN]]
+    return ", ".join(names) + (f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else "")

@@ -1,0 +1,82 @@
+"""`wedgehog run --watch` plays again when a file changes that a person edits."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.commands.watch import first_change, folders_of, times
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a user, with one program."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "agent.py").write_text("1")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def changed_by(project: Path, *names: str) -> list[str]:
+    """What is seen to change when files are written."""
+    before = times([project], project / "out")
+    for name in names:
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("2")
+        os.utime(path, ns=(1, 1))
+    after = times([project], project / "out")
+    return [path.name for path in first_change(before, lambda: after)] if after != before else []
+
+
+@pytest.mark.parametrize("name", ["agent.py", "spec.yaml", "src/tools.ts", "prompts/system.md"])
+def test_what_a_person_edits_counts(project: Path, name: str):
+    assert changed_by(project, name) == [Path(name).name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["state.json", "out/x/agent.py", ".git/x.py", "__pycache__/x.py", "node_modules/x/y.js", ".venv/z.py", "runs/x.md"],
+)
+def test_what_programs_write_does_not_count(project: Path, name: str):
+    assert changed_by(project, name) == []
+
+
+def test_a_removed_file_is_a_change(project: Path):
+    before = times([project], project / "out")
+    (project / "agent.py").unlink()
+    assert first_change(before, lambda: times([project], project / "out")) == [project / "agent.py"]
+
+
+def test_it_looks_until_something_changes(project: Path):
+    looks = iter([{}, {}, {project / "new.py": 1}])
+    waits: list[float] = []
+    assert first_change({}, lambda: next(looks), waits.append) == [project / "new.py"]
+    assert len(waits) == 2
+
+
+def test_folders_elsewhere_are_watched_too(project: Path, tmp_path: Path):
+    elsewhere = tmp_path / "specs"
+    elsewhere.mkdir()
+    (elsewhere / "agent.yaml").touch()
+    words = ["stall-once", "agent.py", str(elsewhere / "agent.yaml@variant")]
+    assert folders_of(words) == (project, elsewhere)
+
+
+def test_the_command_plays_again_and_ends_with_ctrl_c(project: Path):
+    command = [sys.executable, "-m", "wedgehog", "run", "nothing.yaml", "--watch"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as watching:
+        assert watching.stderr is not None
+        seen = iter(watching.stderr)
+        first = [next(line for line in seen if word in line) for word in ("nothing.yaml", "waiting for a change")]
+        (project / "agent.py").write_text("changed")
+        again = [
+            next(line for line in seen if word in line) for word in ("changed: agent.py", "nothing.yaml", "waiting")
+        ]
+        os.killpg(watching.pid, signal.SIGINT)
+        assert watching.wait(20) == 130
+    assert len(first + again) == 5
