@@ -4,7 +4,8 @@ import aiohttp
 
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession
-from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
 

@@ -19,7 +19,8 @@ from wedgehog.harness.agents.base import (
     Surroundings,
 )
 from wedgehog.harness.agents.sources import OutputSource
-from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.network.ports import free_port, is_listening
 from wedgehog.harness.sandbox.owned import Owned, Tree

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.agents.spec import Timeout
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
 from wedgehog.harness.record.views import Call, Turn

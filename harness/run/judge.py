@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.fake_llm.script.position import COMPACTING
-from wedgehog.harness.agents.spec import AgentSpec, StatedLimit
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.scope import together

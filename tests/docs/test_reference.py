@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from wedgehog.fake_llm.script.conversations import ConversationBounds, ConversationConfig, ConversationWhen
 from wedgehog.fake_llm.script.when import ReplyLine, When
-from wedgehog.harness.agents.spec import AgentSpec, Http, HttpCall, Limits, Timeout
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Http, HttpCall, Limits, Timeout
 from wedgehog.harness.commands.reference import blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from wedgehog.harness.agents.spec import Timeout
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired

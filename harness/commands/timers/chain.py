@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from wedgehog.harness.agents.spec import AgentSpec, Timeout
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.commands.timers.taken import Taken, Turned, same
 
 NEVER_SHARE = 0.9

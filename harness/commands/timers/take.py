@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, open_agent
-from wedgehog.harness.agents.spec import AgentSpec, Limits, Timeout, renamed
+from wedgehog.harness.agents.spec import AgentSpec, renamed
+from wedgehog.harness.agents.spec_keys import Limits, Timeout
 from wedgehog.harness.commands.timers.chain import Measured
 from wedgehog.harness.commands.timers.taken import CONNECT, PROBES, Probe, Taken, TimedAttempt, Turned, taken
 from wedgehog.harness.network.choose import Mode

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from wedgehog.harness.agents.spec import Timeout
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of

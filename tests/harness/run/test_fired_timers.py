@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.spec import Timeout
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.testing import HistoryBuilder
 

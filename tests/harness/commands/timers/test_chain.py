@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.agents.spec import AgentSpec, Timeout
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
 from wedgehog.harness.commands.timers.take import knobs
 from wedgehog.harness.commands.timers.taken import PROBES, TOTAL, Probe, Taken, TimedAttempt, Turned

@@ -1,0 +1,133 @@
+"""Checks across several keys of an agent spec: each yields the key's path and the message."""
+
+import re
+from collections.abc import Iterator
+
+from wedgehog.harness.agents.living_spec import LinesAgent
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys
+from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, names_in, written_in
+
+_Problem = tuple[tuple[str | int, ...], str]
+_WITH_MESSAGE = ("command", "resume", "wake_up", "http", "lines")
+"""The keys in which `{message}` has a value."""
+_BEFORE_A_MESSAGE = {("http", "start"), *(("lines", key) for key in LinesAgent.model_fields if key != "send")}
+"""Where it has none all the same."""
+
+
+def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
+    """All that does not fit together."""
+    ways = [way for way in AGENT_KINDS if getattr(spec, way) is not None]
+    if len(ways) != 1:
+        found = " and ".join(ways) or "none"
+        yield (
+            tuple(ways[1:2]),
+            f"expected exactly one of {', '.join(AGENT_KINDS[:-1])} and {AGENT_KINDS[-1]}, found {found}",
+        )
+    yield from _misplaced(spec)
+    yield from _timeouts(spec)
+    yield from _fixes(spec)
+    yield from _tool_host(spec)
+    yield from _hosts(spec)
+    yield from _bad_templates(spec)
+
+
+def _misplaced(spec: AgentKeys) -> Iterator[_Problem]:
+    """Keys that have no meaning for this kind of agent."""
+    given = spec.model_fields_set
+    for applies, keys, reason in (
+        (spec.http, ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
+        (spec.chat, ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
+        (spec.lines, ("abort", "answer", "error", "resume"), "for an agent that takes lines, '{}' goes inside 'lines'"),
+        (spec.acp, ("abort", "answer", "error"), "the Agent Client Protocol says what it is; '{}' goes with 'command'"),
+        (spec.tui, ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
+        (spec.tui, ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
+        (not (spec.command or spec.lines or spec.tui), ("resume",), "'{}' goes with 'command'"),
+        (not spec.command, ("wake_up",), "'{}' goes with 'command'"),
+        (
+            not spec.command and not (spec.http and spec.http.start),
+            ("simulate",),
+            "'{}' goes with 'command' and with http: 'start'",
+        ),
+        (spec.callable, ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
+    ):
+        for key in keys if applies else ():
+            if key in given:
+                yield (key,), reason.format(key)
+    for key in ("answer", "error"):
+        if OutputSource.parse(getattr(spec, key)).kind in ("text", "joined"):
+            yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
+
+
+def _timeouts(spec: AgentKeys) -> Iterator[_Problem]:
+    names = {timeout.name for timeout in spec.timeouts}
+    for index, timeout in enumerate(spec.timeouts):
+        if timeout.inside is not None and timeout.inside not in names - {timeout.name}:
+            yield ("timeouts", index, "inside"), f"'{timeout.inside}' is not another timeout of this spec"
+
+
+def _fixes(spec: AgentKeys) -> Iterator[_Problem]:
+    if bool(spec.fixes) != bool(spec.fixed):
+        yield ("fixed" if spec.fixed else "fixes",), "'fixes' (all switches) and 'fixed' (the default set) go together"
+    for index, fix in enumerate(spec.fixed):
+        if fix not in spec.fixes:
+            yield ("fixed", index), f"'{fix}' is not among the fixes: {', '.join(spec.fixes)}"
+    for fix in spec.fixes:
+        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", fix):
+            yield ("fixes", fix), f"a fix is one word, found {fix!r}"
+    if spec.fixes and "fixes" not in template_names(spec):
+        yield ("fixes",), "no key contains {fixes}, so the switches have no effect"
+
+
+_TOOL_TEMPLATES = {"http": "tool_url", "stdio": "tool_command"}
+"""The template that carries the tool host's address, for each value of `tools`."""
+
+
+def _tool_host(spec: AgentKeys) -> Iterator[_Problem]:
+    """The template for `tools` must be used; the other one has no value."""
+    used = {name: place for place, name in _templates(spec)}
+    for way, template in _TOOL_TEMPLATES.items():
+        if spec.tools == way and template not in used and not spec.acp:  # an ACP agent gets it with its session
+            yield ("tools",), f"no key contains {{{template}}}, so the agent cannot find the tool host"
+        elif spec.tools != way and template in used:
+            yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
+
+
+def _hosts(spec: AgentKeys) -> Iterator[_Problem]:
+    """What does not work in a private network."""
+    if not spec.hosts:
+        return
+    for host, link in spec.hosts.items():
+        if link == "chat" and not spec.chat:
+            yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
+    if spec.http:
+        yield ("hosts",), "an agent with `hosts` runs in a private network, where its `http` port cannot be reached"
+    if spec.tools == "stdio" or "pipe" in template_names(spec):
+        key = "tools" if spec.tools == "stdio" else "hosts"
+        yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
+
+
+def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
+    asked |= {"session_files", "session_file", "lines", "acp", "tui"}
+    return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
+
+
+def template_names(spec: AgentKeys) -> set[str]:
+    """The names of the templates that it uses."""
+    return {name for _, name in _templates(spec)}
+
+
+def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
+    timers = {name for timer in spec.timeouts for name in timer.templates}
+    for place, name in _templates(spec):
+        if name in timers:
+            continue
+        if name not in NAMES:
+            yield place, str(UnknownTemplateError(name))
+        elif name == "message" and (place[0] not in _WITH_MESSAGE or place[:2] in _BEFORE_A_MESSAGE):
+            yield place, "{message} has no value here, only in command, resume, wake_up, http requests and lines: send"
+        elif name == "port" and not (spec.http and spec.http.start):
+            yield place, "{port} is only for a service that we start (http: {start: …})"
+    if spec.workdir is not None and set(names_in(spec.workdir)) - {"here"}:
+        yield ("workdir",), "expected a path, absolute or with {here}"

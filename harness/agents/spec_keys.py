@@ -1,0 +1,176 @@
+"""The keys of an agent spec, one class for each part."""
+
+import re
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import AfterValidator, Field, model_validator
+
+from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
+from wedgehog.harness.agents.runtime_install import Runtime
+from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.spec_part import (
+    Argv,
+    PositiveSeconds,
+    RegularExpression,
+    SecondsOrNone,
+    Source,
+    SpecPart,
+    WholeNumber,
+)
+from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.scenario.document import BadValueError
+
+AgentKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
+AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
+"""The ways to talk to an agent; a spec has exactly one of these keys."""
+HostLink = Literal["llm", "chat"]
+"""The links that can be behind a host."""
+Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
+
+
+def _holds_answer(text: str) -> str:
+    if "{answer}" not in text:
+        raise BadValueError(f"expected {{answer}} where the last words go, found {text!r}")
+    return text
+
+
+def _function(text: str) -> str:
+    if not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", text):
+        raise BadValueError(f"expected 'package.module:function' or 'file.py:function', found {text!r}")
+    file = text.rpartition(":")[0]
+    beside = file.endswith(".py") and not file.startswith(("/", "{"))
+    return f"{{here}}/{text}" if beside else text
+
+
+class HttpCall(SpecPart):
+    """A request that stops a turn or wakes the service up."""
+
+    url: str
+    method: Literal["POST", "DELETE"] = "POST"
+    """The HTTP client repeats other methods when a connection is lost; a wake-up must be sent once."""
+    body: Any = None
+    headers: dict[str, str] = {}
+
+
+class Http(SpecPart):
+    """An agent that is a service: one HTTP request is one turn."""
+
+    start: Argv | None = None
+    base: str | None = None
+    ready: str = "/"
+    url: str
+    headers: dict[str, str] = {}
+    body: Any = None
+    answer: Source = "text"
+    error: Source | None = None
+    abort: HttpCall | None = None
+    wake_up: HttpCall | None = None
+
+    @model_validator(mode="after")
+    def _is_started_or_runs(self) -> Self:
+        if (self.start is None) == (self.base is None):
+            raise BadValueError("expected either `start` (we start the service) or `base` (it is already running)")
+        if self.base and not re.match(r"https?://[^/]+", self.base):
+            raise BadValueError(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
+        for key in ("answer", "error"):
+            if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json"):
+                raise BadValueError("expected `text` or `json:PATH`, which are read from the HTTP reply", key)
+        return self
+
+
+class Chat(SpecPart):
+    """An agent that polls a chat service for its messages, and sends its answers there."""
+
+    start: Argv
+    quiet_s: PositiveSeconds = 1
+    """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
+
+
+class Timeout(SpecPart):
+    """A timer that the agent claims to have, in its own, unscaled seconds."""
+
+    name: str
+    s: PositiveSeconds
+    says: RegularExpression | None = None
+    inside: str | None = None
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """`{idle_s}` and `{idle_ms}` for a timer called `idle`; with them, a spec sets the agent's timer."""
+        word = re.sub(r"[^a-z]+", "_", self.name.lower()).strip("_")
+        return {f"{word}_s": f"{self.s:g}", f"{word}_ms": f"{self.s * 1000:g}"}
+
+
+class Finish(SpecPart):
+    """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go."""
+
+    tool: str
+    arg: str
+    text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
+
+
+class StatedLimit(SpecPart):
+    """A limit that the agent states itself, above the stock bound, and where it does (`why`)."""
+
+    at_most: Annotated[float, Field(ge=0)]
+    why: Annotated[str, Field(min_length=3)]
+
+
+class Limits(SpecPart):
+    """What the agent promises; each value tightens the stock bound of that name."""
+
+    turn_s: PositiveSeconds | None = None
+    calls_per_turn: WholeNumber | StatedLimit | None = None
+    calls_without_progress: WholeNumber | StatedLimit | None = None
+    tool_rounds: WholeNumber | StatedLimit | None = None
+    tool_result_chars: WholeNumber | None = None
+    tool_s: PositiveSeconds | None = None
+    usd_per_turn: SecondsOrNone | StatedLimit | None = None
+
+    @property
+    def stated(self) -> dict[str, StatedLimit]:
+        """Those that the agent states itself, by name."""
+        return {name: limit for name, limit in self if isinstance(limit, StatedLimit)}
+
+
+class AgentKeys(SpecPart):
+    """All keys of a spec."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
+    wire: Wire
+    command: Argv | None = None
+    callable: Annotated[str, AfterValidator(_function)] | None = None
+    http: Http | None = None
+    chat: Chat | None = None
+    lines: LinesAgent | None = None
+    acp: AcpAgent | None = None
+    tui: TuiAgent | None = None
+    resume: Argv | None = None
+    wake_up: Argv | None = None
+    env: dict[str, str] = {}
+    inherit_env: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    workdir: str | None = None
+    session_files: tuple[str, ...] = ()
+    session_file: str | None = None
+    answer: Source = "stdout"
+    error: Source = "stderr"
+    errors: tuple[RegularExpression, ...] = ()
+    abort: Signal = "SIGINT"
+    timeouts: tuple[Timeout, ...] = ()
+    limits: Limits = Limits()
+    level: Level = "safe"
+    start_s: PositiveSeconds = 60
+    recover_s: SecondsOrNone = 30
+    finish: Finish | None = None
+    price_as: str = "claude-sonnet-4-6"
+    known: dict[str, str] = {}
+    hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
+    """Hard-coded https hosts and the link behind each; the agent then runs in a private network with only these."""
+    tools: Literal["http", "stdio"] | None = None
+    simulate: Annotated[str, AfterValidator(_function)] | None = None
+    """An async function that does what the program does, on a running event loop; it gets the program's arguments."""
+    runtime: Runtime | None = None
+    fixes: dict[str, str] = {}
+    fixed: tuple[str, ...] = ()
+    suffix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._@+-]*$")] = ""
