@@ -41,7 +41,7 @@ from wedgehog.harness.sim.clock import EPOCH, SimClock
 from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
-from wedgehog.harness.testing.faults import Trial
+from wedgehog.harness.testing.fault_trial import Trial
 
 TIMER_S: Final = 180.0
 WAIT_S: Final = 30.0

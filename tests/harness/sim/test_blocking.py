@@ -20,7 +20,8 @@ from wedgehog.harness.sim.blocking_socket import blocking_connections
 from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld, simulate
-from wedgehog.harness.testing.faults import AT, Bench
+from wedgehog.harness.testing.fault_checks import AT
+from wedgehog.harness.testing.fault_trial import Bench
 
 if TYPE_CHECKING:
     from tests.harness.sim.blocking_clients import Client

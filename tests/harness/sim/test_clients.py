@@ -19,7 +19,8 @@ from wedgehog.harness.scenario.trigger import AtReply, FaultPlan
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
-from wedgehog.harness.testing.faults import AT, Bench, Trial
+from wedgehog.harness.testing.fault_checks import AT
+from wedgehog.harness.testing.fault_trial import Bench, Trial
 
 if TYPE_CHECKING:
     from tests.harness.sim.clients import Client
