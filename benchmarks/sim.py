@@ -35,7 +35,8 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.turn import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict
-from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 from wedgehog.harness.sim.byte_stream import ByteStreamEnd
 from wedgehog.harness.sim.clock import EPOCH, SimClock
 from wedgehog.harness.sim.net import Net

@@ -26,7 +26,8 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.document import Document
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.fault_plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 _POSITIONS = ("turn", "step", "attempt")
 Place = tuple[str | int, ...]

@@ -11,28 +11,20 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.limited_reply import LimitKind
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.processes import ProcessFaults
 from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener, FaultState
+from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener
 from wedgehog.harness.inject.stdio import StdioFaults
 from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultArmed
 from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.trigger import (
-    AfterStart,
-    AtCall,
-    AtChat,
-    AtPipe,
-    AtReply,
-    AtTool,
-    BeforeRequest,
-    FaultPlan,
-    PlannedFault,
-)
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AfterStart, AtCall, AtChat, AtPipe, AtReply, AtTool, BeforeRequest
 
 
 class Injector(LinkFaults):

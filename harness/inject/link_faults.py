@@ -4,12 +4,14 @@ import asyncio
 from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.limited_reply import PartialDelivery
-from wedgehog.harness.inject.state import SETTLE_S, ArmedFault, FaultState, InjectorState
+from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.network.base import Address, Downstream, Link, Proof, Strike, Upstream, WholeLink
 from wedgehog.harness.record.events.fault import FaultHealed
 from wedgehog.harness.record.events.run import RunStarted
-from wedgehog.harness.scenario.trigger import ALWAYS, BeforeRequest, Phase, Trigger
+from wedgehog.harness.scenario.fault_plan import ALWAYS
+from wedgehog.harness.scenario.trigger import BeforeRequest, Phase, Trigger
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import psutil
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.harness.faults.process_fault import ActorFault, Demand, SignalName, Whom
+from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import LinkFaults
-from wedgehog.harness.inject.state import SETTLE_S, FaultState
+from wedgehog.harness.inject.state import SETTLE_S
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import Result, ResultFault
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
+from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.state import ArmedFault, FaultState
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.service import PipeClosed, PipeOpened

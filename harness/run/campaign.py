@@ -21,14 +21,7 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
-from wedgehog.harness.run.control import (
-    FIRST_TURN_ONLY,
-    ControlFacts,
-    as_far_as,
-    control_scenario,
-    why_not_here,
-    why_skipped,
-)
+from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
@@ -38,6 +31,7 @@ from wedgehog.harness.run.plugins import absolute, plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
+from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
 from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.run.yardstick import Yardstick, own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all

@@ -7,20 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wedgehog.fake_llm.script.position import MainShape
-from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
-from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import WireFault
+from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
 from wedgehog.harness.record.views import Turn
-from wedgehog.harness.sandbox.disk import disk_unavailable_reason
-from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import HOST, PIPE
 
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
@@ -28,8 +23,6 @@ CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario has none for it, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
-NO_REASONING = ("openai-chat", "ollama")
-"""Wires on which no reasoning is part of the conversation."""
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -221,33 +214,6 @@ def _words(history: History) -> str:
     return f" Its last words: {last}" if last else ""
 
 
-def _has(control: ControlFacts, name: str) -> bool:
-    if name == SUBAGENT_TOOL:
-        return control.delegates
-    return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
-
-
-def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
-    """Reasons to skip that concern our own tools, and whether each applies."""
-    faulty = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
-    return {
-        "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
-        "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
-        and not _has(control, CONTROL_TOOL),
-        "the fault fires on MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
-        "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
-        "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
-        and not spec.uses_store,
-    }
-
-
-def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
-    """The agent's wire if it can't carry broken arguments, else empty (Gemini has a finish reason for them)."""
-    if spec.wire == "anthropic":
-        return "" if control.streams else "anthropic without streaming"
-    return spec.wire if spec.wire == "ollama" else ""
-
-
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
     """The shape of the agent's main calls in this scenario, whose tool host may have other tools than the control's."""
     mine = next((tool for tool in control.tools if tool.endswith(CONTROL_TOOL)), None)
@@ -255,54 +221,3 @@ def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
         return control.shape
     named = {mine.removesuffix(CONTROL_TOOL) + tool for tool in scenario.tools or CONTROL_TOOLS}
     return replace(control.shape, tools=control.shape.tools - {mine} | named, optional=tuple(sorted(named)))
-
-
-FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
-
-
-def as_far_as(scenario: Scenario, control: ControlFacts) -> Scenario:
-    """The scenario as far as an agent can play it: without a session its first turn, if all faults are there.
-
-    Not where another turn is part of what is judged: it is given during the first one, or the scenario names what must
-    hold.
-    """
-    alone = len(scenario.turns) < 2 or control.resumes or not control.passed
-    elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
-    if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
-        return scenario
-    return scenario.model_copy(update={"turns": scenario.turns[:1]})
-
-
-def why_not_here(spec: AgentSpec) -> str:
-    """Why this agent cannot be run on this system; empty if it can."""
-    return (hosts_unavailable_reason() if spec.hosts else None) or ""
-
-
-def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
-    """Why a scenario does not apply to this agent; empty if it does."""
-    needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
-    missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
-    reasons = {
-        **_why_without_host(scenario, spec, control),
-        f"the agent advertises no tool {', '.join(missing)}": bool(missing),
-        "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
-        f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
-            scenario.breaks_arguments and bool(_as_objects(spec, control))
-        ),
-        "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
-        "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
-        "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
-        "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
-        "the agent takes one call at a time (callable, chat)": "second_message" in needs
-        and spec.kind in ("callable", "chat"),
-        "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
-        "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
-        f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
-        "the agent makes no background calls": "background" in needs and not control.background,
-        control.no_tool_turn: bool(control.no_tool_turn)
-        and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
-        "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
-    }
-    if "disk" in needs and (why := disk_unavailable_reason()):
-        return why
-    return next((reason for reason, applies in reasons.items() if applies), "")

@@ -24,8 +24,9 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply
 
 LIMITS = {
     "turn_s": "turn_deadline",

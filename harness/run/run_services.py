@@ -17,8 +17,9 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
+from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE, FaultPlan
+from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
 from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.database import Database
 from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost

@@ -11,18 +11,8 @@ from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadValueError
-from wedgehog.harness.scenario.trigger import (
-    ALWAYS,
-    CHAT,
-    HOST,
-    PIPE,
-    STORE,
-    Moment,
-    Phase,
-    PlannedFault,
-    StickTo,
-    Trigger,
-)
+from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
+from wedgehog.harness.scenario.trigger import CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""

@@ -1,6 +1,6 @@
-"""When a fault fires, by kind of trigger, and the plan of a run: plain data, which can be shrunk and replayed."""
+"""When a fault fires, by kind of trigger: plain data, which can be shrunk and replayed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
@@ -18,7 +18,6 @@ CHAT = "chat"
 
 Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 Moment = Literal["started", "done"]
-StickTo = Literal["call", "connection", "conversation", "link"]
 Misfit = tuple[str, tuple[str, ...]]
 """What is wrong, and the key of the fault at which it is wrong."""
 
@@ -27,10 +26,6 @@ COMPACTION = "compaction"
 CALLS = ("main", "background", COMPACTION, SUBAGENT)
 """What `on` may name beside the declared conversations."""
 
-BREAK_PAUSE_S = 0.2
-"""Real networks deliver, pause, then break: a client that reads at its ease has read what came before."""
-ALWAYS = -1
-"""`times: always`"""
 _NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
 _IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
@@ -271,67 +266,3 @@ class AtPipe(Trigger):
             return self.refuses.format(key="phase"), ("at", "phase")
         steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
         return steps if self.tool is None and self.step > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFault:
-    """One line of a plan."""
-
-    link: str
-    trigger: Trigger
-    fault: Fault
-    times: int = 1
-    sticks_to: StickTo = "call"
-    heal_after_s: float | None = None
-    """None: healed at the end of the turn."""
-    pause_s: float = 0.0
-    """Real seconds between the bytes before the fault and a fault that breaks off a reply in its middle."""
-
-    def paused(self) -> "PlannedFault":
-        """The same line with the usual pause, where it breaks off replies and names no `after_s` of its own."""
-        breaks = isinstance(self.fault, WireFault) and self.fault.ends in ("fin", "rst")
-        return replace(self, pause_s=BREAK_PAUSE_S) if breaks and self.trigger.after_s is None else self
-
-    def pause_at(self, reply: Point, byte: int) -> float:
-        """The pause at this byte of a reply; none near a stream's end, where a client may have all that it needs."""
-        ends = reply.frame_ends
-        last = ends[-3] if len(ends) > 2 else 0 if ends else reply.body
-        return self.pause_s if 0 < byte < last else 0.0
-
-    @property
-    def heals_in_s(self) -> float | None:
-        """When it is over: as the plan says, else by itself."""
-        own = self.fault.heals_after_s if isinstance(self.fault, WireFault) else None
-        return own if self.heal_after_s is None else self.heal_after_s
-
-    def scaled(self, factor: float) -> "PlannedFault":
-        """The same line with every duration divided by `factor`."""
-        trigger = self.trigger
-        if trigger.after_s is not None:
-            trigger = replace(trigger, after_s=trigger.after_s / factor)
-        heal = None if self.heal_after_s is None else self.heal_after_s / factor
-        return replace(self, trigger=trigger, fault=self.fault.scaled(factor), heal_after_s=heal)
-
-    def __str__(self) -> str:
-        """`stall on llm at 1.2`"""
-        return f"{self.fault.name} on {self.link} at {self.trigger.turn}.{self.trigger.step}"
-
-
-@dataclass(frozen=True, slots=True)
-class FaultPlan:
-    """All lines, in the order written; a fault's index here is its number in the history."""
-
-    faults: tuple[PlannedFault, ...] = ()
-
-    def scaled(self, factor: float) -> "FaultPlan":
-        """The same plan, faster."""
-        return FaultPlan(tuple(planned.scaled(factor) for planned in self.faults))
-
-    def hits_requests(self, link: str) -> bool:
-        """Whether a request on this link may be faulty."""
-        return any(it.link == link and it.trigger.in_request for it in self.faults)
-
-    def resets(self, link: str) -> bool:
-        """Whether a connection of this link may end with RST."""
-        faults = (it.fault for it in self.faults if it.link == link)
-        return any(isinstance(fault, WireFault) and fault.ends == "rst" for fault in faults)

@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.run.sim_worker import SimJob, play
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.player import Measures, Played, behaviour_of, measures_of
 from wedgehog.harness.search.scripts import Drawn

@@ -11,8 +11,9 @@ from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.sim_player import SimPlayer, why_not_in_virtual_time
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding

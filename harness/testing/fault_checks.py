@@ -6,7 +6,8 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import Downstream, Target, WholeLink
 from wedgehog.harness.record.events.call import HungUp, ReplyEnded
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.scenario.trigger import ALWAYS, AtReply, BeforeRequest
+from wedgehog.harness.scenario.fault_plan import ALWAYS
+from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest
 from wedgehog.harness.testing.fault_trial import HURRY_S, PATIENCE_S, Bench, Got
 
 AT = 150

@@ -20,7 +20,8 @@ from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import Recorder, SentReply
-from wedgehog.harness.scenario.trigger import FaultPlan, PlannedFault, Trigger
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import Trigger
 from wedgehog.harness.sim.clock import SimClock
 
 REPLY = Reply((Text("The lighthouse keeper counted his otters."),))

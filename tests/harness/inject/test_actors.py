@@ -21,7 +21,8 @@ from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.trigger import AtReply, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtReply
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 

@@ -18,7 +18,7 @@ from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHe
 from wedgehog.harness.record.events.run import RunStarted, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.trigger import FaultPlan
+from wedgehog.harness.scenario.fault_plan import FaultPlan
 
 HEAD, ENDS, BODY = 100, (50, 120, 200), 200
 PEER = ("127.0.0.1", 4000)

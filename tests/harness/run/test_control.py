@@ -9,7 +9,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.control import ControlFacts, as_far_as, control_scenario, read_control, why_skipped
+from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
+from wedgehog.harness.run.skip_reasons import as_far_as, why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
 

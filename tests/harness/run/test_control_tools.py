@@ -7,7 +7,8 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
 from wedgehog.fake_llm.script.position import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, shape_in, why_skipped
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, shape_in
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 
 MINE = f"mcp__host__{CONTROL_TOOL}"

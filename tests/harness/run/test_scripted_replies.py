@@ -16,7 +16,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recorder import SentReply
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.trigger import FaultPlan
+from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.services.beacon import wrapped
 
 BASH = ToolSpec("bash", "", {"properties": {"command": {"type": "string"}}})

@@ -16,15 +16,8 @@ from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage
-from wedgehog.harness.run.turn import (
-    LONGEST_STRETCH_S,
-    TEXT_KEPT,
-    AfterStop,
-    Bounds,
-    NetworkBrokeError,
-    TurnPlayer,
-)
-from wedgehog.harness.scenario.trigger import FaultPlan
+from wedgehog.harness.run.turn import LONGEST_STRETCH_S, TEXT_KEPT, AfterStop, Bounds, NetworkBrokeError, TurnPlayer
+from wedgehog.harness.scenario.fault_plan import FaultPlan
 
 
 @dataclass

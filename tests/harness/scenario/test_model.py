@@ -10,9 +10,9 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.expect import FailConfig, expected_words, meets
+from wedgehog.harness.scenario.fault_plan import ALWAYS
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
-from wedgehog.harness.scenario.trigger import ALWAYS
 
 HEAD = "name: a-story\nwhy: Because.\n"
 TURNS = "turns:\n  - user: Go on.\n    model:\n      - {text: 'Done {nonce}'}\n"

@@ -3,16 +3,8 @@
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.scenario.trigger import (
-    ALWAYS,
-    AtChat,
-    AtPipe,
-    AtReply,
-    BeforeRequest,
-    FaultPlan,
-    PlannedFault,
-    Trigger,
-)
+from wedgehog.harness.scenario.fault_plan import ALWAYS, FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtChat, AtPipe, AtReply, BeforeRequest, Trigger
 
 
 def test_a_faster_plan_divides_every_duration_and_nothing_else():

@@ -9,7 +9,8 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.actor.processes import DiskFull, Freeze, Kill
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.process_fault import Speak
-from wedgehog.harness.run.control import ControlFacts, why_skipped
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool

@@ -15,7 +15,8 @@ from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.events.call import HungUp
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.scenario.trigger import AtReply, FaultPlan
+from wedgehog.harness.scenario.fault_plan import FaultPlan
+from wedgehog.harness.scenario.trigger import AtReply
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld

@@ -21,7 +21,7 @@ from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.service import PipeClosed, PipeOpened
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.trigger import FaultPlan
+from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.stdio_proxy.launch import ARGV
 from wedgehog.harness.stdio_proxy.session import StdioServer
 
