@@ -44,6 +44,11 @@ class LaneItem:
     whole: bool = True
     """False for a part of the span before it, which has the same row."""
 
+    @property
+    def until_s(self) -> float:
+        """The end; of a moment, itself."""
+        return self.start_s if self.end_s is None else self.end_s
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -58,7 +63,7 @@ class Lane:
         return 1 + max((item.row for item in self.items), default=0)
 
 
-def lanes(history: History, remarks: Sequence[str] = ()) -> list[Lane]:
+def lanes(history: History, remarks: Sequence[str] = (), most_rows: int = MOST_ROWS) -> list[Lane]:
     """The lanes of a run that hold anything, from the user down to the database."""
     found = (
         ("user", _user(history)),
@@ -73,7 +78,7 @@ def lanes(history: History, remarks: Sequence[str] = ()) -> list[Lane]:
         ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(ChatAsked))),
         ("faults", _faults(history)),
     )
-    return [Lane(name, _packed(items)) for name, them in found if (items := list(them))]
+    return [Lane(name, _packed(items, most_rows)) for name, them in found if (items := list(them))]
 
 
 def events_in(shown: Iterable[Lane]) -> frozenset[int]:
@@ -83,15 +88,14 @@ def events_in(shown: Iterable[Lane]) -> frozenset[int]:
 
 def span_of(shown: Iterable[Lane]) -> float:
     """The last moment of some lanes, in seconds of the run; above 0."""
-    items = [item for lane in shown for item in lane.items]
-    return max([item.start_s if item.end_s is None else item.end_s for item in items], default=0.0) or 1e-3
+    return max((item.until_s for lane in shown for item in lane.items), default=0.0) or 1e-3
 
 
 def _moment(event: Event, tone: str, sign: str, says: str) -> LaneItem:
     return LaneItem(event.at_s, None, tone, says, (event.id,), sign)
 
 
-def _packed(items: Sequence[LaneItem]) -> tuple[LaneItem, ...]:
+def _packed(items: Sequence[LaneItem], most_rows: int) -> tuple[LaneItem, ...]:
     """The items in order, each in the first row that is free at its start."""
     free_s: list[float] = []
     placed: list[LaneItem] = []
@@ -99,7 +103,7 @@ def _packed(items: Sequence[LaneItem]) -> tuple[LaneItem, ...]:
     for item in items:
         if item.whole and item.end_s is not None:
             row = next((n for n, until in enumerate(free_s) if until <= item.start_s), len(free_s))
-            row = min(row, MOST_ROWS - 1)
+            row = min(row, most_rows - 1)
             free_s += [0.0] * (row + 1 - len(free_s))
             free_s[row] = max(free_s[row], item.end_s)
         at = row if not item.whole or item.end_s is not None else 0
@@ -182,18 +186,30 @@ def _calls(history: History) -> Iterator[LaneItem]:
 def _call(call: Call, history: History) -> Iterator[LaneItem]:
     """A call: the wait for its first byte, its stream, and how it ended."""
     end_s = _over_s(call, history)
-    first_s = first_byte_at_s(call)
     tone = "refused" if call.refused else "wait" if call.main else "wait background"
     beside = call.arrived.side or call.arrived.background
     kind = f" ({beside})" if beside else ""
     says = f"call {call.number}, {place(call)}{kind}: {ending(call)} after {seconds(end_s - call.at_s)}"
     yield LaneItem(call.at_s, end_s, tone, says, tuple(event.id for event in call.evidence), place(call))
-    if first_s is not None and first_s < end_s:
-        down = f"first byte after {seconds(first_s - call.at_s)}, {many(call.tokens_delivered, 'token')} delivered"
-        yield LaneItem(first_s, end_s, "stream", f"{says}; {down}", (), whole=False)
+    for name, first_s, until_s in phases(call, end_s):
+        if name == "stream":
+            down = f"first byte after {seconds(first_s - call.at_s)}, {many(call.tokens_delivered, 'token')} delivered"
+            yield LaneItem(first_s, until_s, "stream", f"{says}; {down}", (), whole=False)
     if call.hung_up is not None:
         by = call.stopped_by or "the agent"
         yield LaneItem(call.hung_up.at_s, None, "hangup", f"{by} closes call {call.number}", (), "✕", whole=False)
+
+
+def phases(call: Call, end_s: float) -> Iterator[tuple[str, float, float]]:
+    """The parts of a call that ended at `end_s`: name, start and end in seconds of the run.
+
+    `request` until the provider accepts or refuses it, `wait` until the first byte, `stream` until the end.
+    """
+    accepted_s = min(call.started.at_s, end_s) if call.started else end_s
+    first_s = first_byte_at_s(call)
+    first_s = end_s if first_s is None else min(max(first_s, accepted_s), end_s)
+    named = (("request", call.at_s, accepted_s), ("wait", accepted_s, first_s), ("stream", first_s, end_s))
+    yield from (phase for phase in named if phase[1] < phase[2])
 
 
 def _over_s(call: Call, history: History) -> float:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
+from wedgehog.harness.commands.cli_export import export
 from wedgehog.harness.commands.cli_fuzz import fuzz
 from wedgehog.harness.commands.cli_gate import baseline, compare
 from wedgehog.harness.commands.cli_run import check, replay, run
@@ -56,6 +57,7 @@ app.command()(check)
 app.command()(replay)
 app.command()(baseline)
 app.command()(compare)
+app.command()(export)
 app.add_typer(agents, name="agents")
 
 

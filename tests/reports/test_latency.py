@@ -8,10 +8,11 @@ import pytest
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports import distributions, parquet, write_all
+from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import per_answer
 from wedgehog.reports.latency import MEASURES, latency, samples
-from wedgehog.reports.parquet import call_rows, write_parquet
+from wedgehog.reports.parquet import write_parquet
 from wedgehog.reports.rows import table
 
 from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
