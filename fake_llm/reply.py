@@ -139,13 +139,22 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Overflow:
+    """A request of `tokens` tokens, for a model whose window has room for `window` tokens."""
+
+    tokens: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The provider refuses or fails, in its own shape; `kind` and `message` default to what it says at `status`.
 
     The kind BALANCE is a used-up prepaid balance, with each provider's own status and words. `html` sends a gateway's
     page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
     "date:SECONDS" for an HTTP date that many seconds from now. `item` is the kind of an item of the conversation that
-    the provider cannot use, in each provider's own words.
+    the provider cannot use, and `overflow` a request that is longer than the model's window; both in each provider's
+    own words.
     """
 
     status: int
@@ -155,6 +164,7 @@ class Failure:
     delay_s: float = 0
     html: bool = False
     item: ItemKind | None = None
+    overflow: Overflow | None = None
 
 
 Answer: TypeAlias = Reply | Failure

@@ -124,6 +124,8 @@ class Responder:
         if failure.kind == BALANCE:
             broke = self.dialect.BROKE
             return self.dialect.error(replace(broke, message=failure.message or broke.message), self.request)
+        if failure.overflow:
+            return self.dialect.error(self.dialect.too_long(failure.overflow, self.request), self.request)
         if failure.item:
             unusable = self.dialect.unusable(failure.item, self.request)
             return self.dialect.error(replace(unusable, message=failure.message or unusable.message), self.request)

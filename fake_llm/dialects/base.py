@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame, encode
-from wedgehog.fake_llm.reply import ItemKind, Reply, Stop, Thinking
+from wedgehog.fake_llm.reply import ItemKind, Overflow, Reply, Stop, Thinking
 from wedgehog.fake_llm.request import Request, is_known, model_asked
 from wedgehog.fake_llm.usage import Billed, Meter, input_tokens, tokens_in, words
 from wedgehog.fake_llm.value import value
@@ -187,6 +187,10 @@ class Dialect(ABC):
     def unusable(self, item: ItemKind, request: Request) -> Refusal:
         """Return the words for an item of the conversation that the provider cannot use."""
         return self.UNUSABLE.get(item, Refusal(400))
+
+    def too_long(self, overflow: Overflow, request: Request) -> Refusal:
+        """Return the words for a request that is longer than the model's window."""
+        return Refusal(400, f"The request has {overflow.tokens} tokens, and the model reads {overflow.window}.")
 
     def headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the headers that identify a reply."""

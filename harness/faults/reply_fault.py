@@ -44,6 +44,8 @@ class ReplyFault(Fault):
     """It changes the script's own answer, before names, ids and templates are filled in."""
     repeats_on_later_steps: ClassVar[bool] = False
     """It applies to every later step of its turn too."""
+    unmet: ClassVar[str] = ""
+    """Why it did not fire although its call arrived."""
     says_nothing: ClassVar[bool] = False
     """The reply is complete and has no words."""
     lasts: ClassVar[bool] = False

@@ -84,9 +84,10 @@ class Injector(LinkFaults):
             self.agent.forget()
 
     async def heal_all(self) -> None:
-        """Heal everything, also what waits for a later turn."""
+        """Heal everything that can be healed, also what waits for a later turn."""
         for state in reversed(self.states):
-            await self.heal(state)
+            if not state.lasts:
+                await self.heal(state)
 
     async def close(self) -> None:
         """Heal everything and end every task."""

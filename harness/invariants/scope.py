@@ -9,6 +9,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
+REFUSED_FOR_CONTENT = 400
+
 
 def over(turn: Turn) -> Event | None:
     """The event after which no call of the turn is judged: its abort, give-up, deadline or kill."""
@@ -92,6 +94,16 @@ def requests(calls: Iterable[Call]) -> tuple[Event, ...]:
 def ends(turn: Turn) -> tuple[Event, ...]:
     """How the turn ended, as evidence."""
     return tuple(event for event in (turn.start_missed, turn.deadline, turn.end) if event is not None)
+
+
+def refused_for_content(call: Call) -> bool:
+    """Whether a scripted fault refused what the request says, with 400, as it does for as long as that is sent."""
+    return call.refused is not None and call.refused.scripted and call.refused.status == REFUSED_FOR_CONTENT
+
+
+def still_refused(turn: Turn) -> bool:
+    """Whether a fault that nothing heals refused the last request of a recovery message."""
+    return turn.recovery and any(map(refused_for_content, turn.main_calls[-1:]))
 
 
 def refused_by_us(calls: Iterable[Call]) -> Call | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests
+from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, still_refused
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import SessionPlanted
@@ -25,7 +25,9 @@ def session_recovers(history: History) -> Verdict:
 
     If the recovery message ends in an error that its user sees, and that is no refusal for pairing, a second message
     follows and counts: circuit breakers cool down, pools hold dead connections. A session that is refused with 400 for
-    ever, for something that the agent itself keeps sending, is bricked. The verdict also says whether the request
+    ever, for something that the agent itself made wrong and keeps sending, is bricked. A fault that nothing heals
+    refuses what is right too: there an error that the user sees is enough, and `session_goes_on` judges the rest. The
+    verdict also says whether the request
     carried the earlier turns, and which of the scenario's own messages after the fault, without an answer or error in
     their turn (other invariants judge that), were answered late, never answered, or lost.
 
@@ -60,6 +62,12 @@ def _one(history: History, turn: Turn, which: str, *, late: bool) -> Verdict:
     outcome = outcome_of(turn, history)
     if outcome.kind == "answered":
         return passed(f"recovered{' late' if late else ''}")
+    if outcome.kind == "surfaced" and still_refused(turn):
+        return passed("the provider still refuses what it sends, and its user reads that")
+    return _unrecovered(history, turn, which, outcome)
+
+
+def _unrecovered(history: History, turn: Turn, which: str, outcome: TurnOutcome) -> Verdict:
     if outcome.kind == "unfinished":
         return inconclusive(outcome.how)
     says = f"{which} was not answered: {outcome.how}"

@@ -274,7 +274,8 @@ def _why_not(history: History, planned: PlannedFault) -> str:
     sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
     if isinstance(at, AtReply) and at.byte is not None and sizes and max(sizes) <= at.byte:
         return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
-    return ""
+    unmet = planned.fault.unmet if isinstance(planned.fault, ReplyFault) else ""
+    return f"; {unmet}" if unmet else ""
 
 
 def _says(history: History, verdicts: list[Verdict]) -> str:

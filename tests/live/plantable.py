@@ -40,6 +40,10 @@ class RetryError(Exception):
         self.wait_s = wait_s
 
 
+class TooLongError(FailedError):
+    """The conversation is longer than the model's window."""
+
+
 class Session:
     """Messages, one a line; what a crash left open is closed at load."""
 
@@ -71,6 +75,15 @@ class Session:
             self.add("user", [result(call, LOST, error=True) for call in calls_of(last["content"])])
         if self.messages and self.messages[-1]["role"] == "user":
             self.add("assistant", [{"type": "text", "text": SAID}])
+
+    def shorten(self) -> None:
+        """Drop the results of the earlier turns; their calls, questions and answers stay."""
+        asked = [n for n, it in enumerate(self.messages) if it["role"] == "user" and it["content"][0]["type"] == "text"]
+        for message in self.messages[: asked[-1]]:
+            for part in message["content"]:
+                if part["type"] == "tool_result":
+                    part["content"] = "(dropped)"
+        self._rewrite()
 
     def add(self, role: str, content: list[Message]) -> None:
         self.messages.append({"role": role, "content": content})
@@ -114,6 +127,8 @@ async def refused(reply: aiohttp.ClientResponse) -> None:
     says = f"Error: status {reply.status}: {(await reply.text())[:300]}"
     if reply.status in AGAIN or "every-status-is-retried" in BUGS:
         raise RetryError(says, wait_of(reply.headers.get("retry-after")))
+    if "prompt is too long" in says and "never-compacts" not in BUGS:
+        raise TooLongError(says)
     raise FailedError(says)
 
 
@@ -339,7 +354,11 @@ async def step(
     """One reply, and its tools; the answer, if it has none."""
     if "asks-twice" in BUGS:
         await tried(http, url, session.messages, tools)
-    content, stop = await tried(http, url, session.messages, tools)
+    try:
+        content, stop = await tried(http, url, session.messages, tools)
+    except TooLongError:
+        session.shorten()
+        content, stop = await tried(http, url, session.messages, tools)
     calls = calls_of(content)
     if stop == "max_tokens" and "half-calls-run" not in BUGS and "no-stop-reason" not in BUGS:
         raise FailedError("Error: the reply was truncated at max_tokens")

@@ -21,6 +21,9 @@ PLANTED = {
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
 }
+STRICT = {
+    "window-reached": ("never-compacts", {"session_goes_on"}),
+}
 
 
 def _spec(folder: Path, name: str, bugs: str) -> str:
@@ -29,9 +32,9 @@ def _spec(folder: Path, name: str, bugs: str) -> str:
     return str(path)
 
 
-def _violated(campaign: Path) -> dict[tuple[str, str], set[str]]:
+def _violated(campaign: Path, column: str = "violated") -> dict[tuple[str, str], set[str]]:
     rows = csv.DictReader((campaign / "summary.csv").read_text().splitlines())
-    return {(row["agent"], row["verdict"]): set(filter(None, row["violated"].split(";"))) for row in rows}
+    return {(row["agent"], row["verdict"]): set(filter(None, row[column].split(";"))) for row in rows}
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
@@ -42,3 +45,13 @@ def test_a_planted_bug_is_red_and_the_sound_agent_green(wedgehog: Any, tmp_path:
     done = wedgehog("run", scenario, *agents, "--world", "sim")
     found = _violated(tmp_path / "runs" / "latest")
     assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("scenario", sorted(STRICT))
+def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(wedgehog: Any, tmp_path: Path, scenario: str):
+    """The sound agent is green at both levels."""
+    bugs, red = STRICT[scenario]
+    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
+    done = wedgehog("run", scenario, *agents, "--world", "sim")
+    found = _violated(tmp_path / "runs" / "latest", "strict")
+    assert found == {("sound", "pass"): set(), ("planted", "pass"): red}, done.stdout + done.stderr

@@ -60,11 +60,22 @@ def _exit_code_tells(play: RunDraw) -> None:
     play.tell.fails("Error: the provider is overloaded", exit_code=0)
 
 
+def _session_goes_on(play: RunDraw) -> None:
+    """The window is full, and each message is refused as the one before it."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 400, message="prompt is too long: 9 tokens > 8 maximum")
+    play.tell.fails()
+    play.tell.message("recovery")
+    play.tell.refuse(play.ask(1), 400, message="prompt is too long: 9 tokens > 8 maximum")
+    play.tell.fails("Error: the conversation is too long")
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "history_kept": (_history_kept,),
     "output_once": (_output_once,),
     "stops_when_told": (_runs_on, _reads_on),
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
+    "session_goes_on": (_session_goes_on,),
 }
 """The ways to violate each."""

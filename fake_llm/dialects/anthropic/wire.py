@@ -14,7 +14,7 @@ from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, 
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Item, ItemKind, Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import Item, ItemKind, Overflow, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import (
     Request,
     blocks,
@@ -178,6 +178,10 @@ class _Anthropic(Dialect):
         place = f"line 1 column {size} (char {size - 1})"
         broken = bad(f"The request body is not valid JSON: no low surrogate in string: {place}")
         return self.UNUSABLE.get(item, broken)
+
+    def too_long(self, overflow: Overflow, request: Request) -> Refusal:
+        """Refuse with the two sizes, as in https://github.com/kortix-ai/suna/issues/217."""
+        return bad(f"prompt is too long: {overflow.tokens} tokens > {overflow.window} maximum")
 
     def parse(self, request: Request) -> Conversation:
         document = request.document or {}

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response
+from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
 from wedgehog.fake_llm.dialects.gemini.validate import ADDRESS, NO_KEY, WIRE, field, no_model, parse, refusals
 from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import Overflow, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import args_of, arguments, words
 
@@ -143,6 +143,11 @@ class _Gemini(Dialect):
         "thinking": Refusal(400, "Corrupted thought signature."),
     }
     TOO_LARGE = _TOO_LARGE
+
+    def too_long(self, overflow: Overflow, request: Request) -> Refusal:
+        """Refuse with the two sizes, as in https://github.com/google-gemini/gemini-cli/issues/4118."""
+        sizes = f"({overflow.tokens}) exceeds the maximum number of tokens allowed ({overflow.window})"
+        return bad(f"The input token count {sizes}.")
 
     parse = staticmethod(parse)
     refusals = staticmethod(refusals)

@@ -11,11 +11,11 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, 
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
 from wedgehog.fake_llm.dialects.openai_chat import moderations
 from wedgehog.fake_llm.dialects.openai_chat.validate import MOST_COPIES, no_model, refusals
-from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, missing, unreadable
+from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, bad, missing, unreadable
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import Overflow, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, counted, images_in, listed, mapped, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in
 
@@ -163,6 +163,12 @@ class _OpenAIChat(OpenAIDialect):
             schema=_schema(mapped(document.get("response_format"))),
             copies=min(max(1, counted(document.get("n")) or 1), MOST_COPIES),
         )
+
+    def too_long(self, overflow: Overflow, request: Request) -> Refusal:
+        """Refuse with the two sizes, as in https://github.com/crewAIInc/crewAI-examples/issues/121."""
+        sizes = f"is {overflow.window} tokens. However, your messages resulted in {overflow.tokens} tokens"
+        text = f"This model's maximum context length {sizes}. Please reduce the length of the messages."
+        return bad(text, "messages", "context_length_exceeded")
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         return event(self.error(refusal, exchange.request).body)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
-from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect
+from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, bad
 from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, schema_of, tool_of
 from wedgehog.fake_llm.dialects.openai_responses.validate import (
     Stored,
@@ -18,7 +18,7 @@ from wedgehog.fake_llm.dialects.openai_responses.validate import (
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import ItemKind, Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import ItemKind, Overflow, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, system_first, text_of
 from wedgehog.fake_llm.usage import Meter, arguments
 
@@ -217,6 +217,11 @@ class _OpenAIResponses(OpenAIDialect):
         why = "could not be verified. Reason: Encrypted content could not be decrypted or parsed."
         told = f"The encrypted content for item {ids[-1] if ids else ''} {why}"
         return Refusal(400, told, "invalid_request_error", code="invalid_encrypted_content")
+
+    def too_long(self, overflow: Overflow, request: Request) -> Refusal:
+        """Refuse without the sizes, as in https://github.com/dyad-sh/dyad/issues/1672 (there as an event)."""
+        text = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        return bad(text, "input", "context_length_exceeded")
 
     def parse(self, request: Request) -> Conversation:
         """Read a request with the earlier responses that it names."""

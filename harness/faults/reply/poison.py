@@ -37,6 +37,7 @@ class Poison(ReplyFault):
     tool: str | None = None
     message: str | None = None
     lasts: ClassVar[bool] = True
+    unmet: ClassVar[str] = "no request carried such an item: an agent that never sends one cannot be refused for it"
 
     @property
     def needs(self) -> tuple[Need, ...]:
