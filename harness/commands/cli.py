@@ -120,35 +120,47 @@ def init(
     file: Annotated[Path, typer.Argument(help="The path of the new spec.")] = Path("agent.yaml"),
     name: Annotated[str, typer.Option(help="The name of the agent.")] = "",
     wire: Annotated[str, typer.Option(help="Its wire format.")] = "",
-    command: Annotated[str, typer.Option(help="Its command line, with {message} for the user's message.")] = "",
+    command: Annotated[
+        str,
+        typer.Option(
+            help="Its command line, with {message} for the user's message; with {port} for a service; file.py:function "
+            "for a function."
+        ),
+    ] = "",
     resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
     kind: Annotated[
-        Literal["command", "lines", "acp", "tui"],
+        Literal["command", "callable", "http", "lines", "acp", "tui"] | None,
         typer.Option(
-            help="How it gets its messages: one process each; or one that stays, by lines, by ACP, in a terminal."
+            show_default=False,
+            help="How it gets its messages: one process each, as a Python function, as a service; or as a process that "
+            "stays, by lines, by ACP, in a terminal. Default: as the project suggests, else `command`.",
         ),
-    ] = "command",
+    ] = None,
 ) -> None:
     """Write a first agent spec.
 
-    Asks for each value that no option gives.
+    Asks for each value that no option gives, and proposes what the project in the working folder suggests.
     """
     from wedgehog.harness.commands import init as first
+    from wedgehog.harness.commands.propose import propose
 
     with user_mistakes():
         if file.exists():
             raise ValueError(f"{file}: exists already; it is not overwritten")
-        name = answered("What is the agent called?", name, first.wrong_name, "my-agent")
+        found = propose(Path.cwd())
+        name = answered("What is the agent called?", name, first.wrong_name, found.name)
         wires = f"Which wire format does it speak ({', '.join(first.WIRES)})?"
-        wire = answered(wires, wire, first.wrong_wire, "openai-chat")
-        stays = kind != "command"
-        asked = "Its command line:" if stays else "Its command line, with {message} where the message goes:"
-        command = answered(asked, command, first.wrong_start if stays else first.wrong_command)
-        if kind == "acp":
+        wire = answered(wires, wire, first.wrong_wire, found.wire)
+        kind, proposed = first.chosen(kind, command, found)
+        if proposed:
+            err.print(f"wedgehog: {found.because} suggests: {proposed}", markup=False)
+        asked = first.ASKS.get(kind, "Its command line:")
+        command = answered(asked, command, partial(first.wrong_answer_to, kind), proposed)
+        if kind in ("acp", "callable", "http"):
             resume = ""
         elif resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
-            resume = answered(again, resume or "", first.wrong_start if stays and resume else first.wrong_resume, "")
+            resume = answered(again, resume or "", partial(first.wrong_resume, kind), "")
         text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind)
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)

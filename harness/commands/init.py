@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal
 
 import yaml
 
+from wedgehog.harness.commands.propose import InitKind, Proposal
 from wedgehog.harness.faults.parameters import did_you_mean
 
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
@@ -24,8 +24,13 @@ WIRES: Mapping[str, tuple[dict[str, str], str]] = {
 }
 """The environment that each provider's SDK reads, and the endpoint that it calls."""
 
-InitKind = Literal["command", "lines", "acp", "tui"]
-STAYS: Mapping[str, dict[str, object]] = {
+ASKS: Mapping[InitKind, str] = {
+    "command": "Its command line, with {message} where the message goes:",
+    "callable": "Its function, as file.py:function:",
+    "http": "The command that starts the service, with {port}:",
+}
+"""What to ask for its start; a process that stays has a command line."""
+GUESSES: Mapping[str, dict[str, object]] = {
     "lines": {
         "send": {"type": "user", "text": "{message}"},
         "done": {"type": "result"},
@@ -34,10 +39,20 @@ STAYS: Mapping[str, dict[str, object]] = {
     },
     "acp": {},
     "tui": {"ready": "^> "},
+    "http": {
+        "ready": "/health",
+        "url": "/message",
+        "body": {"text": "{message}"},
+        "answer": "json:answer",
+        "error": "json:error",
+    },
 }
-"""The keys beside `start` of a process that stays, as a first guess."""
+"""The keys beside `start`, as a first guess."""
 GUESSED = """\
-# A guess: change {keys} to what the agent really writes. docs/agents-that-stay.md
+# A guess: change {keys} to what the agent really has. {page}
+"""
+CALLED = """\
+# It is called as `(message, *, session_dir, llm_url, key)` and returns the answer.
 """
 HEAD = """\
 # How Wedgehog runs this agent. All keys: docs/agents.md, or `wedgehog schema agent`.
@@ -51,6 +66,13 @@ HINTS = """\
 """
 
 
+def chosen(kind: InitKind | None, command: str, found: Proposal) -> tuple[InitKind, str | None]:
+    """Return the kind of agent and the proposal for its start: the project's, unless an option contradicts it."""
+    if command or kind not in (None, found.kind):
+        return kind or "command", None
+    return found.kind, found.command
+
+
 def wrong_name(name: str) -> str:
     """Return the error of a name; empty if it is valid."""
     return "" if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@+-]*", name) else f"{name!r}: use letters, digits, . _ - only"
@@ -61,8 +83,23 @@ def wrong_wire(wire: str) -> str:
     return "" if wire in WIRES else f"{wire!r} is none of {', '.join(WIRES)}{did_you_mean(wire, WIRES)}"
 
 
+def wrong_answer_to(kind: InitKind, start: str) -> str:
+    """Return the error of what starts an agent of this kind; empty if it is valid."""
+    return {"command": wrong_command, "callable": wrong_function, "http": wrong_service}.get(kind, wrong_start)(start)
+
+
+def wrong_function(place: str) -> str:
+    """Return the error of a function's place; empty if it is valid."""
+    return "" if re.fullmatch(r"[\w./-]+:\w+", place.strip()) else f"{place!r}: write file.py:function"
+
+
+def wrong_service(command: str) -> str:
+    """Return the error of the command line of a service; empty if it is valid."""
+    return wrong_start(command) or ("" if "{port}" in command else "write {port} where its port goes")
+
+
 def wrong_start(command: str) -> str:
-    """Return the error of the command line of a process that stays; empty if it is valid."""
+    """Return the error of a command line; empty if it is valid."""
     try:
         return "" if _split(command)[1] else "a command line is needed"
     except ValueError as bad:
@@ -77,28 +114,43 @@ def wrong_command(command: str) -> str:
     return "" if has_message else "write {message} where the user's message goes"
 
 
-def wrong_resume(command: str) -> str:
+def wrong_resume(kind: InitKind, command: str) -> str:
     """Return the error of the resume command line, which may be empty."""
-    return wrong_command(command) if command.strip() else ""
+    return wrong_answer_to(kind, command) if command.strip() else ""
 
 
-def spec_text(file: str, name: str, wire: str, command: str, resume: str = "", kind: InitKind = "command") -> str:
+def spec_text(file: str, name: str, wire: str, start: str, resume: str = "", kind: InitKind = "command") -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file."""
-    env, argv = _split(command)
-    more, next_argv = _split(resume)
-    line, next_line = (_seen_from(file, words) if words else None for words in (argv, next_argv))
     spec: dict[str, object] = {"name": name, "wire": wire}
-    lines = {"start" if kind != "command" else "command": line, "resume": next_line}
-    given = {key: words for key, words in lines.items() if words}
-    spec |= given if kind == "command" else {kind: {**given, **STAYS[kind]}}
-    spec["env"] = {**env, **more, **WIRES[wire][0]}
+    if kind == "callable":
+        spec |= {"callable": _function(file, start.strip()), "env": dict(WIRES[wire][0])}
+    else:
+        spec |= _started(file, start, resume, kind) | {"env": _env(start, resume) | WIRES[wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     return HEAD.replace("{file}", file) + _guessed(kind) + body + HINTS
 
 
+def _started(file: str, start: str, resume: str, kind: InitKind) -> dict[str, object]:
+    lines = {"start" if kind != "command" else "command": start, "resume": resume}
+    given = {key: _seen_from(file, words) for key, line in lines.items() if (words := _split(line)[1])}
+    return dict(given) if kind == "command" else {kind: {**given, **GUESSES[kind]}}
+
+
+def _function(file: str, place: str) -> str:
+    """Return the place of a function as the spec writes it; a module is found where Python looks for it."""
+    source, _, name = place.rpartition(":")
+    return f"{_there(source, Path(file).resolve().parent)}:{name}" if source.endswith(".py") else place
+
+
+def _env(start: str, resume: str) -> dict[str, str]:
+    return _split(start)[0] | _split(resume)[0]
+
+
 def _guessed(kind: InitKind) -> str:
-    keys = ", ".join(STAYS.get(kind, ()))
-    return GUESSED.replace("{keys}", keys) if keys else ""
+    if kind == "callable":
+        return CALLED
+    keys, page = ", ".join(GUESSES.get(kind, ())), "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md"
+    return GUESSED.replace("{keys}", keys).replace("{page}", page) if keys else ""
 
 
 def _split(line: str) -> tuple[dict[str, str], list[str]]:

@@ -53,7 +53,7 @@ def folders_of(words: Iterable[str]) -> tuple[Path, ...]:
 
 def times(folders: Iterable[Path], out: Path) -> Times:
     """Return the times of all watched files; the folder `out` is left out."""
-    return {path: written for folder in folders for path, written in _files(folder, out.resolve())}
+    return {path: _written(path) for folder in folders for path in source_files(folder, out.resolve())}
 
 
 def first_change(before: Times, look: Callable[[], Times], wait: Callable[[float], None] = time.sleep) -> list[Path]:
@@ -63,14 +63,18 @@ def first_change(before: Times, look: Callable[[], Times], wait: Callable[[float
     return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
 
-def _files(folder: Path, out: Path) -> Iterator[tuple[Path, int]]:
+def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:
+    """Yield the files below a folder that people edit; the folder `out` is left out."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "." and name not in UNWATCHED and Path(place, name) != out]
-        for path in (Path(place, name) for name in names if Path(name).suffix in WATCHED):
-            try:
-                yield path, path.stat().st_mtime_ns
-            except FileNotFoundError:  # it was removed in this moment
-                continue
+        yield from (path for name in names if (path := Path(place, name)).suffix in WATCHED)
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # it was removed in this moment
+        return 0
 
 
 def _play(command: list[str]) -> None:

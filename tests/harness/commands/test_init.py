@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.init import WIRES, spec_text, wrong_command, wrong_name
+from wedgehog.harness.commands.init import WIRES, spec_text, wrong_answer_to, wrong_command, wrong_name
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -28,6 +28,29 @@ def test_an_agent_that_stays_gets_a_spec_of_its_kind(tmp_path: Path, kind: Liter
     spec = load_spec(path)
     assert (spec.kind, getattr(spec, kind).start) == (kind, ("{python}", "{here}/bot.py"))
     assert ("# A guess" in path.read_text()) == (kind != "acp")
+
+
+def test_a_service_gets_a_spec_with_guesses(tmp_path: Path):
+    path = tmp_path / "agent.yaml"
+    path.write_text(spec_text("agent.yaml", "mine", "openai-chat", "python app.py --port {port}", kind="http"))
+    spec = load_spec(path)
+    assert spec.http is not None
+    assert spec.http.start == ("{python}", "{here}/app.py", "--port", "{port}")
+    assert "# A guess: change ready, url, body, answer, error" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "written"), [("a.yaml", "{here}/bot.py:answer"), ("sub/a.yaml", "{here}/../bot.py:answer")]
+)
+def test_a_function_gets_a_spec_that_says_how_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, written: str
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "bot.py").write_text("def answer(message, *, session_dir, llm_url, key): return ''")
+    (tmp_path / file).write_text(spec_text(file, "mine", "openai-chat", "bot.py:answer", kind="callable"))
+    assert load_spec(tmp_path / file).callable == written
+    assert "session_dir, llm_url, key" in (tmp_path / file).read_text()
 
 
 def test_files_that_are_named_from_here_lie_beside_the_spec(tmp_path: Path):
@@ -101,3 +124,5 @@ def test_wrong_answers_say_what_is_wrong():
     assert "{message}" in wrong_command("python bot.py")
     assert wrong_command('python "bot') and wrong_command("  ")
     assert not wrong_command("python bot.py {message}")
+    assert "file.py:function" in wrong_answer_to("callable", "bot") and not wrong_answer_to("callable", "a/bot.py:run")
+    assert "{port}" in wrong_answer_to("http", "python app.py") and not wrong_answer_to("http", "app --port {port}")

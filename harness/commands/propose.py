@@ -1,0 +1,135 @@
+"""What `wedgehog init` proposes: it reads the project in the working folder, and executes nothing."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from wedgehog.harness.commands.watch import source_files
+
+InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
+MARKS: Final[dict[str, re.Pattern[str]]] = {
+    "anthropic": re.compile(r"^\s*(?:from|import) anthropic\b|@anthropic-ai/sdk|/v1/messages", re.MULTILINE),
+    "gemini": re.compile(r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai", re.MULTILINE),
+    "ollama": re.compile(r"^\s*(?:from|import) ollama\b|from ['\"]ollama['\"]|/api/chat", re.MULTILINE),
+    "openai-responses": re.compile(
+        r"\.responses\.(?:create|stream|parse)\(|/v1/responses|^\s*from agents import", re.MULTILINE
+    ),
+    "openai-chat": re.compile(r"\.chat\.completions\.|/chat/completions|ChatOpenAI|OpenAIChatModel", re.MULTILINE),
+}
+"""What a program has that uses a wire format: an SDK's import or call, or the path of the API."""
+SERVICES: Final = {
+    "FastAPI": "python -m uvicorn {module}:{app} --port {{port}}",
+    "Flask": "python -m flask --app {module} run --port {{port}}",
+}
+ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index")
+"""The usual names of the file that starts an agent, the likeliest first."""
+_MOST_FILES, _MOST_BYTES = 300, 200_000
+_WORDS: Final = ("message", "prompt", "text", "question", "query", "user_input")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The first guess of each answer; `because` names the file that led to the command."""
+
+    name: str = "my-agent"
+    wire: str = "openai-chat"
+    kind: InitKind = "command"
+    command: str | None = None
+    because: str = ""
+
+
+def propose(folder: Path) -> Proposal:
+    """Read the project in a folder; a file that cannot be read is left out."""
+    sources = dict(_sources(folder))
+    kind, command, because = next(_starts(folder, sources), (Proposal.kind, None, ""))
+    return Proposal(_name(folder), _wire(sources.values()), kind, command, because)
+
+
+def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
+    found = (path for path in source_files(folder) if path.suffix in (".py", ".js", ".mjs", ".ts"))
+    for path in islice(sorted(found, key=lambda path: (len(path.parts), _rank(path), path)), _MOST_FILES):
+        try:
+            yield path.relative_to(folder), path.read_text(encoding="utf-8")[:_MOST_BYTES]
+        except (OSError, UnicodeDecodeError):
+            continue
+
+
+def _rank(path: Path) -> int:
+    return ENTRIES.index(path.stem) if path.stem in ENTRIES else len(ENTRIES)
+
+
+def _name(folder: Path) -> str:
+    named = _table(_pyproject(folder), "project").get("name") or folder.resolve().name
+    return re.sub(r"[^A-Za-z0-9._@+-]+", "-", str(named)).strip("-._@+") or Proposal.name
+
+
+def _wire(texts: Iterable[str]) -> str:
+    found = Counter(wire for text in texts for wire, mark in MARKS.items() if mark.search(text))
+    return found.most_common(1)[0][0] if found else Proposal.wire
+
+
+def _starts(folder: Path, sources: dict[Path, str]) -> Iterator[tuple[InitKind, str, str]]:
+    """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
+    trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
+    for path, tree in trees.items():
+        for app, made_by in _assigned_calls(tree):
+            if made_by in SERVICES:
+                yield "http", SERVICES[made_by].format(module=_module(path), app=app), str(path)
+    for script in _table(_pyproject(folder), "project", "scripts"):
+        yield "command", f"{script} {{message}}", "pyproject.toml"
+    for path, text in sources.items():
+        if _rank(path) < len(ENTRIES) and "__main__" in text and path.suffix == ".py":
+            yield "command", f"python {path.as_posix()} {{message}}", str(path)
+        if _rank(path) < len(ENTRIES) and path.suffix in (".js", ".mjs"):
+            yield "command", f"node {path.as_posix()} {{message}}", str(path)
+    for path, tree in trees.items():
+        for name in _answering(tree):
+            yield "callable", f"{path.as_posix()}:{name}", str(path)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _assigned_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names that a module gives to the results of calls, each with the name of what is called."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
+            called = node.value.func
+            yield node.targets[0].id, called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def _answering(tree: ast.Module) -> Iterator[str]:
+    """Yield the public functions of a module whose first parameter is a message."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            first = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)][:1]
+            if first and first[0] in _WORDS:
+                yield node.name
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts)
+
+
+def _pyproject(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Return the mapping below these keys, empty if there is none."""
+    for key in keys:
+        data = data.get(key, {}) if isinstance(data, dict) else {}
+    return data if isinstance(data, dict) else {}
