@@ -17,7 +17,7 @@ from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.store import Judgement, read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
-from wedgehog.harness.run import control
+from wedgehog.harness.run import skip_reasons
 from wedgehog.harness.run.campaign import Campaign, Options
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
@@ -339,7 +339,7 @@ async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_s
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its control run is not its failure either; the verdict can be read again elsewhere."""
-    monkeypatch.setattr(control, "hosts_unavailable_reason", lambda: "user namespaces do not work here")
+    monkeypatch.setattr(skip_reasons, "hosts_unavailable_reason", lambda: "user namespaces do not work here")
     given = entry(expect={"mine": "pass"})
     given = replace(given, agent=given.agent.model_copy(update={"hosts": {"api.example.com": "llm"}}))
     campaign, _ = await played(tmp_path / "runs", given)

@@ -133,14 +133,14 @@ FULL = [{"link": "agent", "do": "disk_full"}]
 
 def test_what_an_agent_cannot_be_put_through_is_skipped(monkeypatch: pytest.MonkeyPatch):
     """A service that already runs is not ours to end; a callable takes one call at a time; a disk needs namespaces."""
-    monkeypatch.setattr("wedgehog.harness.run.control.disk_unavailable_reason", lambda: "no namespaces here")
+    monkeypatch.setattr("wedgehog.harness.run.skip_reasons.disk_unavailable_reason", lambda: "no namespaces here")
     two = scenario({**TURN, "during": {"turn": 1}})
     assert why_skipped(scenario(faults=KILL), spec(**COMMAND), ABLE) == ""
     assert "not ours to end" in why_skipped(scenario(faults=KILL), spec(**RUNS), ABLE)
     assert "one call at a time" in why_skipped(two, spec(callable="m:f"), ABLE)
     assert why_skipped(two, spec(**COMMAND), ABLE) == ""
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == "no namespaces here"
-    monkeypatch.setattr("wedgehog.harness.run.control.disk_unavailable_reason", lambda: None)
+    monkeypatch.setattr("wedgehog.harness.run.skip_reasons.disk_unavailable_reason", lambda: None)
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == ""
 
 
