@@ -41,6 +41,7 @@ VALUES = {
         "observer",
         "usage",
         "script.items",
+        "script.main_call",
         "script.position",
         "script.side_conversations",
         "script.conversations",

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from wedgehog.fake_llm.clock import ProviderClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, Fact, RequestFacts, RequestSeen, WriteEnded
-from wedgehog.fake_llm.script.position import MainShape, purpose_of
+from wedgehog.fake_llm.script.main_call import MainShape, purpose_of
 from wedgehog.fake_llm.value import value
 
 _MOST_KEPT: Final = 10_000

@@ -14,9 +14,9 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
 from wedgehog.fake_llm.script.side_conversations import (
     QuotedMessage,
     SideConversation,
@@ -26,49 +26,6 @@ from wedgehog.fake_llm.script.side_conversations import (
     lasting,
     replies_in,
 )
-from wedgehog.fake_llm.value import value
-
-
-@value
-class MainShape:
-    """The shape of an agent's main calls, taken from its control run: their tools, else their system text.
-
-    An empty `system` matches any text. `optional` tools may be missing: they come from a server that may be down.
-
-    >>> MainShape(frozenset({"bash"})).fits(conversation)  # doctest: +SKIP
-    """
-
-    tools: frozenset[str] = frozenset()
-    system: str = ""
-    structured: bool = False
-    optional: tuple[str, ...] = ()
-    marked: bool = False
-    """Whether the main calls hold the marker of the user's message."""
-    asides: frozenset[str] = frozenset()
-    """Frames of the calls that are made beside the main ones, and look like them."""
-
-    @classmethod
-    def of(cls, conversation: Conversation) -> Self:
-        """The shape of one request."""
-        return cls(
-            frozenset([tool.name for tool in conversation.tools]),
-            fingerprint(conversation),
-            conversation.schema is not None,
-        )
-
-    def fits(self, conversation: Conversation) -> bool:
-        """Whether a request looks like a main call: at least half of the tools, or without tools the same opening."""
-        return self.alike(MainShape.of(conversation))
-
-    def alike(self, other: "MainShape") -> bool:
-        """Whether a call of the other shape looks like a main call."""
-        tools = self.tools.difference(self.optional)
-        if tools:
-            return 2 * len(tools & other.tools) >= len(tools)
-        if other.tools.intersection(self.optional):
-            return True
-        return not other.tools and self.structured == other.structured and self.system in ("", other.system)
-
 
 SIDE_TURNS = 1000
 """Tool calls of the first side conversation have the numbers of a turn 1001, 1002, …, those of the second 2001, …"""
@@ -247,7 +204,7 @@ class Positions:
         found = [at for at in map(text.find, self._markers.values()) if at >= 0]
         asks = text[: min(found)] if found else text
         alone = len(own) < 2 and not found
-        return not alone and _COMPACT.search(asks) is not None and _AT_LIMIT.search(asks) is None
+        return not alone and COMPACT.search(asks) is not None and AT_LIMIT.search(asks) is None
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
@@ -256,7 +213,7 @@ class Positions:
             return False
         texts = Conversation("", "", False, own)
         carried = any(self.token_of(it) for message in own for it in message.tool_results)
-        return (carried or bool(self.tokens_in_text(texts))) and not _asks_aside(own[-1].text if own else "")
+        return (carried or bool(self.tokens_in_text(texts))) and not asks_aside(own[-1].text if own else "")
 
 
 _PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
@@ -287,45 +244,3 @@ def _digest(conversation: Conversation) -> str:
     ]
     asked = repr((said, sorted(tool.name for tool in conversation.tools)))
     return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
-
-
-_AT_LIMIT = re.compile(
-    r"(limit|maximum|max)\b.{0,60}\b(step|iteration|turn|round|call)s?\b"
-    r"|\b(step|iteration|turn|round|call)s?\b.{0,60}\b(limit|maximum|max)\b|final (answer|response|reply)",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-_COMPACT = re.compile(
-    r"\b(summari[sz]e|condense|compact|(write|create|provide|produce|generate|give)\b.{0,40}\bsummary)\b"
-    r".{0,200}\b(conversation|context|history|transcript|session|so far)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def _asks_aside(last: str) -> bool:
-    """Whether the last message asks for a summary, a title or a check, and not for the last words at a limit."""
-    return any(map(last.lower().__contains__, PURPOSES)) and _AT_LIMIT.search(last) is None
-
-
-PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")
-
-
-COMPACTING = ("summary", "compact")
-"""The purposes of background calls that make a conversation shorter."""
-_BRIEF = re.compile(r"\b(under|than|most|within|in) \d+ (characters|words|letters)")
-
-
-def purpose_of(conversation: Conversation) -> str:
-    """Return the purpose of a background call: by the words of its instructions, else by any word in it."""
-    system = [message for message in conversation.messages if message.role == "system"]
-    asks = " ".join([message.text.lower() for message in (*system, *conversation.messages[-1:])])
-    text = " ".join([message.text.lower() for message in conversation.messages])
-    found = next((word for said in (asks, text) for word in PURPOSES if word in said), None)
-    if found == "summar" and _BRIEF.search(asks):
-        return "title"
-    if found:
-        return {"summar": "summary", "memor": "memory", "suggest": "suggestion", "classif": "classification"}.get(
-            found, found
-        )
-    return "structured" if conversation.schema is not None else "other"

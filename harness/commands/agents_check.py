@@ -19,7 +19,8 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import RESULT_MARKS, ControlFacts
 
 

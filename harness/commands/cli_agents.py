@@ -96,7 +96,7 @@ def timers(
     """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""
     from wedgehog.harness.commands.timers.chain import findings, lines
     from wedgehog.harness.commands.timers.take import ProbeOptions, take
-    from wedgehog.harness.run.campaign import usual_jobs
+    from wedgehog.harness.run.campaign_options import usual_jobs
     from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():

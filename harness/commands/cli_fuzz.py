@@ -65,7 +65,7 @@ def fuzz(
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """
     from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, known_faults, seconds
-    from wedgehog.harness.run.campaign import Options, usual_jobs
+    from wedgehog.harness.run.campaign_options import Options, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import named_agent
 

@@ -10,7 +10,7 @@ import typer
 from wedgehog.harness.commands.given_options import refuse_beside
 
 if TYPE_CHECKING:
-    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import Resumed
 
 BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
@@ -19,7 +19,7 @@ BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
 
 def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed, Options]":
     """The campaign in `folder` and its options. Errors: BadFileError, PluginError, ValueError."""
-    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import read_plan, take_up
     from wedgehog.harness.run.plugins import load_plugins
 

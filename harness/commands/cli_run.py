@@ -29,7 +29,8 @@ from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.commands.watch import watch
 
 if TYPE_CHECKING:
-    from wedgehog.harness.run.campaign import Campaign, Options
+    from wedgehog.harness.run.campaign import Campaign
+    from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry
     from wedgehog.reports.baseline import Baseline
@@ -120,7 +121,7 @@ def run(
     Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
     With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
     """
-    from wedgehog.harness.run.campaign import Options, usual_jobs
+    from wedgehog.harness.run.campaign_options import Options, usual_jobs
     from wedgehog.harness.run.selection import Wanted, select
     from wedgehog.harness.run.stored import failed_before
 
@@ -241,7 +242,7 @@ def replay(
 
     With the same scenario, agent and seed.
     """
-    from wedgehog.harness.run.campaign import Options
+    from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.stored import stored_entry
 
     with user_mistakes():

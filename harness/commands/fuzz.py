@@ -16,7 +16,8 @@ from wedgehog.harness.faults.base import registered
 from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding

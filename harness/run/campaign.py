@@ -7,11 +7,10 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Protocol
 
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
@@ -21,85 +20,26 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
+from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, World, cells_of, key
+from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, cells_of, key
 from wedgehog.harness.run.plugins import absolute, plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
 from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
+from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.run.yardstick import Yardstick, own_limit, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
-from wedgehog.harness.scenario.expect import expected_words
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.network import SimNetwork
-
-
-class Progress(Protocol):
-    """Shows how far the campaign is."""
-
-    def begins(self, what: str) -> None:
-        """A control or a run begins."""
-
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        """It is over (None: a control, or stopped before its end)."""
-
-
-class NoProgress:
-    """Shows nothing, for a caller that shows its own progress."""
-
-    def begins(self, what: str) -> None:
-        """Show nothing."""
-
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        """Show nothing."""
-
-
-MOST_JOBS = 6
-"""More runs at once keep the harness itself busy, on any number of processors."""
-
-
-def usual_jobs() -> int:
-    """How many runs are played at once by default: one for each processor."""
-    return min(MOST_JOBS, processors())
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a campaign is run."""
-
-    out: Path
-    network: Mode = "auto"
-    jobs: int = field(default_factory=usual_jobs)
-    seed: int = 0
-    command_line: str = ""
-    plugins: tuple[str, ...] = ()
-    """The names after `--plugin`: a replay needs them too."""
-    world: World = "live"
-    turn_s: float | None = None
-    """The bound of a turn for all agents, in real seconds."""
-    fail_fast: bool = False
-    """Whether to stop at the first failure."""
-
-
-class FirstFailureError(Exception):
-    """The first failure of a campaign that stops there; names the run."""
-
-
-class OpenCampaign(NamedTuple):
-    """A campaign whose network is open."""
-
-    play: Callable[[Entry], Awaitable[Judgement]]
-    control: Callable[[AgentSpec], Awaitable[ControlFacts]]
-    sim: SimPlayer | None
-    """The worker process of the simulated world, if the campaign plays there."""
 
 
 class Campaign:
@@ -134,21 +74,19 @@ class Campaign:
         """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""
         async with self._open([entry.agent for entry in self.entries]) as network:
             # Scenarios tagged `slow` begin first, so that none of them runs alone at the end.
+            finished = [entry for entry in self.entries if key(entry) in self._finished]
             left = [entry for entry in self.entries if key(entry) not in self._finished]
             entries = sorted(left, key=lambda entry: "slow" not in entry.scenario.tags)
             runs = [asyncio.create_task(self._entry(entry, network)) for entry in entries]
             try:
-                found = [*zip(entries, await asyncio.gather(*runs), strict=True), *self._judged_before()]
+                found = [*zip(entries, await asyncio.gather(*runs), strict=True)]
+                found += [(entry, self._finished[key(entry)]) for entry in finished]
                 await self._again([(entry, judgement) for entry, judgement in found if judgement.overloaded], network)
             except FirstFailureError as first:
                 self.say(f"stopped at the first failure: {first}")
             finally:
                 await _end(runs + list(self._controls.values()))
         return self.judgements
-
-    def _judged_before(self) -> list[tuple[Entry, Judgement]]:
-        """The runs that were finished before this campaign was resumed."""
-        return [(entry, self._finished[key(entry)]) for entry in self.entries if key(entry) in self._finished]
 
     @contextlib.asynccontextmanager
     async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:
@@ -248,7 +186,7 @@ class Campaign:
         keep_inputs(store, entry, control, seed, common)
         skipped = self._skipped(entry, control)
         if not control.passed or skipped:
-            judgement = _unplayed(entry, control, skipped, network.name)
+            judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, Path(self._folder))
@@ -281,15 +219,12 @@ class Campaign:
         return why_not or (why_skipped(entry.scenario, entry.agent, control) if control.passed else "")
 
     def _replay(self, folder: Path) -> str:
-        return shlex.join(["wedgehog", "replay", str(folder), *self._again_with()])
+        world = ["--world", "sim"] if self._simulates else []
+        return shlex.join(["wedgehog", "replay", str(folder), *world, *plugin_words(self.options.plugins)])
 
     def _why_not(self, agent: AgentSpec, scenario: Scenario | None = None) -> str:
         """Why the agent, or this scenario with it, cannot be played here, or in this world."""
         return why_not_in_virtual_time(scenario, agent) if self._simulates else why_not_here(agent)
-
-    def _again_with(self) -> list[str]:
-        """The options of a replay."""
-        return [*(["--world", "sim"] if self._simulates else []), *plugin_words(self.options.plugins)]
 
     async def _run(self, job: Job, network: Network, store: RunStore) -> tuple[History, ControlFacts | None]:
         """Play a run in the world of this campaign."""
@@ -352,22 +287,6 @@ class Campaign:
             plugins, cells = absolute(it.plugins), cells_of(self.entries)
             plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, plugins, cells)
             plan.write(self.store.folder)
-
-
-def _unplayed(entry: Entry, control: ControlFacts, skipped: str, network: str) -> Judgement:
-    scenario, agent = entry.scenario, entry.agent
-    expect = scenario.expect.get(agent.name)
-    return Judgement(
-        scenario=scenario.name,
-        agent=agent.name,
-        network=network,
-        verdict="nothing" if skipped else "error",
-        expected=expected_words(expect),
-        as_expected=None if skipped or expect is None else False,
-        says=f"skipped: {skipped}" if skipped else f"its control run failed: {control.says}",
-        skipped=skipped,
-        faults_planned=len(scenario.faults),
-    )
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:

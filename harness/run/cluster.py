@@ -17,8 +17,9 @@ from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.store import Judgement, write_judgement
-from wedgehog.harness.run.campaign import Campaign, Options, Progress
+from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
+from wedgehog.harness.run.campaign_options import Options, Progress
 from wedgehog.harness.run.cluster_worker import Errand, Parcel, close_station, play_errand, unpack
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import Resumed, cells_of

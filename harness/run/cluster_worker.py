@@ -18,8 +18,9 @@ from typing import Any
 
 from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.run.campaign import Campaign, NoProgress, OpenCampaign, Options
+from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
+from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import PlannedCell, World
 from wedgehog.harness.run.plugins import load_plugins

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wedgehog.fake_llm.script.position import COMPACTING
+from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -22,6 +22,7 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
+from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
@@ -49,7 +50,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     invariants = [*_invariants(history, scenario, agent), *_bounded(history, scenario)]
     verdicts = [*invariants, *counted, *_own(history, scenario, control)]
     if skipped and not any(verdict.status in ("fail", "error") for verdict in verdicts):
-        return _skipped(history, scenario, agent, skipped)
+        return unplayed(scenario, agent, history.run.network, skipped=skipped)
     status = worst(verdicts)
     violated = _violated(verdicts)
     in_doubt = _in_doubt(expect, violated, verdicts)
@@ -70,21 +71,6 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         strict=_violated(strict),
         remarks=(*_remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
         report_number=scenario.report,
-    )
-
-
-def _skipped(history: History, scenario: Scenario, agent: AgentSpec, why: str) -> Judgement:
-    """A run that was played in vain: what the scenario harms never came."""
-    return Judgement(
-        scenario=scenario.name,
-        agent=agent.name,
-        network=history.run.network,
-        verdict="nothing",
-        expected=expected_words(scenario.expect.get(agent.name)),
-        says=f"skipped: {why}",
-        skipped=why,
-        faults_planned=len(scenario.faults),
-        level=agent.level,
     )
 
 

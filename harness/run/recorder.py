@@ -8,17 +8,14 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
-from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.fake_llm.script.turns import spoken
-from wedgehog.fake_llm.usage import output_tokens
 from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
 from wedgehog.harness.record.clock import Clock
@@ -29,49 +26,12 @@ from wedgehog.harness.record.events.call import (
     ReplyStarted,
     RequestArrived,
     RequestRefused,
-    ToolCallOffered,
     ToolResult,
 )
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.placing import Placing, SentReply
 
 UNREADABLE = Conversation("", "", False, ())
-
-
-@dataclass(frozen=True, slots=True)
-class SentReply:
-    """A scripted reply as the fake provider sends it."""
-
-    reply: Reply = field(default_factory=Reply)
-    offers: Sequence[tuple[str, str, bool]] = ()
-    """(turn.step.call, tool name, whole) of its tool calls."""
-    tokens_needed: int = 0
-    """The tokens of the whole reply, where the agent's own limit ended it."""
-    last_words: str = ""
-    """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
-
-    @property
-    def blocks(self) -> list[Text | ToolCall]:
-        """Its texts and tool calls."""
-        return [item for item in self.reply.items if isinstance(item, Text | ToolCall)]
-
-
-class Placing(Protocol):
-    """What the recorder asks the script."""
-
-    def place(self, call: int, conversation: Conversation) -> CallPosition:
-        """The place of a request."""
-
-    def token_of_result(self, call_id: str, text: str) -> str:
-        """turn.step.call of the tool call that a result answers, or empty."""
-
-    def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
-        """turn.step.call of each tool call whose result is in a message's text."""
-
-    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
-        """The calls of side conversations whose replies stand in the messages."""
-
-    def sent(self, call: int) -> SentReply | None:
-        """The scripted reply to a request; None if the script has none for it."""
 
 
 @dataclass(slots=True)
@@ -265,8 +225,8 @@ class Recorder:
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=_text(sent, tokens, ended),
-                tool_calls=_offered(sent, blocks),
+                text_delivered=sent.text_within(tokens, ended),
+                tool_calls=sent.offered(blocks),
                 tokens_needed=sent.tokens_needed,
                 first_byte_s=call.first_byte_s(at),
                 damaged=bool(edited),
@@ -297,22 +257,6 @@ def _how(
     if ended.how == "hung_up":
         return "hung up"
     return "ended early" if end_the_body(edited) else "complete"
-
-
-def _text(sent: SentReply, tokens: int, ended: fact.WriteEnded) -> str:
-    """The delivered part of the reply's text by its tokens, those after a hang-up included (a fragment to look for)."""
-    text = sent.last_words or spoken(sent.reply)
-    in_all = max(ended.output_tokens, output_tokens(sent.reply.items) if ended.how == "hung_up" else 0)
-    return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
-
-
-def _offered(sent: SentReply, blocks: int) -> tuple[ToolCallOffered, ...]:
-    """The reply's tool calls; those behind the last block that arrived whole were cut."""
-    places = [index for index, item in enumerate(sent.blocks) if isinstance(item, ToolCall)]
-    return tuple(
-        ToolCallOffered(token, name, whole and place < blocks)
-        for place, (token, name, whole) in zip(places, sent.offers, strict=False)
-    )
 
 
 def shells_words(text: str) -> str:

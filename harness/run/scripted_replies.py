@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
-from wedgehog.fake_llm.script.position import CallPosition, MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, offers, spoken, within_tools
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.run.recorder import SentReply
+from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames
 from wedgehog.fake_llm.script.turns import ScriptedTurn

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import MIDDLE
-from wedgehog.fake_llm.script.position import COMPACTING, CallPosition
+from wedgehog.fake_llm.script.main_call import COMPACTING
+from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault

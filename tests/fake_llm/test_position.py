@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.script.position import MainShape, Positions
+from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.position import Positions
 
 SALT, MARKERS = "wbcdf", {1: "mkqrst1q", 2: "mkqrst2q", 11: "mkqrst11q"}
 TOOLS = (ToolSpec("bash"), ToolSpec("read"))

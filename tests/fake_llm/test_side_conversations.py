@@ -6,7 +6,8 @@ import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import CallPosition, MainShape, Positions
+from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, note, prompt_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
 

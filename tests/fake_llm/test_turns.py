@@ -7,7 +7,8 @@ import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall, UnscriptedError
-from wedgehog.fake_llm.script.position import MainShape, Positions
+from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript, background_reply, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})

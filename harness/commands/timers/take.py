@@ -27,7 +27,8 @@ from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import Judgement, safe_name
 from wedgehog.harness.record.turn_outcome import OutcomeKind
-from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.runner import CANARY
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.cleanup import carrying, end_all

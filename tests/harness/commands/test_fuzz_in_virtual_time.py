@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from wedgehog.harness.commands import fuzz
-from wedgehog.harness.run.campaign import Options
+from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.selection import named_agent
 
 Wedgehog = Callable[..., "CompletedProcess[str]"]

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.store import Judgement, read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
-from wedgehog.harness.run.campaign import Campaign, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.selection import Entry

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.record.store import read_run, run_folders
-from wedgehog.harness.run.campaign import NoProgress, Options
+from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.cluster import ClusterCampaign, ClusterError, check_address
 from wedgehog.harness.run.cluster_worker import pack, unpack
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import HostRefused, Trouble

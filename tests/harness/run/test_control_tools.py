@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, shape_in
 from wedgehog.harness.run.skip_reasons import why_skipped

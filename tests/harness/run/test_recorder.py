@@ -25,7 +25,8 @@ from wedgehog.harness.record.events.call import (
     RequestRefused,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.recorder import Recorder, SentReply, retry_after_s
+from wedgehog.harness.run.placing import SentReply
+from wedgehog.harness.run.recorder import Recorder, retry_after_s
 
 CONN = fact.Conn(7, ("127.0.0.1", 4000))
 REPLY = Reply((Text("The lighthouse keeper counted."), ToolCall("shell", {"command": "ls"}), ToolCall("shell", {})))

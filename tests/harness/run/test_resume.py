@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.store import Judgement, run_folders
-from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import take_up
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario

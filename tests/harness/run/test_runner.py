@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.position import MainShape
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
 from wedgehog.harness.invariants import check
 from wedgehog.harness.network.relay import EmbeddedNetwork

@@ -13,7 +13,7 @@ from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.recorder import SentReply
+from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan

@@ -1,0 +1,64 @@
+"""What the recorder asks the script: the place of a request, and the reply that was sent to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from wedgehog.fake_llm import observer as fact
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.turns import spoken
+from wedgehog.fake_llm.usage import output_tokens
+from wedgehog.harness.record.events.call import ToolCallOffered
+
+
+@dataclass(frozen=True, slots=True)
+class SentReply:
+    """A scripted reply as the fake provider sends it."""
+
+    reply: Reply = field(default_factory=Reply)
+    offers: Sequence[tuple[str, str, bool]] = ()
+    """(turn.step.call, tool name, whole) of its tool calls."""
+    tokens_needed: int = 0
+    """The tokens of the whole reply, where the agent's own limit ended it."""
+    last_words: str = ""
+    """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
+
+    @property
+    def blocks(self) -> list[Text | ToolCall]:
+        """Its texts and tool calls."""
+        return [item for item in self.reply.items if isinstance(item, Text | ToolCall)]
+
+    def text_within(self, tokens: int, ended: fact.WriteEnded) -> str:
+        """The part of its text within these tokens; after a hang-up the tokens that were not written count as well."""
+        text = self.last_words or spoken(self.reply)
+        in_all = max(ended.output_tokens, output_tokens(self.reply.items) if ended.how == "hung_up" else 0)
+        return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
+
+    def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:
+        """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
+        places = [index for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
+        return tuple(
+            ToolCallOffered(token, name, whole and place < blocks)
+            for place, (token, name, whole) in zip(places, self.offers, strict=False)
+        )
+
+
+class Placing(Protocol):
+    """What the recorder asks the script."""
+
+    def place(self, call: int, conversation: Conversation) -> CallPosition:
+        """The place of a request."""
+
+    def token_of_result(self, call_id: str, text: str) -> str:
+        """turn.step.call of the tool call that a result answers, or empty."""
+
+    def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """turn.step.call of each tool call whose result is in a message's text."""
+
+    def quotes(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls of side conversations whose replies stand in the messages."""
+
+    def sent(self, call: int) -> SentReply | None:
+        """The scripted reply to a request; None if the script has none for it."""
