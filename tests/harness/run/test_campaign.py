@@ -206,7 +206,9 @@ async def test_processors_that_do_not_suffice_are_told_once(
 def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: pytest.MonkeyPatch):
     """Many of them would keep the harness itself busy."""
     for processors, jobs in ((1, 1), (2, 2), (64, 6)):
-        monkeypatch.setattr("wedgehog.harness.run.campaign_options.processors", lambda processors=processors: processors)
+        monkeypatch.setattr(
+            "wedgehog.harness.run.campaign_options.processors", lambda processors=processors: processors
+        )
         assert Options(Path()).jobs == jobs
 
 
