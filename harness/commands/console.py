@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, NoReturn
@@ -147,13 +148,26 @@ def answered(question: str, given: str, wrong: Callable[[str], str], default: st
         raise ValueError(said) from None
 
 
+_SOME, _LONG_S = 3, 120
+"""So many runs must be played before their durations say anything; a rest that takes longer is given in minutes."""
+
+
 class LineProgress:
     """Prints to a console, with a live status on a terminal."""
 
-    def __init__(self, runs: int, console: Console, status: Status | None = None, *, quiet: bool = False) -> None:
-        """`runs` is the number of planned runs; `quiet`: finished runs are not named."""
+    def __init__(
+        self,
+        runs: int,
+        console: Console,
+        status: Status | None = None,
+        *,
+        quiet: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`runs` is the number of planned runs; `quiet`: finished runs are not named; `clock` returns seconds."""
         self._runs, self._console, self._status, self._quiet = runs, console, status, quiet
-        self._done = 0
+        self._clock, self._began_s = clock, clock()
+        self._done = self._played = 0
         self._now: list[str] = []
 
     def say(self, line: str) -> None:
@@ -170,6 +184,7 @@ class LineProgress:
         self._now.remove(what)
         if judgement is not None:
             self._done += 1
+            self._played += not judgement.skipped
             expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
             expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
@@ -181,7 +196,15 @@ class LineProgress:
     def _show(self) -> None:
         if self._status is not None:
             under_way = ", ".join(self._now[:3]) + (" …" if len(self._now) > 3 else "")
-            self._status.update(f"{self._done} of {self._runs} done; {under_way}"[: self._console.width - 4])
+            done = f"{self._done} of {self._runs} done{self._left()}; {under_way}"
+            self._status.update(done[: self._console.width - 4])
+
+    def _left(self) -> str:
+        """Say how long the rest takes if it takes as long as what was played; a skipped run takes no time."""
+        if self._played < _SOME or self._done >= self._runs:
+            return ""
+        left_s = (self._clock() - self._began_s) / self._played * (self._runs - self._done)
+        return f", about {left_s / 60:.0f} min left" if left_s >= _LONG_S else ", less than two minutes left"
 
 
 @contextlib.contextmanager

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.status import Status
 
-from wedgehog.harness.commands.console import open_progress
+from wedgehog.harness.commands.console import LineProgress, open_progress
 from wedgehog.harness.record.store import Judgement
 
 
@@ -51,3 +52,24 @@ def test_a_terminal_gets_a_live_line_as_well():
             progress.begins(f"{'long' * 10}-{number}")
         progress.ended(f"{'long' * 10}-0", judgement())
     assert "pass" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("played", "skipped", "taken_s", "said"),
+    [
+        (2, 0, 60, "2 of 80 done; "),
+        (10, 0, 60, "10 of 80 done, about 7 min left; "),
+        (10, 30, 60, "40 of 80 done, about 4 min left; "),
+        (70, 0, 60, "70 of 80 done, less than two minutes left; "),
+        (80, 0, 60, "80 of 80 done; "),
+    ],
+)
+def test_the_live_line_says_how_long_the_rest_takes(played: int, skipped: int, taken_s: float, said: str):
+    """As soon as some runs were played; skipped ones took no time."""
+    clock = iter([0.0] + [taken_s] * 200)
+    status = Status("")
+    progress = LineProgress(80, Console(file=io.StringIO(), width=200), status, clock=lambda: next(clock))
+    for judged in [judgement(verdict="nothing", skipped="no tool")] * skipped + [judgement()] * played:
+        progress.begins("a x b")
+        progress.ended("a x b", judged)
+    assert status.status == said
