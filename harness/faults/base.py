@@ -166,7 +166,7 @@ class WireFault(Fault):
         raise NotImplementedError
 
 
-class _Stops:
+class _StopRecorder:
     """A pipe that only records where a fault stops it."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ _PROBED = 1000
 
 def _broken_promise(fault: WireFault) -> str:
     """What does not fit `ends`: the history would count other bytes than the agent gets. Empty if all fits."""
-    stops, how = _Stops(), fault.ends
+    stops, how = _StopRecorder(), fault.ends
     fault.on_pipe(stops, _PROBED)
     called = " and ".join(f"pipe.stop{stop}" for stop in stops.found) or "no pipe.stop"
     if how is None:
