@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from wedgehog.reports.campaign_folder import agent_order
+from wedgehog.reports.repeats import flaky
 from wedgehog.reports.words import NONE, brief, count, many, missing, money, seconds
 
 SPENT = (
@@ -113,7 +114,7 @@ def shares(table: pd.DataFrame) -> list[str]:
     """`answered under transient faults: codex 9 of 11, pi 11 of 11`, and the same for permanent faults, by their tags.
 
     A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
-    fault stays, so each further attempt costs money for nothing.
+    fault stays, so each further attempt costs money for nothing. Last come the cells whose repeats do not agree.
     """
     if not len(table):
         return []
@@ -126,7 +127,7 @@ def shares(table: pd.DataFrame) -> list[str]:
     )
     lines = (("answered under transient faults", answered), ("paid under permanent faults", paid))
     said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
-    return [*said, *_strict(table)]
+    return [*said, *_strict(table), *flaky(table.to_dict("records"))]
 
 
 def _strict(table: pd.DataFrame) -> list[str]:

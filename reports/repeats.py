@@ -23,6 +23,18 @@ def folded(rows: Sequence[dict[Any, Any]]) -> list[dict[Any, Any]]:
     return [_one(alike, played[alike[0]["scenario"], alike[0]["agent"]]) for alike in groups.values()]
 
 
+def flaky(rows: Sequence[dict[Any, Any]]) -> list[str]:
+    """A line for each scenario and agent of which some repeats passed and others failed."""
+    standings: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        standings.setdefault((row["scenario"], row["agent"]), []).append(row["standing"])
+    return [
+        f"flaky: {scenario}, {agent} passed {played.count('passed')} of {len(played)} repeats"
+        for (scenario, agent), played in standings.items()
+        if {"passed", "failed"} <= set(played)
+    ]
+
+
 def _one(rows: Sequence[dict[Any, Any]], played: int) -> dict[Any, Any]:
     if played == 1:
         return rows[0]

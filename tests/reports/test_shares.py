@@ -128,6 +128,23 @@ def test_cells_of_a_fix_matrix_are_left_out(campaign: Campaign):
     assert _said(campaign) == []
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (("pass", "fail", "pass"), ["flaky: stall-once, codex passed 2 of 3 repeats"]),
+        (("fail", "pass", "inconclusive"), ["flaky: stall-once, codex passed 1 of 3 repeats"]),
+        (("fail", "fail"), []),
+        (("pass", "inconclusive"), []),
+    ],
+)
+def test_a_cell_whose_repeats_do_not_agree_is_flaky(campaign: Campaign, verdicts: tuple[str, ...], said: list[str]):
+    """Another agent with one verdict of its own does not count for it."""
+    for repeat, verdict in enumerate(verdicts, start=1):
+        campaign.run(judgement("stall-once", "codex", verdict, repeat=repeat), plain_run)
+    campaign.run(judgement("stall-once", "pi", "fail"), plain_run)
+    assert _said(campaign) == said
+
+
 def test_every_report_shows_them(compared: Campaign):
     """The page, the Markdown and the terminal."""
     write_all(compared.folder)
