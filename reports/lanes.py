@@ -8,6 +8,8 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.service import (
+    BackendClosed,
+    BackendOpened,
     BeaconSeen,
     ChatAsked,
     PageAsked,
@@ -75,6 +77,7 @@ def lanes(history: History, remarks: Sequence[str] = (), most_rows: int = MOST_R
         ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(PageAsked))),
         ("database", map(_query, history.of(StoreAsked))),
         ("pipes", _pipes(history)),
+        ("links", _backends(history)),
         ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(ChatAsked))),
         ("faults", _faults(history)),
     )
@@ -288,6 +291,16 @@ def _pipes(history: History) -> Iterator[LaneItem]:
         ids = (pipe.id, end.id) if end else (pipe.id,)
         end_s = end.at_s if end else _last_s(history)
         yield LaneItem(pipe.at_s, end_s, "tool", f"pipe {pipe.name}{bytes_}", ids)
+
+
+def _backends(history: History) -> Iterator[LaneItem]:
+    closed = {(it.link, it.connection): it for it in history.of(BackendClosed)}
+    for it in history.of(BackendOpened):
+        end = closed.get((it.link, it.connection))
+        crossed = f": {end.bytes_up:,} bytes up, {end.bytes_down:,} bytes down, closed by {end.by}" if end else ""
+        ids = (it.id, end.id) if end else (it.id,)
+        end_s = end.at_s if end else _last_s(history)
+        yield LaneItem(it.at_s, end_s, "tool", f"{it.link}, connection {it.connection}{crossed}", ids)
 
 
 def _faults(history: History) -> Iterator[LaneItem]:

@@ -12,7 +12,7 @@ from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
 from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
-from wedgehog.reports.database_use import database
+from wedgehog.reports.database_use import backends, database
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
@@ -29,7 +29,16 @@ def facts(history: History) -> list[str]:
     folds = (
         *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.prices, said.scripted),
         *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs),
-        *(said.after_the_stop, said.stray, said.tools, said.database, said.answers, said.context, said.delays),
+        *(
+            said.after_the_stop,
+            said.stray,
+            said.tools,
+            said.database,
+            said.links,
+            said.answers,
+            said.context,
+            said.delays,
+        ),
     )
     return [sentence for fold in folds for sentence in fold()]
 
@@ -42,6 +51,9 @@ class _Narrative:
         used = database(self.history)
         if used is not None:
             yield f"Use of the database: {used}."
+
+    def links(self) -> Iterator[str]:
+        yield from (f"Use of {use}." for use in backends(self.history))
 
     def lost_calls(self) -> Iterator[str]:
         """Accepted calls whose reply did not arrive whole. Similar calls share one sentence."""

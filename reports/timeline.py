@@ -15,6 +15,8 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.run import HostRefused, SessionPlanted, Trouble
 from wedgehog.harness.record.events.service import (
+    BackendClosed,
+    BackendOpened,
     BeaconSeen,
     ChatAsked,
     PageAsked,
@@ -79,6 +81,13 @@ def _pipe_closed(event: PipeClosed) -> str:
     return f"pipe {event.name}: closed{code}{got}"
 
 
+def _backend_closed(event: BackendClosed) -> str:
+    by = {"run": "at the end of the run", "fault": "by a fault"}.get(event.by, f"by the {event.by}")
+    under = f" (under {', '.join(event.faults)})" if event.faults else ""
+    crossed = f"{event.bytes_up:,} bytes up, {event.bytes_down:,} bytes down"
+    return f"{event.link}: connection {event.connection} closed {by}{under}: {crossed}"
+
+
 def _turn_ended(event: TurnEnded) -> str:
     said = event.error or event.answer
     return f"turn {event.turn} ended: {event.ended}" + (f": {said}" if said else "")
@@ -101,6 +110,8 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     StoreAsked: lambda event: f"query {event.number}: {event.verb}, {event.rows:,} rows, {event.latency_s:.3f} s",
     PipeOpened: lambda event: f"pipe {event.name}: opened",
     PipeClosed: _pipe_closed,
+    BackendOpened: lambda event: f"{event.link}: connection {event.connection} opened",
+    BackendClosed: _backend_closed,
     ChatAsked: lambda event: f"chat {event.what}: {event.text}",
     PageAsked: lambda event: f"page {event.path}: {event.status}",
     AbortSent: lambda event: f"turn {event.turn}: the user stopped it",

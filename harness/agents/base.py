@@ -3,7 +3,7 @@
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -55,6 +55,8 @@ class AgentContext:
     chat: "ChatService | None" = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """host:port of each of the spec's `links`."""
     simulated: bool = False
     """The agent runs on the harness's own event loop, in virtual time."""
     pipe: str = ""

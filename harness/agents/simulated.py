@@ -17,6 +17,7 @@ def why_not_simulated(spec: AgentSpec) -> str:
         f"an agent that stays ({spec.kind}) runs as a process": spec.kind in ("lines", "acp", "tui"),
         "its tools run as processes (tools)": spec.tools is not None,
         "its private network has processes (hosts)": bool(spec.hosts),
+        "its links lead to real servers (links)": bool(spec.links),
     }
     return next((f"{reason}: {LIVE}" for reason, applies in reasons.items() if applies), "")
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from wedgehog.harness.agents.backend_links import OWN_TEMPLATES, template_of
 from wedgehog.harness.agents.living_spec import LinesAgent
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys
@@ -29,6 +30,7 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
     yield from _fixes(spec)
     yield from _tool_host(spec)
     yield from _hosts(spec)
+    yield from _links(spec)
     yield from _bad_templates(spec)
 
 
@@ -107,9 +109,22 @@ def _hosts(spec: AgentKeys) -> Iterator[_Problem]:
         yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
 
 
+def _links(spec: AgentKeys) -> Iterator[_Problem]:
+    """What cannot be told an agent that runs already, and links that it is not told."""
+    for name, link in spec.links.items():
+        if spec.http and spec.http.base:
+            yield ("links",), "an agent that runs already (http: base) cannot be given another address; use `start`"
+        if not link.env and template_of(name) not in template_names(spec):
+            says = f"no variable has its address: write `env: VARIABLE`, or use {{{template_of(name)}}} in a key"
+            yield ("links", name), says
+        for variable in () if isinstance(link.env, str) else link.env:
+            if variable in spec.env:
+                yield ("links", name, "env", variable), f"{variable} is also in the spec's `env`"
+
+
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
     asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
-    asked |= {"session_files", "session_file", "lines", "acp", "tui"}
+    asked |= {"session_files", "session_file", "lines", "acp", "tui", "links"}
     return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
 
 
@@ -119,9 +134,9 @@ def template_names(spec: AgentKeys) -> set[str]:
 
 
 def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
-    timers = {name for timer in spec.timeouts for name in timer.templates}
+    known = {name for timer in spec.timeouts for name in timer.templates} | set(map(template_of, spec.links))
     for place, name in _templates(spec):
-        if name in timers:
+        if name in known or (place[0] == "links" and name in OWN_TEMPLATES):
             continue
         if name not in NAMES:
             yield place, str(UnknownTemplateError(name))

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
+from wedgehog.harness.agents.backend_links import Backends
 from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
 from wedgehog.harness.agents.runtime_install import Runtime
 from wedgehog.harness.agents.sources import OutputSource
@@ -167,6 +168,8 @@ class AgentKeys(SpecPart):
     known: dict[str, str] = {}
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}
     """Hard-coded https hosts and the link behind each; the agent then runs in a private network with only these."""
+    links: Backends = {}
+    """Servers of the user's own, each reached through a link `tcp:NAME`."""
     tools: Literal["http", "stdio"] | None = None
     simulate: Annotated[str, AfterValidator(_function)] | None = None
     """An async function that does what the program does, on a running event loop; it gets the program's arguments."""

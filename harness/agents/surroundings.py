@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from wedgehog.harness.agents.backend_links import BackendError, link_env, template_of
 from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
@@ -84,6 +85,7 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
         "fixes": ",".join(spec.chosen) or "none",
     }
     values |= {name: value for timer in spec.timeouts for name, value in timer.templates.items()}
+    values |= {template_of(name): where for name, where in _backends(spec, place).items()}
     if spec.http and spec.http.start:
         values["port"] = str(free_sim_port() if place.simulated else free_port())
     if spec.runtime and spec.install:
@@ -95,6 +97,10 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
 def _environment(spec: AgentSpec, place: AgentContext, values: Mapping[str, str]) -> dict[str, str]:
     own = {"LANG": "C.UTF-8", "TERM": "dumb", **_ours(GIVEN), "HOME": str(place.home), "TMPDIR": str(place.tmp)}
     named = {name: expand(value, values) for name, value in spec.env.items()}
+    try:
+        named |= link_env(spec, _backends(spec, place), values)
+    except BackendError as wrong:
+        raise AgentError(str(wrong)) from None
     if spec.runtime and spec.install:
         own["PATH"] = os.pathsep.join([*map(str, path_of(spec.install, spec.runtime)), own.get("PATH", os.defpath)])
     if place.pipe:
@@ -102,6 +108,11 @@ def _environment(spec: AgentSpec, place: AgentContext, values: Mapping[str, str]
     if place.hosts is not None:
         own |= place.hosts.env
     return {**own, **_ours(spec.inherit_env), **named}
+
+
+def _backends(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
+    """host:port of each of its links; without a network in between, the server's own."""
+    return {name: place.backends.get(name, link.to) for name, link in spec.links.items()}
 
 
 def _ours(names: Iterable[str]) -> dict[str, str]:

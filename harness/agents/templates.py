@@ -1,4 +1,4 @@
-"""The `{names}` that a spec may use; each is replaced once by a value of the run, as text."""
+"""The `{names}` that a spec may use, beside those of its timers and links; each is replaced once, as text."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -168,8 +168,10 @@ def play_campaign(
     cluster: str | None = None,
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
+    from wedgehog.harness.agents.backend_links import check_backends
     from wedgehog.harness.run.exit_code import exit_code
 
+    check_backends(entry.agent for entry in entries)
     runs = len(entries) - len(resumed.finished if resumed else ())
     with open_progress(runs, err, quiet=output.quiet) as progress:
         campaign = _campaign(cluster)(entries, options, progress, progress.say, resumed)

@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.inject.backends import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.limited_reply import LimitKind
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
@@ -24,7 +25,16 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AfterStart, AtCall, AtChat, AtPipe, AtReply, AtTool, BeforeRequest
+from wedgehog.harness.scenario.trigger import (
+    AfterStart,
+    AtBackend,
+    AtCall,
+    AtChat,
+    AtPipe,
+    AtReply,
+    AtTool,
+    BeforeRequest,
+)
 
 
 class Injector(LinkFaults):
@@ -44,7 +54,7 @@ class Injector(LinkFaults):
         """Nothing is armed before the first turn. `links` may be empty: each is looked up when a fault is armed."""
         super().__init__(plan, links, history, clock, messages, delivered)
         self.agent = ProcessFaults(self, targets or Targets())
-        self.tools, self.pipes = ServiceFaults(self), StdioFaults(self)
+        self.tools, self.pipes, self.backends = ServiceFaults(self), StdioFaults(self), BackendFaults(self)
         self.demands, self.messages = self.agent.demands, self.agent.messages
         self._held_at: dict[tuple[int, int], list[FaultState]] = {}
         """Faults by the call and the body byte at which its reply is held for them."""
@@ -63,6 +73,7 @@ class Injector(LinkFaults):
         """Arm what must be there before the turn's first request, and start its timers."""
         self._turns.add(turn)
         self.turn = turn
+        self.backends.before_turn()
         for state in self.of_turn(turn):
             name, link = state.planned.fault.name, state.planned.link
             if state.index < len(self.plan.faults):
@@ -79,6 +90,7 @@ class Injector(LinkFaults):
         for state in reversed(self.of_turn(turn)):
             if not state.lasts and not self._waits_for_a_later_turn(state):
                 await self.heal(state)
+        self.backends.after_turn(turn)
         self._turns.discard(turn)
         if not self._turns:
             self.agent.forget()
@@ -167,6 +179,7 @@ class Injector(LinkFaults):
                 state.matched += 1
                 task = self.spawn(self._after(state, settle=self.tools.at_its_server(state)))
                 at_once += [] if at.after_s else [task]
+        self.backends.beacon(token, phase)
         if found := self.pipes.set_off_by(token, phase):
             at_once.append(self.spawn(self.pipes.at_tool(found)))
         return at_once
@@ -279,6 +292,8 @@ class Injector(LinkFaults):
 
 def _keeps_away(state: FaultState) -> bool:
     at = state.at
+    if isinstance(at, AtBackend):  # an agent may ask its database before it asks the model
+        return bool(state.armed) and not state.healed.is_set()
     away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
     away = away or (state.wire is not None and state.wire.closes_port)
     return away and not isinstance(at, AtPipe) and bool(state.armed) and not state.healed.is_set()

@@ -168,8 +168,9 @@ class EmbeddedNetwork:
         self._links: list[RelayLink] = []
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
-        """Open a link; the relay does not need `resets` and `requests`."""
+        """Open a link; the relay does not need `requests`, and passes an upstream's RST on where `resets` says so."""
         link = await self.link_class(name, upstream).listen()
+        link.tells_resets = resets
         self._links.append(link)
         return link
 

@@ -98,17 +98,21 @@ class RunStore:
         folder.mkdir(parents=True, exist_ok=True)
         bodies.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self.hides: dict[str, str] = {}
+        """Texts that are stored as others, such as passwords."""
         self._bodies = bodies
         self._by_size: dict[int, list[str]] = {}
         self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
 
     def write(self, event: Event) -> None:
         """Append one event and flush it."""
-        self._history.write(json.dumps(event.as_json(), ensure_ascii=False) + "\n")
+        self._history.write(self._hidden(json.dumps(event.as_json(), ensure_ascii=False)) + "\n")
         self._history.flush()
 
     def keep_body(self, body: bytes) -> str:
         """Keep a body once, whatever the order of its JSON keys; return its name, a hash of 16 hex digits."""
+        for text, instead in self.hides.items():
+            body = body.replace(text.encode(), instead.encode())
         name = hashlib.sha256(body).hexdigest()[:16]
         alike = self._by_size.setdefault(len(body), [])
         if name in alike:
@@ -124,7 +128,18 @@ class RunStore:
 
     def keep_text(self, name: str, text: str) -> None:
         """Write a small file beside the history."""
-        (self.folder / name).write_text(text, encoding="utf-8", errors=ESCAPED)
+        (self.folder / name).write_text(self._hidden(text), encoding="utf-8", errors=ESCAPED)
+
+    def hide_in(self, name: str) -> None:
+        """Hide what must not be stored in a file that another process wrote here."""
+        path = self.folder / name
+        if self.hides and path.is_file():
+            self.keep_text(name, path.read_text(encoding="utf-8", errors=ESCAPED))
+
+    def _hidden(self, text: str) -> str:
+        for secret, instead in self.hides.items():
+            text = text.replace(secret, instead)
+        return text
 
     def close(self, judgement: Judgement | None = None) -> None:
         """Close the history; write the judgement, if any, in one piece."""

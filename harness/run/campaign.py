@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from wedgehog.harness.agents.backend_links import check_backends
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
@@ -148,7 +149,11 @@ class Campaign:
                 yield network
 
     def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
-        """Say what agents lack before anything is fetched; if none can be started, nothing is fetched."""
+        """Say what agents lack before anything is fetched; if none can be started, nothing is fetched.
+
+        Errors: BackendError if a server of an agent's `links` does not answer.
+        """
+        check_backends(agents)
         missing = [what_is_missing(agent) for agent in agents]
         for says in dict.fromkeys(filter(None, missing)):
             self.say(says)

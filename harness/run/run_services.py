@@ -19,7 +19,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
+from wedgehog.harness.services.backend import BackendProxy
 from wedgehog.harness.services.beacon import BeaconPhase
 from wedgehog.harness.services.database import Database
 from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
@@ -42,10 +43,16 @@ class Links(dict[str, Link]):
     @contextlib.asynccontextmanager
     async def open(self, name: str, upstream: Address) -> AsyncIterator[None]:
         """A link to `upstream`, closed on the way out. Errors: NetworkError."""
-        resets, requests = self.plan.resets(name), self.plan.hits_requests(name)
-        link = self[name] = await self._network.open_link(name, upstream, resets, requests)
-        try:
+        requests = self.plan.hits_requests(name) and not name.startswith(BACKEND)
+        async with self.beside(name, upstream, requests=requests) as self[name]:
             yield
+
+    @contextlib.asynccontextmanager
+    async def beside(self, name: str, upstream: Address, *, requests: bool = False) -> AsyncIterator[Link]:
+        """A link that no name finds, with the faults of this name; `requests` allows faults on requests."""
+        link = await self._network.open_link(name, upstream, self.plan.resets(name), requests)
+        try:
+            yield link
         finally:
             await link.close()
 
@@ -80,6 +87,7 @@ class RunServices:
     ) -> None:
         """`folder` is the run's own, `mark` what the tool host's processes carry."""
         self._links, self._injector, self._history, self._positions = links, injector, history, positions
+        self._agent = agent
         self._scenario, self._clock, self._scale = scenario, clock, time_scale
         self._host: ToolHost | None = None
         if agent.tools is not None:
@@ -124,8 +132,20 @@ class RunServices:
                 upstreams[CHAT] = (await stack.enter_async_context(self.chat)).address
             for name, upstream in upstreams.items():
                 await stack.enter_async_context(self._links.open(name, upstream))
+            for name, link in self._agent.links.items():
+                await self._open_backend(stack, BACKEND + name, link.address)
             self._stack = stack.pop_all()
         return self
+
+    async def _open_backend(self, stack: contextlib.AsyncExitStack, name: str, server: Address) -> None:
+        """A link to a server of the user's own; bytes to the server cross a second one, if a fault is planned there."""
+        plan = self._links.plan
+        proxy = BackendProxy(name, server, self._injector.backends, resets=plan.resets(name))
+        await stack.enter_async_context(proxy)
+        if plan.hits_requests(name):
+            proxy.request_link = await stack.enter_async_context(self._links.beside(name, proxy.request_address))
+        await stack.enter_async_context(self._links.open(name, proxy.address))
+        proxy.link = self._links[name]
 
     async def __aexit__(self, *exc_info: object) -> None:
         """End it."""

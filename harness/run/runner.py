@@ -13,6 +13,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
 from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
+from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.inject import Injector, PartialDelivery, Targets
@@ -46,8 +47,9 @@ from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
+from wedgehog.harness.services.backend import place_of
 from wedgehog.harness.sim.loop import watch_commands
 from wedgehog.harness.stdio_proxy.session import StdioServer
 
@@ -66,6 +68,7 @@ async def run(
     With `cpu` the history says how long the run waited for processors.
     An error on our side is an event `trouble` in the history, never an exception; cancellation passes.
     """
+    store.hides |= passwords(job.agent)
     history = History(clock, sink=store.write)
     facts: ControlFacts | None = None
     try:
@@ -79,6 +82,7 @@ async def run(
         history.add(Trouble(what=f"the harness itself failed: {type(wrong).__name__}: {wrong}"))
         store.keep_text("trouble.txt", traceback.format_exc())
     history.seal()
+    store.hide_in("agent.log")
     if job.control is None and facts is None:
         facts = read_control(history, {}, False, None)
     return history, facts
@@ -203,6 +207,7 @@ class _Run:
             hosts=hosts,
             chat=self.services.chat,
             chat_url=links.url(CHAT),
+            backends={name: place_of(links[BACKEND + name].address) for name in spec.links},
             pipe=self.pipes.address,
             simulated=self.simulated,
         )

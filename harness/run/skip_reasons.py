@@ -7,7 +7,7 @@ from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import HOST, PIPE
+from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 NO_REASONING = ("openai-chat", "ollama")
 """Wires on which no reasoning is part of the conversation."""
@@ -22,12 +22,14 @@ def _has(control: ControlFacts, name: str) -> bool:
 def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
     """Reasons to skip that concern our own tools, and whether each applies."""
     faulty = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
+    absent = sorted(it for it in faulty if it.startswith(BACKEND) and it.removeprefix(BACKEND) not in spec.links)
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
         and not _has(control, CONTROL_TOOL),
         "the fault fires on MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
         "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
+        f"the spec has no link {', '.join(absent)} (links)": bool(absent),
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }

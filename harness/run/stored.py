@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import (
@@ -36,6 +37,7 @@ def keep_inputs(
     store: RunStore, entry: Entry, control: ControlFacts, seed: int, common: Yardstick | None = None
 ) -> None:
     """Write the inputs into the run's folder."""
+    store.hides |= passwords(entry.agent)
     store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
     store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
     for name in entry.scenario.planted.values():

@@ -12,7 +12,7 @@ from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.document import BadValueError
 from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
-from wedgehog.harness.scenario.trigger import CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
+from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
@@ -20,6 +20,8 @@ LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
 
 ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
 """A `wedgehog-pipe --name NAME` of the agent's own."""
+ANY_BACKEND = r"tcp:[a-z0-9][a-z0-9-]*"
+"""One of the `links` of the agent's spec."""
 
 
 class TriggerConfig(ConfigModel):
@@ -61,6 +63,8 @@ class TriggerConfig(ConfigModel):
     def _kind(self, link: str, fault: Fault) -> type[Trigger]:
         if link.startswith("ipc:"):
             return triggers.AtPipe
+        if link.startswith(BACKEND) and not (isinstance(fault, WireFault) and fault.closes_port):
+            return triggers.AtBackend
         for key, kind in _KINDS.items():
             if getattr(self, key) is not None:
                 return kind
@@ -97,8 +101,9 @@ class FaultConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _known(self) -> "FaultConfig":
-        if self.link not in LINKS and not re.fullmatch(ANY_PIPE, self.link):
-            raise BadValueError(f"unknown link {self.link!r}, expected one of {', '.join(LINKS)} or ipc:NAME", "link")
+        if self.link not in LINKS and not re.fullmatch(f"{ANY_PIPE}|{ANY_BACKEND}", self.link):
+            known = f"one of {', '.join(LINKS)}, ipc:NAME or tcp:NAME"
+            raise BadValueError(f"unknown link {self.link!r}, expected {known}", "link")
         try:
             fault = self.fault
         except ValueError as wrong:

@@ -16,6 +16,8 @@ HOST = "tool:mcp"
 PIPE = "ipc:mcp"
 STORE = "store:db"
 CHAT = "chat"
+BACKEND = "tcp:"
+"""How the name of a link to a server of the user's own begins."""
 
 Phase = Literal["connect", "request", "headers", "body", "middle", "terminal", "linger"]
 Moment = Literal["started", "done"]
@@ -142,6 +144,8 @@ class AtReply(AtCall):
         return places.get(self.phase or "", BEFORE_HEAD)
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if link.startswith(BACKEND):
+            return f"on {link} a {fault.name} fires at `phase: connect`, at `after_s` or at a `tool`", ("at",)
         if link not in (HOST, STORE) or not isinstance(fault, WireFault):
             return Trigger._misfit(self, fault, link)
         for key in ("event", "phase"):
@@ -266,4 +270,28 @@ class AtPipe(Trigger):
         if self.phase not in (None, "request"):
             return self.refuses.format(key="phase"), ("at", "phase")
         steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
+        return steps if self.tool is None and self.step > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtBackend(Trigger):
+    """A byte to the agent (`phase: request`: to the server) of a connection to a server of the user's own.
+
+    It counts from the connection's first use in the turn, or from the next bytes after a tool's beacon.
+    """
+
+    tool: int | None = None
+    when: Moment = "started"
+    phase: Phase | None = None
+    byte: int | None = None
+    refuses: ClassVar[str] = (
+        "a connection has only bytes, `byte: n` to the agent, with `phase: request` to the server, and no `{key}`"
+    )
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if not isinstance(fault, WireFault):
+            return f"{fault.name} is nothing that happens to bytes: on {link} there are wire faults", ("do",)
+        if self.phase not in (None, "request"):
+            return self.refuses.format(key="phase"), ("at", "phase")
+        steps = "a connection knows no steps: count its bytes, or name a tool", ("at", "step")
         return steps if self.tool is None and self.step > 1 else None

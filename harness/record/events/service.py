@@ -69,6 +69,44 @@ class PipeClosed(Event):
     stdin_bytes: int | None
 
 
+ClosedBy = Literal["agent", "backend", "fault", "run"]
+
+
+class BackendOpened(Event):
+    """The agent connected to one of the spec's `links`."""
+
+    link: str
+    """As in `tcp:NAME`."""
+    connection: int
+    """From 1, per run and link."""
+
+
+class BackendClosed(Event):
+    """A connection of one of the spec's `links` has ended."""
+
+    link: str
+    connection: int
+    by: ClosedBy
+    """Who ended it; `fault` includes the healing of a stall."""
+    bytes_up: int
+    """Bytes from the agent, in the whole life of the connection."""
+    bytes_down: int
+    """Bytes of the server; a fault may have kept the last ones from the agent."""
+    faults: tuple[str, ...] = ()
+    """The faults that were armed on it."""
+
+
+class BackendUsed(Event):
+    """What crossed one of the spec's `links` in a turn."""
+
+    link: str
+    turn: int
+    connections: int
+    """Those that carried bytes."""
+    bytes_up: int
+    bytes_down: int
+
+
 class PageAsked(Event):
     """The page server behind `tool:web` answered a request."""
 

@@ -1,0 +1,217 @@
+"""A server of the user's own behind its link, over both networks: bytes stop exactly where the plan says."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.script.position import Positions
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.inject import Injector
+from wedgehog.harness.network.base import Network
+from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.service import BackendClosed, BackendUsed
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.run_services import Links, RunServices
+from wedgehog.harness.scenario.model import Scenario
+
+SILENCE_S = 0.4
+MODEL = [{"tool": "shell", "args": {"command": "ls"}}, {"text": "It is done."}]
+
+
+class Memory:
+    """A server whose protocol is lines: `size` gets that many letters back. It keeps what each connection sent."""
+
+    def __init__(self) -> None:
+        self.received: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = len(self.received)
+        self.received.append(b"")
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(1 << 16):
+                for line in (self.received[number] + data).split(b"\n")[self.received[number].count(b"\n") : -1]:
+                    writer.write(b"x" * (int(line) - 1) + b"\n")
+                self.received[number] += data
+        writer.close()
+
+
+class Client:
+    """One connection through the link."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+
+    async def __aenter__(self) -> "Client":
+        self.reader, self.writer = await asyncio.open_connection(*self.address)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.writer.close()
+        await asyncio.sleep(0.05)
+
+    async def ask(self, size: int) -> str:
+        """How many bytes came back, and what was then, unless they are all."""
+        self.writer.write(b"%d\n" % size)
+        got = b""
+        try:
+            while len(got) < size:
+                data = await asyncio.wait_for(self.reader.read(size - len(got)), SILENCE_S)
+                got += data
+                if not data:
+                    return f"{len(got)}, fin"
+        except TimeoutError:
+            return f"{len(got)}, silence"
+        except ConnectionResetError:
+            return f"{len(got)}, rst"
+        return str(len(got))
+
+
+class World:
+    """A run's services with one link `tcp:db` in front of a memory."""
+
+    def __init__(self, links: Links, injector: Injector, history: History, memory: Memory) -> None:
+        self.links, self.injector, self.history, self.memory = links, injector, history, memory
+
+    def client(self) -> Client:
+        return Client(self.links["tcp:db"].address)
+
+    async def turn(self, number: int) -> None:
+        """End the turn before, and begin this one."""
+        if number > 1:
+            await self.injector.after_turn(number - 1)
+        await self.injector.before_turn(number)
+
+    @property
+    def fired(self) -> list[tuple[str, int | None]]:
+        return [(event.name, event.bytes) for event in self.history.of(FaultFired)]
+
+
+@contextlib.asynccontextmanager
+async def opened(network: Network, *faults: dict[str, Any], turns: int = 1) -> AsyncIterator[World]:
+    memory = Memory()
+    server = await asyncio.start_server(memory.serve, "127.0.0.1", 0)
+    to = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    told = {"name": "a", "why": "w", "turns": [{"user": "x", "model": MODEL}] * turns}
+    scenario = Scenario.model_validate(told | {"faults": [{"link": "tcp:db", **fault} for fault in faults]})
+    links_of = {"db": {"to": to, "env": {"DB": "{link}"}}}
+    agent = AgentSpec.model_validate({"name": "a", "wire": "anthropic", "command": ["x"], "links": links_of})
+    clock, plan = WallClock(), scenario.plan(1)
+    history, links = History(clock), Links(network, plan)
+    injector = Injector(plan, links, history, clock)
+    async with RunServices(scenario, agent, links, injector, history, Positions("w"), clock, 1.0, Path(), "", Path()):
+        world = World(links, injector, history, memory)
+        await world.turn(1)
+        yield world
+        await injector.close()
+        assert not injector.broken.is_set(), list(history.of(Trouble))
+    server.close()
+
+
+@pytest.mark.parametrize("size", [1, 50_000])
+@pytest.mark.parametrize(("do", "then"), [("stall", "silence"), ({"cut": "fin"}, "fin"), ({"cut": "rst"}, "rst")])
+async def test_bytes_to_the_agent_stop_exactly_at_the_faults_byte(network: Network, do: Any, then: str, size: int):
+    """Also the first byte of all, and on a connection that has carried bytes; a fresh connection works."""
+    byte = size - 1
+    async with opened(network, {"at": {"turn": 2, "byte": byte}, "do": do}, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(100) == "100"
+            await world.turn(2)
+            assert await client.ask(size) == f"{byte}, {then}"
+        async with world.client() as client:
+            assert await client.ask(size) == str(size)
+        await asyncio.sleep(0.1)
+        assert world.fired == [(do if isinstance(do, str) else "cut", 100 + byte)]
+        assert [it.by for it in world.history.of(BackendClosed)] == ["agent" if do == "stall" else "fault", "agent"]
+
+
+@pytest.mark.parametrize(("do", "then"), [("stall", "silence"), ({"cut": "fin"}, "fin"), ({"cut": "rst"}, "rst")])
+async def test_bytes_to_the_server_stop_exactly_at_the_faults_byte(network: Network, do: Any, then: str):
+    """On a connection that is open already; the server gets what came before, and no answer is lost with it."""
+    async with opened(network, {"at": {"turn": 2, "phase": "request", "byte": 3}, "do": do}, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(10) == "10"
+            await world.turn(2)
+            assert await client.ask(12345) == f"0, {then}"
+            assert world.memory.received == [b"10\n123"]
+        async with world.client() as client:
+            assert await client.ask(12345) == "12345"
+        await asyncio.sleep(0.1)
+        assert world.fired == [(do if isinstance(do, str) else "cut", 6)]
+
+
+async def test_each_connection_of_the_turn_is_one_attempt(network: Network):
+    """A pool's open connections too, in the order in which they are used."""
+    async with (
+        opened(network, {"at": {"turn": 2, "attempt": 2, "byte": 4}, "times": 2, "do": "cut"}, turns=2) as world,
+        world.client() as one,
+        world.client() as two,
+        world.client() as three,
+        world.client() as four,
+    ):
+        assert {await it.ask(5) for it in (one, two, three, four)} == {"5"}
+        await world.turn(2)
+        assert [await it.ask(9) for it in (four, three, one, two)] == ["9", "4, fin", "4, fin", "9"]
+        await asyncio.sleep(0.1)
+        assert world.fired == [("cut", 9), ("cut", 9)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"do": {"stall": 0.2}}, ["10", "10"]),
+        ({"do": {"latency": 0.1}}, ["10", "10"]),
+        ({"at": {"byte": 5}, "do": {"drip": {"every_s": 0.01}}}, ["10", "10"]),
+    ],
+    ids=json.dumps,
+)
+async def test_slow_bytes_all_arrive(network: Network, fault: dict[str, Any], expected: list[str]):
+    """Over either network."""
+    async with opened(network, fault) as world:
+        async with world.client() as client:
+            assert [await client.ask(10), await client.ask(10)] == expected
+        await asyncio.sleep(0.1)
+        assert len(world.fired) == 1
+
+
+async def test_a_closed_port_is_refused_and_is_open_again_after_the_turn(network: Network):
+    """Open connections end; the history says that a fault did it."""
+    async with opened(network, {"at": {"turn": 2, "phase": "connect"}, "do": "refuse"}, turns=3) as world:
+        async with world.client() as client:
+            assert await client.ask(3) == "3"
+            await world.turn(2)
+            assert await client.ask(3) in ("0, fin", "0, rst")
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(*world.links["tcp:db"].address)
+        await world.turn(3)
+        async with world.client() as client:
+            assert await client.ask(3) == "3"
+        assert [it.by for it in world.history.of(BackendClosed)] == ["fault", "agent"]
+
+
+async def test_a_tools_beacon_sets_it_off(network: Network):
+    """Bytes count from the next ones after it, and not from the turn's first use."""
+    async with opened(network, {"at": {"tool": 1, "byte": 4}, "do": "cut"}) as world:
+        async with world.client() as client:
+            assert await client.ask(30) == "30"
+            world.injector.beacon("1.1.1", "started")
+            assert await client.ask(9) == "4, fin"
+        assert world.fired == [("cut", 34)]
+
+
+async def test_each_turn_says_what_crossed(network: Network):
+    """Also without a fault, so that a byte can be chosen."""
+    async with opened(network, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(100) == "100"
+            await world.turn(2)
+            assert await client.ask(7) == "7"
+        await world.injector.after_turn(2)
+        used = [(it.turn, it.connections, it.bytes_up, it.bytes_down) for it in world.history.of(BackendUsed)]
+        assert used == [(1, 1, 4, 100), (2, 1, 2, 7)]
