@@ -50,6 +50,8 @@ class ReplyFault(Fault):
     """The reply is complete and has no words."""
     lasts: ClassVar[bool] = False
     """Nothing heals it: it applies to every later request, in later turns too."""
+    needs_call: ClassVar[bool] = False
+    """It changes only a reply that calls a tool."""
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
 

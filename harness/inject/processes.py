@@ -16,10 +16,12 @@ from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S
 from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
+from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
+from wedgehog.harness.sim.virtual_time import a_moment
 
 DEAD_AT_ONCE_S = 0.1
 """A process that is gone this soon after a signal that it could have handled has not handled it."""
@@ -99,7 +101,7 @@ class ProcessFaults:
     async def _once_written(self, state: FaultState) -> None:
         before = self.targets.sessions.look()
         while self.targets.sessions.look() == before:
-            await self.run.unless_healed(state, LOOK_EVERY_S)
+            await first_of(state.healed.wait(), a_moment(LOOK_EVERY_S))
             if state.healed.is_set():
                 return
         await self._delayed(state, 0)

@@ -12,6 +12,7 @@ Its rules are those of a Toxiproxy link, so that a client can't tell the two apa
 """
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -89,14 +90,25 @@ class Pipe:
         """Let what comes from now on pass `s` seconds later."""
         self._delay_s = s
 
-    def heal(self) -> list[Action]:
-        """Forget all faults. A stall that is still open ends with FIN: what came behind it is lost."""
-        self._stop, self._pace, self._delay_s = None, None, 0.0
+    def heal(self, left: Sequence[Callable[["Pipe"], None]] = ()) -> list[Action]:
+        """Forget all faults but those that `left` sets again.
+
+        A stall that is over ends with FIN: what came behind it is lost. A pause that has begun lasts if its pace does.
+        """
+        paused_until, delay_s = self._pace.next if self._pace else 0.0, self._delay_s
+        self._forget()
+        for arm in left:
+            arm(self)
+        if self._pace:
+            self._pace.next = paused_until
         for chunk in self._queue:
-            chunk.due = 0.0
-        if self.stopped != "stall" or self._closed:
+            chunk.due -= max(0.0, delay_s - self._delay_s)
+        if self.stopped != "stall" or self._closed or self._stop:
             return []
         return [self._close("fin")]
+
+    def _forget(self) -> None:
+        self._stop, self._pace, self._delay_s = None, None, 0.0
 
     def feed(self, data: bytes, now: float) -> None:
         """Bytes came from the source."""

@@ -9,7 +9,7 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from wedgehog.harness.network.base import Address
@@ -202,10 +202,10 @@ class ProxiedConnection:
         if self._open <= 0:
             self.owner.ended(self)
 
-    def heal(self) -> None:
-        """Remove every fault from both pipes; open stalls end with FIN."""
+    def heal(self, left: Callable[[Pipe], Sequence[Callable[[Pipe], None]]]) -> None:
+        """Remove the faults from both pipes, but those that `left` sets again; stalls that are over end with FIN."""
         for end in (self.client, self.server):
-            end.act(end.pipe.heal())
+            end.act(end.pipe.heal(left(end.pipe)))
             end.pump()
 
     def abort(self) -> None:

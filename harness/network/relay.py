@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -99,7 +100,12 @@ class RelayLink(ConnectionGate):
             return
         whole = isinstance(strike.spot, WholeLink)
         for connection in list(self.connections if whole else filter(None, [strike.connection])):
-            connection.heal()
+            connection.heal(functools.partial(self._left, connection))
+
+    def _left(self, connection: ProxiedConnection, pipe: Pipe) -> list[Callable[[Pipe], None]]:
+        """What arms the faults again that are on this pipe."""
+        others = [it for it in self._strikes if not it.fault.closes_port and _touches(it, connection, pipe)]
+        return [functools.partial(it.fault.on_pipe, at=it.carried.get(connection, _from(it))) for it in others]
 
     def accept(self) -> Endpoint:
         """Add a new connection, under the faults of the whole link."""

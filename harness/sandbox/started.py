@@ -54,7 +54,8 @@ def what_imports(target: str, folders: Sequence[str]) -> Started:
     """The file behind `module:function` or `file.py:function`, found in `folders` or this Python, not imported."""
     name = target.rpartition(":")[0]
     entry = Path(name) if name.endswith(".py") else _module(name, [*folders, *sys.path])
-    version = None if name.endswith(".py") else _version_of_module(name, sys.path)
+    installed = entry is not None and any(entry.is_relative_to(folder) for folder in _of_packages(sys.path))
+    version = _version_of_module(name, sys.path) if installed and not name.endswith(".py") else None
     return Started((target,), sys.executable, version, str(entry) if entry else None, sha256(entry) if entry else None)
 
 
@@ -113,9 +114,11 @@ def _version_of_command(program: Path) -> str | None:
 
 
 def _version_of_module(name: str, folders: Sequence[str]) -> str | None:
-    return _version_of_package(
-        name.split(".", maxsplit=1)[0], tuple(folder for folder in folders if folder.endswith("-packages"))
-    )
+    return _version_of_package(name.split(".", maxsplit=1)[0], _of_packages(folders))
+
+
+def _of_packages(folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(folder for folder in folders if folder.endswith("-packages"))
 
 
 @cache

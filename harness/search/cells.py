@@ -4,6 +4,7 @@ A message beside a running turn counts as a fault here, and so does a conversati
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
@@ -11,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from wedgehog.harness.faults.base import Fault, parameters, registered
-from wedgehog.harness.faults.parameters import Parameter
+from wedgehog.harness.faults.base import Fault, parameters, parse_fault, registered
+from wedgehog.harness.faults.parameters import FaultError, Parameter
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
 from wedgehog.harness.scenario.turn_config import TurnConfig
@@ -64,6 +65,17 @@ class Cell:
         return {**STEPS[self.step], **PLACES[self.place]}
 
     @property
+    def key(self) -> str:
+        """Its fault; without one, its script."""
+        return self.fault if self.fault != NO_FAULT else f"{NO_FAULT}, {self.script}"
+
+    @property
+    def needs_call(self) -> bool:
+        """Whether its fault changes only a reply that calls a tool."""
+        known = registered().get(self.fault)
+        return known is not None and issubclass(known, ReplyFault) and known.needs_call
+
+    @property
     def bare(self) -> "Cell":
         """Without its script, which is chosen when it is tried; without a fault the script is all of it."""
         return self if self.fault == NO_FAULT else replace(self, script=None)
@@ -103,8 +115,8 @@ def cells(links: Sequence[str]) -> list[Cell]:
         if issubclass(cls, ReplyFault) and cls.lasts:
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
-            places = (Cell(name, link, *place) for place in product(PLACES, STEPS, TIMES))
-            found += [cell for cell in places if _legal(cell.line(do))]
+            once = (Cell(name, link, *where, 1) for where in product(PLACES, STEPS))
+            found += [replace(cell, times=times) for cell in once if _legal(cell.line(do)) for times in TIMES]
     return found
 
 
@@ -160,22 +172,15 @@ def _by_link(cls: type[Fault], links: Sequence[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     plain = drawn_fault(SeededChoices(cls.name), cls)
     for do in (plain, *(_with_options(SeededChoices(f"{cls.name} {number}"), cls) for number in range(4 * DRAWS))):
-        if _is_fault(do):
-            found = dict.fromkeys(_links(do, links), do) | found
+        with suppress(FaultError):
+            found = dict.fromkeys(_links(parse_fault(do), links), do) | found
     return found
 
 
-def _links(do: object, links: Sequence[str]) -> Sequence[str]:
-    aim = FaultConfig.model_construct(do=do).fault.aim
+def _links(fault: Fault, links: Sequence[str]) -> Sequence[str]:
+    aim = fault.aim
     wanted = aim.links if aim.links is not None else ("llm", *(link for link in links if link.startswith("tool:")))
     return [link for link in wanted if link in links]
-
-
-def _is_fault(do: object) -> bool:
-    try:
-        return bool(FaultConfig.model_construct(do=do).fault)
-    except ValueError:
-        return False
 
 
 def _legal(line: Mapping[str, Any]) -> bool:

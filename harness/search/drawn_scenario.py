@@ -121,7 +121,11 @@ class Palette:
 
     def fits(self, cell: Cell) -> bool:
         """Whether the agent can take part in it."""
-        if ("tool" in cell.place and not (self.shell or self.host)) or (cell.script or "plain") not in self.scripts:
+        if (
+            (cell.needs_call and not self.calls_tools)
+            or ("tool" in cell.place and not (self.shell or self.host))
+            or (cell.script or "plain") not in self.scripts
+        ):
             return False
         if cell.fault == SECOND_MESSAGE and not self.second_message:
             return False
@@ -212,8 +216,9 @@ class TurnDrawer:
     def _model(self, cells: Sequence[Cell]) -> list[Any]:
         """The replies of one turn."""
         places, on_tools = [self._place(cell)["step"] for cell in cells], [cell for cell in cells if _at_tool(cell)]
+        with_calls = [*on_tools, *(cell for cell in cells if cell.needs_call)]
         script = next((it.script for it in cells if it.script is not None), self._draw.choose(self._quick))
-        least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in on_tools)], default=0)
+        least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in with_calls)], default=0)
         least = max(least, 1 if script in IN_A_ROUND else 0)
         rounds = max(least, self._draw.choose(ROUNDS)) if self._palette.calls_tools else 0
         tools = self._tools(cells, timed=bool(on_tools))

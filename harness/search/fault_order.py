@@ -7,7 +7,7 @@ what the other one does.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import product
 
 from wedgehog.harness.search.cells import NO_FAULT
 from wedgehog.harness.search.draw import SeededChoices
@@ -19,6 +19,8 @@ AGAIN = 2
 """So many pairs of equal kinds come before each fault is tried alone again, at other places."""
 LONG_S = 1.0
 """A turn that takes longer has waited for something."""
+PLAIN = f"{NO_FAULT}, plain"
+"""The key of a conversation without anything."""
 MANY = (2, 3, 4)
 """How many faults a story has once every pair was tried."""
 
@@ -59,7 +61,7 @@ class FaultOrder:
         """Every pair in both orders: one of each two kinds of faults first, then what is left, best first."""
         draw = SeededChoices(f"{self.seed} pairs")
         kinds = {fault: kind for fault in self.faults if (kind := self._kind(fault)) is not None}
-        every = [*permutations(kinds, 2), *((fault, fault) for fault in kinds)]
+        every = [pair for pair in product(kinds, kinds) if not all(map(_is_none, pair))]
         seen: dict[tuple[object, ...], int] = {}
         ranked: list[tuple[int, int, int, tuple[str, ...]]] = []
         for fault in self.faults:
@@ -67,7 +69,7 @@ class FaultOrder:
         for pair in draw.shuffled(every):
             of_kinds = tuple(kinds[fault] for fault in pair)
             seen[of_kinds] = seen.get(of_kinds, 0) + 1
-            quiet = sum(kind == self._kind(NO_FAULT) for kind in of_kinds)
+            quiet = sum(kind == self._kind(PLAIN) for kind in of_kinds)
             ranked.append((self._breaks(pair), quiet, seen[of_kinds], pair))
         return [pair for *_, pair in sorted(ranked, key=lambda it: it[:3])]
 
@@ -78,3 +80,7 @@ class FaultOrder:
 
     def _breaks(self, pair: Sequence[str]) -> int:
         return sum(any(played.failed for played in self._alone.get(fault, ())) for fault in pair)
+
+
+def _is_none(fault: str) -> bool:
+    return fault.startswith(NO_FAULT)

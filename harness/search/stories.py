@@ -21,16 +21,17 @@ class Stories:
     cells: Sequence[Cell]
     palette: Palette
     _by_fault: dict[str, list[Cell]] = field(init=False)
+    """By fault; conversations without one are apart, by their kind of script."""
 
     def __post_init__(self) -> None:
         """Sort the cells by fault."""
         self._by_fault = {}
         for cell in self.cells:
-            self._by_fault.setdefault(cell.fault, []).append(cell)
+            self._by_fault.setdefault(cell.key, []).append(cell)
 
     @property
     def faults(self) -> list[str]:
-        """Every fault that a story may have."""
+        """Every fault that a story may have, and every kind of conversation without one."""
         return list(self._by_fault)
 
     def draw(self, choices: Choices, name: str, faults: Sequence[str]) -> tuple[list[Cell], Drawn]:
@@ -44,7 +45,7 @@ class Stories:
 def _later(choices: Choices, line: Drawn, lines: Sequence[Drawn]) -> Drawn:
     """What is done to the agent at a call may be done at the attempt after the other faults of that call."""
     at = line.get("at", {})
-    if line.get("link") != AGENT or any(key in at for key in OTHER_MOMENTS) or not choices.choose((False, True)):
+    if line.get("link") != AGENT or any(key in at for key in OTHER_MOMENTS) or not choices.choose((True, False)):
         return line
     others = sum(other.get("link") != AGENT and _call(other) == _call(line) for other in lines)
     return {**line, "at": {**at, "attempt": others + 1}} if others else line

@@ -56,6 +56,8 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._serials = itertools.count()
         self._cancelled = 0
         """How many of the timers are cancelled."""
+        self._moments: list[tuple[float, asyncio.Future[None]]] = []
+        """What `next_moment` gave, each with its time."""
 
     def report(self) -> str:
         """What each task waits for."""
@@ -78,6 +80,12 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             raise SimHorizonError(f"more than {self._end - START_S:g} virtual seconds\n{self.report()}")
         self._now = now
         self._on_jump(now)
+
+    def next_moment(self) -> asyncio.Future[None]:
+        """Done when time has passed, and all that was to be done then is done."""
+        found = self.create_future()
+        self._moments.append((self._now, found))
+        return found
 
     # ---- callbacks
 
@@ -141,6 +149,8 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
 
     def _jump(self) -> None:
         """Move the clock to the next timer."""
+        if self._moments and self._is_next_moment():
+            return
         timers = self._timers
         while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
@@ -153,6 +163,15 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         else:
             self._spin()
 
+    def _is_next_moment(self) -> bool:
+        """Let those who wait for it go on; whether there are any."""
+        waiting = [(since, it) for since, it in self._moments if not it.done()]
+        over = [it for since, it in waiting if since < self._now]
+        self._moments = [(since, it) for since, it in waiting if since >= self._now]
+        for it in over:
+            it.set_result(None)
+        return bool(over)
+
     def _take_due(self) -> None:
         """Let the timers that are due run in this turn."""
         timers, due = self._timers, self._now + RESOLUTION_S
@@ -163,3 +182,12 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 self._cancelled -= 1
             else:
                 self._ready.append(timer)
+
+
+async def a_moment(real_s: float) -> None:
+    """Let something happen: `real_s` seconds on a real clock; on a virtual one, until time has passed.
+
+    A program that looks again and again would otherwise be most of what happens in virtual time.
+    """
+    loop = asyncio.get_running_loop()
+    await (loop.next_moment() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(real_s))

@@ -17,6 +17,7 @@ class ToolCallsFault(ReplyFault):
     """Each tool call of the reply is changed; its other items stay."""
 
     __slots__ = ()
+    needs_call: ClassVar[bool] = True
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply with changed tool calls."""
@@ -105,6 +106,7 @@ class EndlessTools(ReplyFault):
 
     on_script: ClassVar[bool] = True
     repeats_on_later_steps: ClassVar[bool] = True
+    needs_call: ClassVar[bool] = True
     distinct: bool = True
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from wedgehog.harness.faults.wire.cut import Cut, Down
-from wedgehog.harness.faults.wire.slow import Drip
+from wedgehog.harness.faults.wire.slow import Drip, Slicer
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, LinkBusyError, WholeLink
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
@@ -127,6 +127,24 @@ async def test_a_pace_on_the_whole_link_meets_those_who_come_later(link):
     assert await strike.fired(5) is not None
     await strike.heal()
     assert await asyncio.wait_for(reader.readexactly(3), 5) == b"ing"
+    writer.close()
+
+
+@pytest.mark.parametrize("stays", [Stall(), Drip(60.0)], ids=["stall", "drip"])
+async def test_healing_one_of_two_faults_leaves_the_other(link, stays):
+    """What is on the connection beside a healed slicer stays on it, and the connection stays open."""
+    slicer = await link.strike(Slicer(), WholeLink())
+    reader, writer = await asyncio.open_connection(*link.address)
+    assert await ask(reader, writer) == b"ping"
+    strike = await link.strike(stays, Downstream(peer_of(link), 4))
+    writer.write(b"ping")
+    assert await strike.fired(5) is not None
+    (connection,) = link.connections
+    await slicer.heal()
+    assert (connection.over, connection.down.carried <= 5) == (False, True)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.readexactly(4), 0.02)
+    await strike.heal()
     writer.close()
 
 

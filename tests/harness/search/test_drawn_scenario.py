@@ -16,7 +16,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells, drawn_line
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette, fault_of, items
-from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, kinds_in
+from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, as_items, kinds_in
 from wedgehog.harness.search.shrink import smaller
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -216,3 +216,15 @@ def test_a_time_scale_leaves_each_timer_time_for_its_work(timer_s: float, scale:
     timers = [{"name": "exec", "s": timer_s}, {"name": "turn", "s": 600}]
     spec = AgentSpec.model_validate({"name": "a", "wire": "anthropic", "command": command, "timeouts": timers})
     assert Palette.of(spec, ControlFacts(True)).time_scale == scale
+
+
+@pytest.mark.parametrize("name", ["endless_tools", "garbage_arguments", "near_miss_tool"])
+def test_a_fault_of_tool_calls_has_a_call_to_change(name: str):
+    """At each of its steps and with any other script; an agent without tools does not get it."""
+    of_calls = [cell for cell in cells(("llm",)) if cell.fault == name and cell.times == 1]
+    assert of_calls and not any(Palette().fits(cell) for cell in of_calls)
+    for seed, cell in enumerate(of_calls * 5):
+        document = Drawer(SeededChoices(str(seed)), Palette(shell=True)).scenario([cell], "drawn")
+        at = document["faults"][0].get("at", {})
+        reply = document["turns"][at.get("turn", 1) - 1]["model"][at.get("step", 1) - 1]
+        assert any("tool" in item for item in as_items(reply)), document

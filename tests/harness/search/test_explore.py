@@ -19,7 +19,7 @@ from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.stories import Stories
 
 PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
-NAMES = {"status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
+NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
 CELLS = [cell for cell in cells(PALETTE.links) if cell.fault in NAMES]
 Fails = Callable[[Drawn], tuple[str, ...]]
 
@@ -63,6 +63,31 @@ def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None) -> N
 def needs(*names: str) -> Fails:
     """Broken by these faults together."""
     return lambda document: ("paid_call_bound",) if set(names) <= fault_names(document) else ()
+
+
+def test_conversations_without_a_fault_come_first():
+    """Each kind once: some agents break over a slow tool alone."""
+    notes = search(lambda document: ("tool_call_pairing",) if fault_names(document) == {"slow tool"} else (), 20)
+    (finding,) = notes.findings
+    assert finding.document["faults"] == []
+    assert {"slow tool", "empty answer", "long result"} < {name for it in notes.drawn for name in fault_names(it)}
+
+
+def test_what_is_done_to_the_agent_at_a_call_comes_first_while_it_tries_again():
+    """The simplest story with a fault and an abort: the abort is in the attempt that the fault causes."""
+    (drawn,) = (Stories(CELLS, PALETTE).draw(Simplest(), "one", ("status", "abort"))[1],)
+    (abort,) = (line for line in drawn["faults"] if line.get("link") == "agent")
+    assert abort["at"]["attempt"] == 2
+
+
+class Simplest:
+    """Hypothesis' simplest choices."""
+
+    def choose(self, options):
+        return options[0]
+
+    def between(self, least: int, most: int) -> int:
+        return least
 
 
 @pytest.mark.parametrize("names", [("cut",), ("status", "stall"), ("cut", "kill"), ("empty_reply", "abort")])

@@ -12,7 +12,7 @@ import pytest
 
 from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError, SimUnsupportedError
 from wedgehog.harness.sim.loop import SimLoop
-from wedgehog.harness.sim.virtual_time import START_S
+from wedgehog.harness.sim.virtual_time import START_S, a_moment
 from wedgehog.harness.sim.world import simulate
 
 UNUSED = socket.socket()
@@ -55,6 +55,34 @@ def test_a_timeout_fires_before_what_would_come_later():
         return elapsed_s()
 
     assert simulate(main) == 60
+
+
+def test_a_moment_ends_when_time_has_passed_and_what_was_due_is_done():
+    """However long that takes; what looks for a change looks as often as something can have changed."""
+    seen: list[tuple[float, int]] = []
+    done: list[int] = []
+
+    async def look() -> None:
+        while True:
+            await a_moment(0.002)
+            seen.append((elapsed_s(), len(done)))
+
+    async def main() -> None:
+        looking = asyncio.create_task(look())
+        for s in (3600, 60):
+            await asyncio.sleep(s)
+            await asyncio.sleep(0)
+            done.append(s)
+        await asyncio.sleep(1)
+        looking.cancel()
+
+    simulate(main)
+    assert seen == [(3600, 1), (3660, 2)]
+
+
+def test_a_moment_keeps_no_deadlock_from_being_told():
+    with pytest.raises(SimDeadlockError):
+        simulate(lambda: a_moment(0.002))
 
 
 def test_a_deadlock_is_an_error_that_says_what_each_task_waits_for():
