@@ -19,7 +19,7 @@ from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.document import BadValuesError
 
 
 class AgentSpec(AgentKeys):
@@ -32,8 +32,8 @@ class AgentSpec(AgentKeys):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
-        for place, message in contradictions(self):
-            raise BadValueError(message, *place)
+        if found := list(contradictions(self)):
+            raise BadValuesError(found)
         return self
 
     @property

@@ -25,6 +25,7 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
             tuple(ways[1:2]),
             f"expected exactly one of {', '.join(AGENT_KINDS[:-1])} and {AGENT_KINDS[-1]}, found {found}",
         )
+        return
     yield from _misplaced(spec)
     yield from _timeouts(spec)
     yield from _fixes(spec)
@@ -88,11 +89,14 @@ _TOOL_TEMPLATES = {"http": "tool_url", "stdio": "tool_command"}
 def _tool_host(spec: AgentKeys) -> Iterator[_Problem]:
     """The template for `tools` must be used; the other one has no value."""
     used = {name: place for place, name in _templates(spec)}
-    for way, template in _TOOL_TEMPLATES.items():
-        if spec.tools == way and template not in used and not spec.acp:  # an ACP agent gets it with its session
-            yield ("tools",), f"no key contains {{{template}}}, so the agent cannot find the tool host"
-        elif spec.tools != way and template in used:
-            yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
+    wrong = {template: way for way, template in _TOOL_TEMPLATES.items() if way != spec.tools and template in used}
+    for template, way in wrong.items():
+        yield used[template], f"{{{template}}} has a value only with `tools: {way}`"
+    if spec.tools is None or spec.acp or wrong:  # an ACP agent gets it with its session
+        return
+    template = _TOOL_TEMPLATES[spec.tools]
+    if template not in used:
+        yield ("tools",), f"no key contains {{{template}}}, so the agent cannot find the tool host"
 
 
 def _hosts(spec: AgentKeys) -> Iterator[_Problem]:

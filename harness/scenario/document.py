@@ -11,15 +11,16 @@ import errno
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.mistake import BadValueError, DocumentPath, first_mistake
+from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError, DocumentPath, all_mistakes
 
-__all__ = ["BadFileError", "BadValueError", "Document", "DocumentPath", "load", "read"]
+__all__ = ["BadFileError", "BadValueError", "BadValuesError", "Document", "DocumentPath", "load", "read"]
 
 T = TypeVar("T")
 MOST_VALUES = 100_000
@@ -27,16 +28,17 @@ MOST_VALUES = 100_000
 
 
 class BadFileError(Exception):
-    """A mistake in a file, in one line: `file.yaml:12: what was expected`."""
+    """Mistakes in a file, one line each: `file.yaml:12: what was expected`."""
 
-    def __init__(self, path: Path, line: int | None, message: str) -> None:
-        """`line` counts from 1; None: the mistake is the file itself."""
-        super().__init__(path, line, message)
-        self.path, self.line, self.message = path, line, message
+    def __init__(self, path: Path, line: int | None, message: str, others: Sequence["BadFileError"] = ()) -> None:
+        """`line` counts from 1; None: the mistake is the file itself. `others` are the later mistakes."""
+        super().__init__(path, line, message, others)
+        self.path, self.line, self.message, self.others = path, line, message, others
 
     def __str__(self) -> str:
-        """The one line that is shown."""
-        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+        """The lines that are shown."""
+        first = f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+        return "\n".join([first, *map(str, self.others)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,13 @@ class Document:
 
     def error(self, place: Sequence[str | int], message: str) -> BadFileError:
         """A BadFileError at the line of `place`."""
-        return BadFileError(self.path, self.line(place), message)
+        return self.errors([(place, message)])
+
+    def errors(self, found: Sequence[tuple[Sequence[str | int], str]]) -> BadFileError:
+        """A BadFileError with a line for each place and message, from the top of the file."""
+        by_line = sorted(((self.line(place), said) for place, said in found), key=itemgetter(0))
+        first, *others = (BadFileError(self.path, line, said) for line, said in by_line)
+        return BadFileError(first.path, first.line, first.message, others)
 
     def into(self, kind: type[T], *, at: Sequence[str | int] = ()) -> T:
         """The data (or the part of it at `at`) as `kind`, a pydantic model or any type pydantic can check."""
@@ -66,8 +74,7 @@ class Document:
         try:
             return TypeAdapter(kind).validate_python(part)
         except ValidationError as bad:
-            place, message = first_mistake(bad, kind, self.lines, tuple(at))
-            raise self.error(place, message) from None
+            raise self.errors(all_mistakes(bad, kind, self.lines, tuple(at))) from None
 
 
 def load(path: Path) -> Document:

@@ -1,4 +1,4 @@
-"""One line for a user from pydantic's errors."""
+"""Lines for a user from pydantic's errors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -58,49 +58,91 @@ class BadValueError(ValueError):
         self.place: DocumentPath = place
 
 
+class BadValuesError(ValueError):
+    """From a model's validator that looks at several keys: everything that is wrong, with the key of each."""
+
+    def __init__(self, found: Sequence[tuple[DocumentPath, str]]) -> None:
+        """`found` are places, relative to the value that is being validated, and sentences."""
+        super().__init__("; ".join(said for _, said in found))
+        self.found = found
+
+
 @dataclass(frozen=True, slots=True)
 class _Mistake:
     place: DocumentPath
     error: ErrorDetails
+    group: DocumentPath
+    """Mistakes of one group are one for a user: the branches of a union complain about the same value."""
 
     @property
     def unknown(self) -> bool:
         return self.error["type"] in ("extra_forbidden", "unexpected_keyword_argument")
 
+    @property
+    def missing(self) -> str:
+        """The key that is missing, if that is the mistake."""
+        return str(self.error["loc"][-1]) if self.error["type"] in ("missing", "missing_argument") else ""
 
-def first_mistake(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> tuple[DocumentPath, str]:
-    """Where the first mistake is, and its sentence: the topmost, but one inside a value before one of that value.
 
-    So an unknown key comes before the key that is missing because of it, and of a union the branch that fits best.
-    """
-    mistakes = [_Mistake(_real(error["loc"], lines, at), error) for error in bad.errors(include_url=False)]
-    deepest = [one for one in mistakes if not any(_is_below(other.place, one.place) for other in mistakes)]
+def all_mistakes(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> Sequence[tuple[DocumentPath, str]]:
+    """Where each mistake is, and its sentence, from the top of the file."""
+    groups: dict[DocumentPath, list[_Mistake]] = {}
+    for error in bad.errors(include_url=False):
+        one = _located(error, lines, at)
+        groups.setdefault(one.group, []).append(one)
+    found = [line for group in groups.values() for line in _first_of(group, kind, lines, at)]
+    meant = {place[:-1]: said for place, said in found if said.startswith(_UNKNOWN)}
+    found = [(place, said) for place, said in found if not _is_explained(said, meant.get(place, ""))]
+    return sorted(found, key=lambda line: lines.get(line[0], 1))
+
+
+def _is_explained(said: str, unknown: str) -> bool:
+    """Whether a key is missing only because the user wrote it with a mistake."""
+    key = said.removeprefix(_MISSING).split("'")[0] if said.startswith(_MISSING) else ""
+    return bool(key) and f"did you mean '{key}'" in unknown
+
+
+def _located(error: ErrorDetails, lines: Lines, at: DocumentPath) -> _Mistake:
+    """The error with its place in the file; pydantic's location also names the branches of a union."""
+    place, group = at, None
+    missing = error["type"] in ("missing", "missing_argument")
+    for step in error["loc"][:-1] if missing else error["loc"]:
+        if (*place, step) in lines:
+            place = (*place, step)
+        elif group is None:
+            group = place
+    if group is None:
+        group = (*place, error["loc"][-1]) if missing else place
+    return _Mistake(place, error, group)
+
+
+def _first_of(
+    group: Sequence[_Mistake], kind: Any, lines: Lines, at: DocumentPath
+) -> Sequence[tuple[DocumentPath, str]]:
+    """The first mistake of a group: the topmost, but one inside a value before one of that value."""
+    deepest = [one for one in group if not any(_is_below(other.place, one.place) for other in group)]
     chosen = min(deepest, key=lambda one: lines.get(one.place, 1))
     if chosen.unknown:
-        return chosen.place, _unknown(str(chosen.place[-1]), _known_keys(kind, chosen.place[len(at) : -1]))
+        return [(chosen.place, _unknown(str(chosen.place[-1]), _known_keys(kind, chosen.place[len(at) : -1])))]
     inner = chosen.error.get("ctx", {}).get("error")
+    if isinstance(inner, BadValuesError):
+        return [((*chosen.place, *place), said) for place, said in inner.found]
     place = (*chosen.place, *inner.place) if isinstance(inner, BadValueError) else chosen.place
-    return place, _sentence(chosen, [one.error for one in deepest if one.place == chosen.place])
+    return [(place, _sentence(chosen, [one.error for one in deepest if one.place == chosen.place]))]
 
 
 def _is_below(inner: DocumentPath, outer: DocumentPath) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def _real(loc: Sequence[str | int], lines: Lines, at: DocumentPath) -> DocumentPath:
-    """The part of an error's location that is in the file: pydantic also names the branches of a union."""
-    place = at
-    for step in loc:
-        if (*place, step) in lines:
-            place = (*place, step)
-    return place
+_MISSING, _UNKNOWN = "the key '", "unknown key '"
 
 
 def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
     error, name = mistake.error, _dotted(mistake.place)
-    if error["type"] in ("missing", "missing_argument"):
+    if mistake.missing:
         inside = f" in '{name}'" if name else ""
-        return f"the key '{error['loc'][-1]}' is missing{inside}"
+        return f"{_MISSING}{mistake.missing}' is missing{inside}"
     if "error" in error.get("ctx", {}):
         return str(error["ctx"]["error"])
     words = re.findall(r"'([^']*)'", error["ctx"]["expected"]) if error["type"] in ("literal_error", "enum") else ()
@@ -124,7 +166,7 @@ def _unknown(key: str, known: Sequence[str]) -> str:
     hint = did_you_mean(key, known)
     if not hint and 0 < len(known) <= 12:
         hint = f" (known: {', '.join(known)})"
-    return f"unknown key '{key}'{hint}"
+    return f"{_UNKNOWN}{key}'{hint}"
 
 
 def _known_keys(kind: Any, place: DocumentPath) -> list[str]:

@@ -21,7 +21,7 @@ from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.faults.base import Fault, Need, WireFault
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.document import BadValueError, BadValuesError, DocumentPath
 from wedgehog.harness.scenario.expect import Expect, by_agent
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig, TriggerConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
@@ -92,18 +92,24 @@ class Scenario(ConfigModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Scenario":
+        if found := list(self._contradictions()):
+            raise BadValuesError(found)
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[DocumentPath, str]]:
+        """Where parts of the scenario do not fit together, and why."""
         beside = [(index, turn.during) for index, turn in enumerate(self.turns) if turn.during is not None]
         for place, during in beside:
             if during.turn > place:
-                raise BadValueError("`during` names an earlier turn", "turns", place, "during", "turn")
+                yield ("turns", place, "during", "turn"), "`during` names an earlier turn"
+                continue
             for said, key in self._unscripted(during):
-                raise BadValueError(said, "turns", place, "during", key)
+                yield ("turns", place, "during", key), said
         if (second := doubled(self.conversations)) is not None:
-            raise BadValueError("a second conversation of this name", "conversations", second, "name")
+            yield ("conversations", second, "name"), "a second conversation of this name"
         for index, words in enumerate(self.faults):
             for said, *keys in self._mistakes(words, {place + 1 for place, _ in beside}):
-                raise BadValueError(said, "faults", index, *keys)
-        return self
+                yield ("faults", index, *keys), said
 
     def _mistakes(self, words: FaultConfig, beside: set[int]) -> Iterator[tuple[str, ...]]:
         """What is wrong with a fault in this scenario, and the keys of it."""
@@ -138,6 +144,7 @@ class Scenario(ConfigModel):
         replies = self.turns[at.turn - 1].replies
         if at.step > max(1, len(replies)):
             yield f"the script has only {_counted(len(replies), 'step')} in turn {at.turn}", "step"
+            return
         calls = [item for reply in replies[at.step - 1 : at.step] for item in reply.items if isinstance(item, ToolCall)]
         if at.tool is not None and at.tool > len(calls):
             many = f"only {_counted(len(calls), 'tool')}" if calls else "no tool"

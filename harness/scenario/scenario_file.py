@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.scenario.document import BadFileError, load
+from wedgehog.harness.scenario.document import BadFileError, Document, DocumentPath, load
 from wedgehog.harness.scenario.expect import FailConfig, agents_in
 from wedgehog.harness.scenario.model import Scenario
 
@@ -40,18 +40,26 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
     if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
         raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
     scenario = document.into(Scenario)
-    for place, name in scenario.planted.items():
-        if not (path.parent / name).is_file():
-            raise document.error(place, f"no such file beside the scenario: {name}")
-    asked = [(("invariants", name), name, given) for name, given in scenario.invariants.items()]
+    found = [
+        (place, f"no such file beside the scenario: {name}")
+        for place, name in scenario.planted.items()
+        if not (path.parent / name).is_file()
+    ]
+    if wrong:
+        found += [(place, said) for place, name, given in _asked(document, scenario) if (said := wrong(name, given))]
+    if found:
+        raise document.errors(found)
+    return ScenarioFile(path, scenario)
+
+
+def _asked(document: Document, scenario: Scenario) -> Iterator[tuple[DocumentPath, str, Mapping[str, Any] | None]]:
+    """The invariants that the scenario names: where, which, and with which parameters."""
+    for name, given in scenario.invariants.items():
+        yield ("invariants", name), name, given
     for key in document.data.get("expect", ()):
         expected = scenario.expect[agents_in(key)[0]]
-        failed = expected.fail if isinstance(expected, FailConfig) else ()
-        asked += [(("expect", key), name, None) for name in failed]
-    for where, name, given in asked if wrong else ():
-        if wrong and (said := wrong(name, given)):
-            raise document.error(where, said)
-    return ScenarioFile(path, scenario)
+        for name in expected.fail if isinstance(expected, FailConfig) else ():
+            yield ("expect", key), name, None
 
 
 def find_scenarios(place: Path) -> Iterator[Path]:

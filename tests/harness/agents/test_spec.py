@@ -126,6 +126,18 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, more: str, expecte
     assert complaint(tmp_path, HEAD + more).startswith(expected)
 
 
+def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
+    """One line each, from the top of the file; first those of single keys, then those between keys."""
+    assert complaint(tmp_path, HEAD + "comand: [x]\nlimits: {turn_s: 0}\nabort: SIGFOO\n").splitlines() == [
+        "a.yaml:3: unknown key 'comand' (did you mean 'command'?)",
+        "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0",
+        "a.yaml:5: 'abort': expected 'SIGINT', 'SIGTERM' or 'SIGHUP', found 'SIGFOO'",
+    ]
+    said = complaint(tmp_path, HEAD + "callable: a:b\nresume: ['{mesage}']\nanswer: stderr\n").splitlines()
+    assert [line.split(" ", 1)[0] for line in said] == ["a.yaml:4:", "a.yaml:4:", "a.yaml:5:"]
+    assert "'resume' goes with 'command'" in said[0] and "'{mesage}'" in said[1]
+
+
 def test_a_name_that_could_leave_the_run_folder_is_refused(tmp_path: Path):
     """Names become folders."""
     assert "a.yaml:1: 'name'" in complaint(tmp_path, "name: ../x\nwire: anthropic\ncommand: [x]\n")

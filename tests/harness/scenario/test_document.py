@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wedgehog.harness.scenario.document import BadFileError, BadValueError, load, read
+from wedgehog.harness.scenario.document import BadFileError, BadValueError, BadValuesError, load, read
 
 
 class Turn(BaseModel):
@@ -79,9 +79,45 @@ def test_a_wrong_value_says_in_plain_words_what_was_expected(text: str, expected
     assert complaint(text) == expected
 
 
-def test_the_topmost_of_several_mistakes_is_told():
-    """People read files from the top."""
-    assert complaint("turns: 3\nname: [a]\n").startswith("story.yaml:1: 'turns'")
+def test_every_mistake_is_a_line_of_its_own_the_topmost_first():
+    """A user corrects a file in one go."""
+    assert complaint("turns: 3\nname: [a]\nlevle: 1\ndeep: {one: {wait_s: x}}\n").splitlines() == [
+        "story.yaml:1: 'turns': expected a list, found 3",
+        "story.yaml:2: 'name': expected text, found a list",
+        "story.yaml:3: unknown key 'levle' (did you mean 'level'?)",
+        "story.yaml:4: the key 'user' is missing in 'deep.one'",
+        "story.yaml:4: 'deep.one.wait_s': expected a number, found 'x'",
+    ]
+
+
+def test_a_missing_key_is_told_beside_other_mistakes():
+    """Unless an unknown key of that mapping was meant."""
+    assert complaint("level: high\n").splitlines() == [
+        "story.yaml:1: the key 'name' is missing",
+        "story.yaml:1: 'level': expected a whole number, found 'high'",
+    ]
+
+
+def test_a_value_that_fits_no_branch_of_a_union_is_one_mistake():
+    """It is the same mistake in every branch."""
+    assert complaint("name: [a]\nthen:\n- uzer: 5\n").splitlines() == [
+        "story.yaml:1: 'name': expected text, found a list",
+        "story.yaml:3: unknown key 'uzer' (did you mean 'user'?)",
+    ]
+
+
+def test_a_validator_can_point_at_several_keys():
+    """Each is a line of its own."""
+
+    class Checked(Story):
+        @model_validator(mode="after")
+        def check(self) -> "Checked":
+            raise BadValuesError([(("turns", 0), "too long"), (("name",), "too short")])
+
+    assert complaint("name: a\nturns:\n- user: b\n", Checked).splitlines() == [
+        "story.yaml:1: too short",
+        "story.yaml:3: too long",
+    ]
 
 
 def test_a_validator_can_point_at_the_key_that_is_wrong():

@@ -39,6 +39,22 @@ def complaint(path: Path) -> str:
     return said.removeprefix(str(path.parent) + "/")
 
 
+def test_all_mistakes_of_a_scenario_are_told_at_once(file: Any):
+    """One line each: first those of single keys, then those between keys, files and invariants."""
+    path = file("faults:\n  - at: {turn: 5}\n    do: cut\n  - at: {step: 9}\n    do: cut\n")
+    with pytest.raises(BadFileError) as caught:
+        load_scenario(path, check_invariant)
+    assert str(caught.value).splitlines() == [
+        f"{path}:8: there is only 1 turn",
+        f"{path}:10: the script has only 1 step in turn 1",
+    ]
+    path = file("session: lost.jsonl\ninvariants: {turn_answerd: {}}\nexpect: {a: {fail: [turn_deadlin]}}\n")
+    with pytest.raises(BadFileError) as caught:
+        load_scenario(path, check_invariant)
+    said = str(caught.value).splitlines()
+    assert [line.split(" ", 1)[0] for line in said] == [f"{path}:{number}:" for number in (7, 8, 9)]
+
+
 def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
     """Seconds of the plan are divided by the run's time scale."""
     faults = "faults:\n  - at: {step: 2, event: 5, after_s: 60}\n    do: {stall: forever}\n    times: always\n"
