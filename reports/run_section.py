@@ -11,7 +11,7 @@ from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, 
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import BODIES, StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
 from wedgehog.harness.record.views import Turn
@@ -24,6 +24,7 @@ from wedgehog.reports.history_numbers import numbers_of
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
+from wedgehog.reports.refused_request import refused_request
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
@@ -53,7 +54,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     skipped = tag("p", "This run does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        skipped if judged.skipped else _PlayedRun(run, campaign.place(run.folder), anchor(number)).parts(),
+        skipped if judged.skipped else _PlayedRun(run, campaign, anchor(number)).parts(),
     )
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
 
@@ -69,8 +70,12 @@ def _facts(items: Sequence[object]) -> Markup:
 @dataclass(frozen=True)
 class _PlayedRun:
     run: StoredRun
-    run_dir: str
+    campaign: StoredCampaign
     id: str
+
+    @cached_property
+    def run_dir(self) -> str:
+        return self.campaign.place(self.run.folder)
 
     @cached_property
     def history(self) -> History:
@@ -86,6 +91,7 @@ class _PlayedRun:
         yield self._turns()
         yield self._faults()
         yield call_table(self.history)
+        yield refused_request(self.history, self.campaign.folder / BODIES)
         yield self._what_ran()
         yield self._files()
         if self.run.judgement.replay:

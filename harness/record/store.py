@@ -26,6 +26,8 @@ from wedgehog.harness.record.verdict import Level, Status, Verdict
 
 ESCAPED = "backslashreplace"
 """An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
+BODIES = "bodies"
+"""The campaign's folder of request and reply bodies."""
 MOST_COMPARED = 4
 """How many of a run's last bodies of one size are read again to find a repeat."""
 
@@ -249,7 +251,7 @@ class CampaignStore:
 
     def run(self, scenario: str, agent: str, repeat: int = 1) -> RunStore:
         """Open the folder of one run."""
-        return RunStore(self.run_folder(scenario, agent, repeat), self.folder / "bodies")
+        return RunStore(self.run_folder(scenario, agent, repeat), self.folder / BODIES)
 
     def run_folder(self, scenario: str, agent: str, repeat: int = 1) -> Path:
         """The path of one run's folder; repeats after the first carry their number."""

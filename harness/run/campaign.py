@@ -19,7 +19,7 @@ from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import CampaignStore, Judgement, RunStore
+from wedgehog.harness.record.store import BODIES, CampaignStore, Judgement, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
 from wedgehog.harness.run.control import ControlFacts, control_scenario
@@ -235,7 +235,7 @@ class Campaign:
         """Play a run in the world of this campaign."""
         if self._sim is None:
             return await run(job, network, store, WallClock(), self._cpu)
-        return await self._sim.play(job, store.folder, self.store.folder / "bodies")
+        return await self._sim.play(job, store.folder, self.store.folder / BODIES)
 
     def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
         key = (agent.path, agent.name)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.network.base import NetworkName
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.store import BODIES, Judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
@@ -177,7 +177,7 @@ def pack(folder: Path, campaign: Path) -> bytes:
     """A run's folder without its judgement, and the bodies that its history names."""
     named = set(_BODY.findall((folder / "history.jsonl").read_text(encoding="utf-8", errors="replace")))
     kept = [path for path in sorted(folder.rglob("*")) if path.name != JUDGED or path.parent != folder]
-    kept += [body for name in sorted(named) if (body := campaign / "bodies" / name).is_file()]
+    kept += [body for name in sorted(named) if (body := campaign / BODIES / name).is_file()]
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
         for path in kept:
