@@ -202,6 +202,34 @@ def test_an_expectation_of_an_agent_that_does_not_exist_is_a_mistake(incident: A
         chosen(scenarios=(str(folder),))
 
 
+KNOWN = "name: mine\nwire: anthropic\ncommand: [x]\nknown:\n  {name}: a reason\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("stal-forever", "known: no scenario is called 'stal-forever' (did you mean 'stall-forever'?)"),
+        ("no_traceback", "known: 'no_traceback' is an invariant, and failures are known by their scenario"),
+    ],
+)
+def test_a_known_failure_of_no_scenario_is_a_mistake(incident: Any, tmp_path: Path, name: str, said: str):
+    """It would have no effect."""
+    folder = incident(**{"stall-forever": {}})
+    (tmp_path / "mine.yaml").write_text(KNOWN.format(name=name))
+    with pytest.raises(BadFileError) as caught:
+        chosen(scenarios=(str(folder),), agents=(str(tmp_path / "mine.yaml"),))
+    assert str(caught.value) == f"{tmp_path / 'mine.yaml'}:5: {said}"
+
+
+def test_a_known_failure_may_be_of_a_scenario_that_is_not_played_now(incident: Any, tmp_path: Path):
+    """A stock one, one beside the scenario that is played, or one in another folder, which is like no name here."""
+    folder = incident(mine={}, other={})
+    (tmp_path / "mine.yaml").write_text(
+        KNOWN.format(name="other") + "  key-refused: a reason\n  elsewhere/mine: of another project\n"
+    )
+    assert chosen(scenarios=(str(folder / "scenarios/mine.yaml"),), agents=(str(tmp_path / "mine.yaml"),))
+
+
 def test_scenarios_that_expect_nothing_need_an_agent(incident: Any):
     """One line that says how to name one."""
     with pytest.raises(UsageError, match="--agent SPEC"):
