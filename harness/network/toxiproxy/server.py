@@ -29,6 +29,7 @@ import requests
 from wedgehog.harness.network.base import Address, NetworkError
 from wedgehog.harness.network.ports import HOST, free_port
 from wedgehog.harness.network.toxiproxy.api import ToxiproxyApi, ToxiproxyGoneError
+from wedgehog.harness.network.toxiproxy.death_signal import ends_with_us
 
 VERSION = "2.12.0"
 BUILT_BY_GO = "git"  # the version that a server built by `go install` reports
@@ -219,13 +220,13 @@ class ToxiproxyServer:
 async def start(
     binary: Path, *, env: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[ToxiproxyServer]:
-    """Run a server on loopback until the block ends; `env` may set its WEDGEHOG_RUN mark. Errors: NoServerError."""
+    """Run a server on loopback until the block ends, or until we die; `env` may set its mark. Errors: NoServerError."""
     bare = {key: os.environ[key] for key in ("PATH", "SYSTEMROOT") if key in os.environ}
     address = (HOST, free_port())
     args = [str(binary), "-host", HOST, "-port", str(address[1]), "-proxy-metrics"]
     with (log or Path(os.devnull)).open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
-            *args,
+            *ends_with_us(args),
             env={**bare, **(env or {})},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=sink,
