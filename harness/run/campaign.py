@@ -149,15 +149,16 @@ class Campaign:
                 yield network
 
     def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
-        """Say what agents lack before anything is fetched; if none can be started, nothing is fetched.
+        """Say what agents lack before anything is fetched; if none of them can be started, nothing is fetched.
 
-        Errors: BackendError if a server of an agent's `links` does not answer.
+        Without agents the caller chooses them later. Errors: BackendError if a server of an agent's `links` does not
+        answer.
         """
         check_backends(agents)
         missing = [what_is_missing(agent) for agent in agents]
         for says in dict.fromkeys(filter(None, missing)):
             self.say(says)
-        return "embedded" if all(missing) else self.options.network
+        return "embedded" if missing and all(missing) else self.options.network
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
