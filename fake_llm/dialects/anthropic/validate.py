@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.anthropic import thinking
+from wedgehog.fake_llm.dialects.anthropic import offered, thinking
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
@@ -65,6 +65,7 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
         yield Refusal(404, f"model: {document.get('model')}")
     messages = listed(document.get("messages"))
     yield from _messages(messages)
+    yield from offered.refusals(document)
     turns = _turns(messages)
     yield from _shapes(turns)
     yield from _duplicates(turns)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
+from wedgehog.fake_llm.dialects.gemini import offered
 from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, mapped, system_first
 
 WIRE: Final = "gemini"
@@ -220,6 +221,8 @@ def _part(place: str, part: object) -> Iterator[Refusal]:
     text = field(part, "text")
     if text is not None and not isinstance(text, str):
         yield bad(f"Invalid value at '{place}.text' (TYPE_STRING), {json.dumps(text)}")
+    inline = field(part, "inlineData")
+    yield from offered.image(place, field(inline, "mimeType"), field(inline, "data"))
     for kind, name, filling in (
         ("functionCall", "function_call", "args"),
         ("functionResponse", "function_response", "response"),
@@ -244,6 +247,8 @@ def _tools(document: dict[str, Any]) -> Iterator[Refusal]:
             if name in seen:
                 yield bad(f"Duplicate function declaration found: {name}")
             seen.add(str(name))
+            place = f"tools[{index}].function_declarations[{number}].parameters"
+            yield from offered.schema(place, mapped(declared).get("parameters"))
 
 
 def _turns(contents: list[Any]) -> list[_GeminiTurn]:

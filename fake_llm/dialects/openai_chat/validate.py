@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from wedgehog.fake_llm.dialects import openai_offered as offered
 from wedgehog.fake_llm.dialects.base import Models, Refusal
 from wedgehog.fake_llm.dialects.openai_common import bad, empty, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
@@ -44,6 +45,9 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
         if document.get(name) == []:
             yield empty(name)
     yield from out_of_range(document.get("n"), "n", 1, MOST_COPIES)
+    yield from offered.too_many(document.get("tools"))
+    for index, tool in enumerate(listed(document.get("tools"))):
+        yield from offered.function(f"tools[{index}].function", mapped(mapped(tool).get("function")))
 
 
 def _only_says(message: dict[str, Any]) -> bool:
@@ -59,6 +63,9 @@ def _shape(index: int, message: dict[str, Any]) -> Iterator[Refusal]:
         yield not_among(role, _ROLES, f"{place}.role")
     if message.get("tool_calls") == []:
         yield empty(f"{place}.tool_calls")
+    for number, part in enumerate(map(mapped, listed(message.get("content")))):
+        url, where = mapped(part.get("image_url")).get("url"), f"{place}.content[{number}].image_url.url"
+        yield from offered.image(where, url, quoted="Invalid image URL:")
     for number, call in enumerate(listed(message.get("tool_calls"))):
         yield from _call(f"{place}.tool_calls[{number}]", mapped(call))
     speechless = role == "assistant" and (message.get("tool_calls") or message.get("function_call"))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
+from wedgehog.fake_llm.dialects import openai_offered as offered
 from wedgehog.fake_llm.dialects.base import Models, Refusal
 from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
 from wedgehog.fake_llm.request import Request, listed, mapped
@@ -138,6 +139,7 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
     if not isinstance(document.get("input"), str | list | None):
         yield bad("Invalid type for 'input': expected one of a string or an array of items.", "input", "invalid_type")
     yield from out_of_range(document.get("max_output_tokens"), "max_output_tokens", _FEWEST_TOKENS)
+    yield from offered.too_many(document.get("tools"))
     for index, tool in enumerate(map(mapped, listed(document.get("tools")))):
         yield from _tool(f"tools[{index}]", tool)
 
@@ -147,6 +149,8 @@ def _tool(place: str, tool: dict[str, Any]) -> Iterator[Refusal]:
         yield missing(f"{place}.type")
     if tool["type"] == "function" and not isinstance(tool.get("name"), str):
         yield missing(f"{place}.name")
+    if tool["type"] == "function":
+        yield from offered.function(place, tool)
 
 
 def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
@@ -190,6 +194,7 @@ def _message(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
     for index, part in enumerate(map(mapped, listed(content))):
         if part.get("type") not in supported:
             yield not_among(part.get("type"), supported, f"{place}.content[{index}]")
+        yield from offered.image(f"{place}.content[{index}].image_url", part.get("image_url"), quoted="Invalid")
 
 
 def _twice(found: ResolvedInput) -> Iterator[Refusal]:

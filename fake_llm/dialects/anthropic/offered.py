@@ -1,0 +1,90 @@
+"""Tools and images of a request that Anthropic refuses, in its words; each source is a public report."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from wedgehog.fake_llm.dialects.base import Refusal, bad
+from wedgehog.fake_llm.dialects.images import format_of, is_base64
+from wedgehog.fake_llm.request import listed, mapped
+
+_NAME: Final = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
+_LONGEST_NAME: Final = 128
+_UNIONS: Final = ("oneOf", "allOf", "anyOf")
+_FORMATS: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_LARGEST_IMAGE: Final = 5 * 2**20
+
+
+def refusals(document: dict[str, Any]) -> Iterator[Refusal]:
+    """Yield what is wrong with the tools and images of a request."""
+    yield from _tools([mapped(tool) for tool in listed(document.get("tools"))])
+    for place, block in enumerate(map(mapped, listed(document.get("system")))):
+        if _marks_nothing(block):
+            yield bad(f"system.{place}: cache_control cannot be set for empty text blocks")
+    for index, message in enumerate(map(mapped, listed(document.get("messages")))):
+        yield from _content(f"messages.{index}.content", message.get("content"))
+
+
+def _marks_nothing(block: dict[str, Any]) -> bool:
+    """Return True for a cached empty text: https://github.com/anthropics/claude-code/issues/50082 ."""
+    return block.get("type") == "text" and not block.get("text") and bool(block.get("cache_control"))
+
+
+def _tools(tools: list[dict[str, Any]]) -> Iterator[Refusal]:
+    """Refuse names and schemas.
+
+    Names: https://github.com/home-assistant/core/issues/147760 ; long ones:
+    https://github.com/anthropics/claude-code/issues/96152 ;
+    equal ones: https://github.com/anthropics/claude-code/issues/10687 ; schemas:
+    https://github.com/anthropics/claude-code/issues/40075 .
+    """
+    for index, tool in enumerate(tools):
+        name = tool.get("name")
+        if tool.get("type") not in (None, "custom") or not isinstance(name, str):
+            continue  # the provider's own tools have names and fields of their own
+        if len(name) > _LONGEST_NAME:
+            yield bad(f"tools.{index}.custom.name: String should have at most {_LONGEST_NAME} characters")
+        if not _NAME.match(name):
+            yield bad(f"tools.{index}.custom.name: String should match pattern '{_NAME.pattern}'")
+        if any(union in mapped(tool.get("input_schema")) for union in _UNIONS):
+            text = "input_schema does not support oneOf, allOf, or anyOf at the top level"
+            yield bad(f"tools.{index}.custom.input_schema: {text}")
+    names = [tool.get("name") for tool in tools]
+    if len(set(map(str, names))) < len(names):
+        yield bad("tools: Tool names must be unique.")
+
+
+def _content(place: str, content: object) -> Iterator[Refusal]:
+    for number, block in enumerate(map(mapped, listed(content))):
+        if _marks_nothing(block):
+            yield bad(f"{place}.{number}.text: cache_control cannot be set for empty text blocks")
+        if block.get("type") == "image":
+            yield from _image(f"{place}.{number}.image.source.base64", mapped(block.get("source")))
+        elif block.get("type") == "tool_result":
+            yield from _content(f"{place}.{number}.tool_result.content", block.get("content"))
+
+
+def _image(place: str, source: dict[str, Any]) -> Iterator[Refusal]:
+    """Refuse an image.
+
+    Its type: https://github.com/anthropics/claude-code/issues/8184 ; empty:
+    https://github.com/anthropics/claude-code/issues/12750 ; no base64:
+    https://github.com/anthropics/anthropic-sdk-typescript/issues/603 ; too large:
+    https://github.com/anthropics/claude-code/issues/19631 ; another format than its type says:
+    https://github.com/anthropics/claude-code/issues/13131 .
+    """
+    data, kind = source.get("data"), source.get("media_type")
+    if source.get("type") != "base64" or not isinstance(data, str):
+        return
+    if kind is not None and kind not in _FORMATS:
+        *first, last = (f"'{known}'" for known in _FORMATS)
+        yield bad(f"{place}.media_type: Input should be {', '.join(first)} or {last}")
+    if not data:
+        yield bad(f"{place}: image cannot be empty")
+    if not is_base64(data):
+        yield bad(f"{place}: invalid base64 data")
+        return
+    if len(data) > _LARGEST_IMAGE:
+        yield bad(f"{place}: image exceeds 5 MB maximum: {len(data)} bytes > {_LARGEST_IMAGE} bytes")
+    if kind is not None and format_of(data) not in (None, kind):
+        yield bad(f"{place}.data: Image does not match the provided media type {kind}")
