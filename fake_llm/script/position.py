@@ -45,6 +45,8 @@ class CallPosition:
     background: str = ""
     turns_seen: tuple[int, ...] = ()
     side: SideConversation | None = None
+    turns_doubled: tuple[int, ...] = ()
+    """Turns whose message stands in two equal messages of the user."""
 
 
 @dataclass
@@ -124,7 +126,8 @@ class Positions:
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
-        return CallPosition(turn, step, attempt, "", self._turns_seen(conversation))
+        doubled = self._turns_doubled(conversation)
+        return CallPosition(turn, step, attempt, "", self._turns_seen(conversation), turns_doubled=doubled)
 
     def _side(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
         if name := self.named(conversation):
@@ -175,6 +178,13 @@ class Positions:
     def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
         text = "\n".join(message.text.lower() for message in conversation.messages)
         return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
+
+    def _turns_doubled(self, conversation: Conversation) -> tuple[int, ...]:
+        said = [message.text.lower() for message in conversation.messages if message.role == "user"]
+        if len(set(said)) == len(said):
+            return ()
+        twice = "\n".join(text for text in said if said.count(text) > 1)
+        return tuple(sorted(turn for turn, marker in self._markers.items() if marker in twice))
 
     def _results(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> list[str]:
         """`turn.step.call` of the results of a turn that a request carries."""

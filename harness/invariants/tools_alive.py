@@ -38,7 +38,7 @@ def tools_alive(history: History) -> Iterator[Verdict]:
     if recoveries and outcome_of(recoveries[-1], history).kind == "answered":
         yield from _after_healing(history, recoveries[-1])
     for turn in history.turns:
-        if not _disturbed(history, turn):
+        if not disturbed(history, turn):
             yield from _outputs(history, turn)
 
 
@@ -60,7 +60,7 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
     evidence = (use.reply, *use.started, *use.done, *requests(turn.main_calls))
     if not use.started:
         return _dead(history, turn, f"{named} does not work: {name_of_call(use)} never ran", evidence)
-    if not any(_is_output(it) for it in _carried(use)):
+    if not any(_is_output(it) for it in carried_results(use)):
         says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
         return _dead(history, turn, says, evidence)
     return passed()
@@ -75,7 +75,7 @@ def _named(tool: str) -> str:
     return "the shell" if tool == SHELL else f"the tool {tool} of our host (MCP)"
 
 
-def _carried(use: ToolUse) -> list[ToolResult]:
+def carried_results(use: ToolUse) -> list[ToolResult]:
     """The results of this call in all requests."""
     return [it for request in use.results for it in request.results if it.token == use.token]
 
@@ -88,7 +88,7 @@ def _is_output(result: ToolResult) -> bool:
 # ---- in every turn
 
 
-def _disturbed(history: History, turn: Turn) -> bool:
+def disturbed(history: History, turn: Turn) -> bool:
     """Whether a fault struck a tool or a process in this turn, or another turn was open beside it."""
     of_tools = any(it.turn == turn.number and it.link != "llm" for it in history.of(FaultFired))
     struck = {it.turn for it in history.of(Frozen)} | {it.turn for it in history.of(AgentKilled)}
@@ -96,17 +96,18 @@ def _disturbed(history: History, turn: Turn) -> bool:
 
 
 def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
-    uses = [use for use in tool_uses_of(turn) if _reply_is_sound(history, turn, use)]
+    uses = [use for use in tool_uses_of(turn) if reply_is_sound(history, turn, use)]
     for reply in dict.fromkeys(use.reply for use in uses):
         siblings = [use for use in uses if use.reply is reply]
         if not all(_ended_well(history, use) for use in siblings):
             continue  # what a failed call leaves of the others is `work_kept`
-        following = _next_request(turn, siblings)
-        if following is not None and not _may_be_summarized(history, reply, following):
+        following = next_request(turn, siblings)
+        if following is not None and not may_be_summarized(history, reply, following):
             yield from (_reached(history, use, following) for use in siblings if _judged(history, use))
 
 
-def _reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
+def reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
+    """Whether the reply with this tool call came whole, and no fault struck it."""
     call = next(call for call in turn.main_calls if call.ended is use.reply)
     struck = any(it.call == call.number for it in history.of(FaultFired))
     return call.ok and not call.damaged and use.offered.whole and not struck
@@ -119,12 +120,13 @@ def _ended_well(history: History, use: ToolUse) -> bool:
     return use.done[0].exit_code == 0 and use.done[0].at_s - use.started[0].at_s <= quick_s
 
 
-def _next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
+def next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
+    """The first main request after these tools have ended."""
     ended = max(use.done[0].id for use in uses)
     return next((call.arrived for call in main_calls_of(turn) if call.arrived.id > ended), None)
 
 
-def _may_be_summarized(history: History, reply: Event, following: RequestArrived) -> bool:
+def may_be_summarized(history: History, reply: Event, following: RequestArrived) -> bool:
     """Whether a call beside the conversation came between, or the request has a result without a known call."""
     beside = any(not call.main and reply.id < call.arrived.id < following.id for call in history.calls)
     return beside or any(not result.token for result in following.results)
@@ -137,7 +139,7 @@ def _judged(history: History, use: ToolUse) -> bool:
 
 
 def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdict:
-    carried = _carried(use)
+    carried = carried_results(use)
     if blocked(history, use, following) or any(map(_stands_for_output, carried)):
         return passed()
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"

@@ -141,6 +141,7 @@ class Recorder:
                 tools=tuple(tool.name for tool in talk.tools),
                 results=self._results(talk) + (() if place.background else self._results_in_text(talk)),
                 turns_seen=place.turns_seen,
+                turns_doubled=place.turns_doubled,
             )
         )
 

@@ -63,6 +63,7 @@ class CallBuilder:
         key: str = "key-1",
         results: Sequence[ToolResult] = (),
         sees: Sequence[int] | None = None,
+        doubled: Sequence[int] = (),
         turn: int | None = None,
         side: str = "",
         quotes: Sequence[int] = (),
@@ -70,6 +71,7 @@ class CallBuilder:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
+        `doubled` are turns whose message it carries twice.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -94,6 +96,7 @@ class CallBuilder:
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 results=tuple(results),
                 turns_seen=tuple(self._turns if sees is None else sees),
+                turns_doubled=tuple(doubled),
             )
         )
         return call

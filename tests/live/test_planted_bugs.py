@@ -22,6 +22,9 @@ PLANTED = {
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
 }
 STRICT = {
+    "command-prints-nothing": ("asks-twice", {"asked_once"}),
+    "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
+    "command-fails": ("no-words-of-a-failure", {"failure_told"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
 TRACE = 'Traceback (most recent call last):\n  File "agent.py", line 7, in ask\nValueError: the reply is no JSON'
@@ -70,6 +71,32 @@ def _session_goes_on(play: RunDraw) -> None:
     play.tell.fails("Error: the conversation is too long")
 
 
+def _asked_once(play: RunDraw) -> None:
+    """The same request is sent a second time, and both replies come."""
+    play.tell.message()
+    play.tell.reply(play.ask(1), "Done and dusted.")
+    play.tell.reply(play.ask(1), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _said_once(play: RunDraw) -> None:
+    """Two places add the message."""
+    number = play.tell.message()
+    play.tell.reply(play.tell.ask(1, doubled=[number]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _failure_told(play: RunDraw) -> None:
+    """The model reads that the tool failed, and not why."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=7)
+    result = ToolResult("call", 22, is_error=True, token=token, printed=False)
+    play.tell.reply(play.tell.ask(2, results=[result]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "history_kept": (_history_kept,),
     "output_once": (_output_once,),
@@ -77,5 +104,8 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
     "session_goes_on": (_session_goes_on,),
+    "asked_once": (_asked_once,),
+    "said_once": (_said_once,),
+    "failure_told": (_failure_told,),
 }
 """The ways to violate each."""

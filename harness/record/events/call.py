@@ -53,6 +53,8 @@ class RequestArrived(Event):
     results: tuple[ToolResult, ...] = ()
     turns_seen: tuple[int, ...] = ()
     """Turns whose markers the conversation contains."""
+    turns_doubled: tuple[int, ...] = ()
+    """Turns whose message stands in it twice, as two equal messages of the user."""
 
 
 class RequestRefused(Event):

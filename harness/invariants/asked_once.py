@@ -1,0 +1,50 @@
+"""A request whose reply came whole is not sent again."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, over, requests
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call
+
+
+@invariant("asked_once", level="strict")
+def asked_once(history: History) -> Iterator[Verdict]:
+    """A request of the conversation is not sent again, word for word, after its reply has come whole.
+
+    Each is paid, and the second reply may be another one: two answers, or a tool that runs twice. Judged on replies
+    with words or a tool call that no fault struck, in turns that nothing stopped. An agent that asks for several
+    replies on purpose, to choose among them, is red here.
+
+    Fix: Look for two subscribers of one event, two results that each start the model, or a call that is made once to
+    look at it and once to stream it. Keep the reply that has come, and use it.
+    """
+    for turn in history.turns:
+        if turn.end is None or over(turn) is not None or history.beside(turn):
+            continue
+        calls = main_calls_of(turn)
+        again = next(filter(None, (_repeated(call, calls) for call in calls)), None)
+        if again is not None:
+            first, second = again
+            says = f"request {second.number} is the same as request {first.number}, whose reply had come whole"
+            yield fail(f"{turn}: {says}", requests(again))
+        elif any(map(_usable, calls)):
+            yield passed()
+
+
+def _repeated(call: Call, calls: Sequence[Call]) -> tuple[Call, Call] | None:
+    """This call and an equal one after it that came whole too, if there is one."""
+    same = (it for it in calls if it.number > call.number and _body(it) == _body(call))
+    second = next((it for it in same if _usable(it)), None)
+    return (call, second) if second is not None and _usable(call) else None
+
+
+def _body(call: Call) -> tuple[str, str]:
+    return call.arrived.path, call.arrived.body_hash
+
+
+def _usable(call: Call) -> bool:
+    """Whether its reply came whole, says something, and no fault struck it."""
+    said = call.ended is not None and (bool(call.ended.tool_calls) or call.output_tokens > 1)
+    return call.ok and said and not call.damaged and not call.faults and call.arrived.body_hash != ""
