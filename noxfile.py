@@ -88,7 +88,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """What `wedgehog serve`, the pipe, an installation and the simulated world cost; kept in docs/."""
+    """What `wedgehog serve`, pipes, an installation, large reports and the simulated world cost; kept in docs/."""
     session.install(*LOCK, ".")
     folder = session.cache_dir / "aimock"
     if shutil.which("npm"):
@@ -98,6 +98,8 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.fake_llm", "--node-modules", str(folder / "node_modules"), *into)
     session.run("python", "-m", "benchmarks.pipe", *(() if session.posargs else ("--into", "docs/pipes.md")))
     session.run("python", "-m", "benchmarks.install", *into)
+    session.install(*LOCK, ".[plots,parquet]")
+    session.run("python", "-m", "benchmarks.fold", *(() if session.posargs else ("--into", "docs/reports.md")))
     session.install(*LOCK, ".[bench]")
     session.run("python", "-m", "benchmarks.sim", *(() if session.posargs else ("--into", "docs/virtual-time.md")))
 

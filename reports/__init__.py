@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wedgehog.reports.campaign_folder import StoredCampaign
 
-__all__ = ["write_all"]
+__all__ = ["write_all", "write_folder"]
 
 
 def write_all(folder: Path) -> list[Path]:
@@ -14,6 +14,21 @@ def write_all(folder: Path) -> list[Path]:
     from wedgehog.reports.campaign_folder import load
 
     return write_campaign(load(folder))
+
+
+def write_folder(folder: Path, *, parquet: bool = False) -> "StoredCampaign":
+    """Read a campaign's folder once, write its reports, and return it. ValueError: no such folder, or no pyarrow."""
+    from wedgehog.reports.campaign_folder import load
+
+    if not parquet:
+        write_campaign(campaign := load(folder))
+        return campaign
+    from wedgehog.reports.parquet import ParquetTables
+
+    tables = ParquetTables()
+    write_campaign(campaign := load(folder, tables.add))
+    tables.write(campaign)
+    return campaign
 
 
 def write_campaign(campaign: "StoredCampaign") -> list[Path]:

@@ -20,7 +20,7 @@ ALL_SECTIONS_UP_TO = 400
 OPEN_AT_MOST = 5
 """So many of the runs that need attention are unfolded; they are printed, folded ones are not."""
 
-SECTIONS_BYTES = 5_000_000
+SECTIONS_BYTES = 4_000_000
 ROWS_BYTES = 2_500_000
 """The sizes of all sections and of all rows, so that a page of 10,000 runs stays below 10 MB."""
 

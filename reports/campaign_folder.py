@@ -1,13 +1,14 @@
 """Read a campaign's folder: what ran, the finished runs, and the unfinished ones."""
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import StoredRun, read_run, run_folders
+from wedgehog.harness.record.store import StoredRun, read_run
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.reports.history_numbers import RunNumbers, numbers_of
 
@@ -65,22 +66,25 @@ class StoredCampaign:
         return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
 
 
-def load(folder: Path) -> StoredCampaign:
-    """Read the folder of a campaign, finished or not, or of a single run; raise ValueError if there is none."""
+def load(folder: Path, with_history: Callable[[StoredRun], None] = lambda run: None) -> StoredCampaign:
+    """Read the folder of a campaign, finished or not, or of a single run; raise ValueError if there is none.
+
+    `with_history` gets each finished run with its history, which is not kept.
+    """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
     runs: list[StoredRun] = []
     numbers: dict[Path, RunNumbers] = {}
     verdicts: dict[Verdict, Verdict] = {}
     unfinished: list[Unfinished] = []
-    judged = _outermost(run_folders(folder))
-    begun = _outermost([*judged, *(path.parent for path in folder.rglob("history.jsonl"))])
+    judged, begun = _run_folders(folder)
     controls = [place for place in begun if place not in judged and place.parent.name == CONTROL]
     for place in begun:
         if place in judged:
             try:
                 run = read_run(place)
                 numbers[place] = numbers_of(run)
+                with_history(run)
                 runs.append(_light(run, verdicts))
             except (ValueError, OSError) as wrong:
                 unfinished.append(Unfinished(place, f"it can't be read: {wrong}"))
@@ -90,6 +94,18 @@ def load(folder: Path) -> StoredCampaign:
     order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
     return StoredCampaign(folder, facts, tuple(ordered), numbers, tuple(unfinished), tuple(controls))
+
+
+def _run_folders(campaign: Path) -> tuple[frozenset[Path], list[Path]]:
+    """The folders of judged runs, and of all runs that were begun, by name."""
+    judged, begun = [], []
+    for place, _, files in os.walk(campaign):
+        if "verdicts.json" in files:
+            judged.append(Path(place))
+        if "history.jsonl" in files:
+            begun.append(Path(place))
+    finished = _outermost(judged)
+    return frozenset(finished), _outermost([*finished, *begun])
 
 
 def _light(run: StoredRun, verdicts: dict[Verdict, Verdict]) -> StoredRun:

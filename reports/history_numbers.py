@@ -6,7 +6,7 @@ from typing import Any
 
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import Ledger, books, ledger_of
+from wedgehog.harness.record.ledger import Ledger, Tally, books
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
@@ -148,8 +148,9 @@ def answered_turns(history: History) -> int:
 
 def wasted_usd(history: History) -> float | None:
     """Dollars for calls that completed no text block and no tool call; None if a price is unknown."""
+    spent = books(history)
     wasted = [call for call in history.played_calls if call.paid and not call.progressed]
-    return ledger_of(history, wasted).cost_usd
+    return sum((spent.call(call.number) for call in wasted), Tally()).cost_usd
 
 
 def harmed_answered(history: History) -> bool | None:

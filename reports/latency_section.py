@@ -12,6 +12,8 @@ from wedgehog.reports.words import count, many, seconds
 
 ROWS_SHOWN = 400
 """Of a family with more rows, the slowest are shown; latency.parquet holds all."""
+ALL_ROWS_SHOWN = 2_000
+"""So many rows all families have together at most, so that the page stays small with many families, too."""
 
 _HEADS = (*((name, "keep") for name in KEYS[1:]), *((name, "n") for name in QUANTILES))
 NOTE = (
@@ -31,14 +33,14 @@ def latency_section(taken: pd.DataFrame) -> Markup | None:
 
 
 def _tables(found: pd.DataFrame) -> Iterator[Markup]:
-    for family, rows in found.groupby("family", sort=False):
+    families = found.groupby("family", sort=False)
+    most = min(ROWS_SHOWN, max(1, ALL_ROWS_SHOWN // len(families)))
+    for family, rows in families:
         shown = (
-            rows.nlargest(ROWS_SHOWN, "max")
-            if len(rows) > ROWS_SHOWN
-            else rows.sort_values(["scenario", "agent"], kind="stable")
+            rows.nlargest(most, "max") if len(rows) > most else rows.sort_values(["scenario", "agent"], kind="stable")
         )
         table = html_table(_HEADS, [line(_HEADS, _cells(row)) for row in shown.to_dict("records")], tall=True)
-        left = f", the {ROWS_SHOWN} slowest" if len(rows) > ROWS_SHOWN else ""
+        left = f", the {most} slowest" if len(rows) > most else ""
         yield tag("details", tag("summary", f"{family}: {many(len(rows), 'row')}{left}"), table, class_="more")
 
 

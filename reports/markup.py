@@ -21,9 +21,11 @@ def text(content: object) -> Markup:
     """`content` as markup: Markup unchanged, None as nothing, lists joined, all else cleaned and escaped."""
     if isinstance(content, Markup):
         return content
+    if isinstance(content, str):
+        return Markup(escape(clean(content), quote=True))
     if content is None:
         return Markup("")
-    if isinstance(content, Iterable) and not isinstance(content, str):
+    if isinstance(content, Iterable):
         return Markup("".join(text(part) for part in content))
     return Markup(escape(clean(str(content)), quote=True))
 

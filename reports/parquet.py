@@ -2,11 +2,13 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.call_attributes import call_rows
-from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.latency import latency, samples
 from wedgehog.reports.rows import COLUMNS, table
 
@@ -15,11 +17,33 @@ INSTALLED = find_spec("pyarrow") is not None
 
 def write_parquet(folder: Path) -> list[Path]:
     """Write runs.parquet, calls.parquet and latency.parquet into a campaign's folder. ValueError without pyarrow."""
-    if not INSTALLED:
-        raise ValueError("--parquet needs pyarrow: pip install 'wedgehog[parquet]'")
-    campaign = load(folder)
-    calls = pd.DataFrame([row for run in campaign.runs for row in call_rows(run.again())])
-    tables = {"runs": table(campaign)[list(COLUMNS)], "calls": calls, "latency": latency(samples(campaign))}
-    for name, rows in tables.items():
-        rows.to_parquet(folder / f"{name}.parquet", index=False)
-    return [folder / f"{name}.parquet" for name in tables]
+    tables = ParquetTables()
+    return tables.write(load(folder, tables.add))
+
+
+class ParquetTables:
+    """Takes the calls of each run while its history is read, and writes the tables; it keeps no history."""
+
+    def __init__(self) -> None:
+        """No calls. ValueError without pyarrow."""
+        if not INSTALLED:
+            raise ValueError("--parquet needs pyarrow: pip install 'wedgehog[parquet]'")
+        self._calls: dict[Path, list[tuple[Any, ...]]] = {}
+        self._names: tuple[str, ...] = ()
+
+    def add(self, run: StoredRun) -> None:
+        """Take the calls of a run."""
+        rows = call_rows(run)
+        if rows:
+            self._names = tuple(rows[0])
+            self._calls[run.folder] = [tuple(row.values()) for row in rows]
+
+    def write(self, campaign: StoredCampaign) -> list[Path]:
+        """Write the tables of a campaign whose runs were all added; return their paths."""
+        lines = [line for run in campaign.runs for line in self._calls.get(run.folder, ())]
+        calls = pd.DataFrame(lines, columns=list(self._names))
+        tables = {"runs": table(campaign)[list(COLUMNS)], "calls": calls, "latency": latency(samples(campaign))}
+        paths = [campaign.folder / f"{name}.parquet" for name in tables]
+        for path, rows in zip(paths, tables.values(), strict=True):
+            rows.to_parquet(path, index=False)
+        return paths

@@ -30,6 +30,8 @@ _ASCII = {
 
 def clean(text: str) -> str:
     r"""`text` with invisible and control characters written as `\x1b`; line breaks and tabs are kept."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else _spelled(c) for c in text)
 
 

@@ -223,11 +223,7 @@ def check(
         for line in unread:
             err.print(f"wedgehog: {line}", markup=False)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
-        print_reports(campaign, Output(verbose=verbose))
-        if parquet:
-            from wedgehog.reports.parquet import write_parquet
-
-            write_parquet(campaign)
+        print_reports(campaign, Output(verbose=verbose), parquet=parquet)
     if known is not None:
         raise typer.Exit(gate_code(campaign, known))
     raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
@@ -254,14 +250,12 @@ def replay(
         play_campaign([entry], options, output=Output(verbose=True))
 
 
-def print_reports(folder: Path, output: Output) -> None:
+def print_reports(folder: Path, output: Output, *, parquet: bool = False) -> None:
     """Write the reports of a campaign and print the summary."""
-    from wedgehog.reports import write_campaign
-    from wedgehog.reports.campaign_folder import load
+    from wedgehog.reports import write_folder
     from wedgehog.reports.terminal import print_campaign
 
-    campaign = load(folder)
-    write_campaign(campaign)
+    campaign = write_folder(folder, parquet=parquet)
     if output.as_json:
         from wedgehog.reports.rows import table
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.base import Event
@@ -10,6 +10,7 @@ from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.events.turn import TurnEnded
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 
 class EventLog:
@@ -25,6 +26,7 @@ class EventLog:
         self._clock, self._sink = clock, sink
         self.events: list[Event] = list(events)
         self.sealed = False
+        self._kept: dict[object, Any] = {}
 
     def add(self, event: E) -> E:
         """Append one event; sets its id, and its time unless given. RuntimeError if the history is sealed."""
@@ -48,7 +50,19 @@ class EventLog:
 
     def of(self, kind: type[E]) -> Iterator[E]:
         """All events of one kind, in order."""
-        return (event for event in self.events if isinstance(event, kind))
+        if not self.sealed:
+            return (event for event in self.events if isinstance(event, kind))
+        return iter(self.once(kind, lambda: [event for event in self.events if isinstance(event, kind)]))
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """What `compute` returns; of a sealed history it is computed once for each key."""
+        if not self.sealed:
+            return compute()
+        try:
+            kept: T = self._kept[key]
+        except KeyError:
+            kept = self._kept[key] = compute()
+        return kept
 
     def first(self, kind: type[E]) -> E | None:
         """The first event of one kind."""

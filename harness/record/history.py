@@ -1,6 +1,5 @@
 """The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
-import json
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import groupby
@@ -9,7 +8,7 @@ from typing import TypeVar
 
 from wedgehog.harness.record.build_views import build_calls, build_tool_uses, build_turns, overlap
 from wedgehog.harness.record.event_log import EventLog
-from wedgehog.harness.record.events.base import Event, from_json
+from wedgehog.harness.record.events.base import Event, from_line
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, Trouble
 from wedgehog.harness.record.events.turn import Frozen, Thawed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
@@ -31,12 +30,16 @@ class History(EventLog):
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """The turns of the scenario and of the recovery, in order."""
-        return tuple(turn for turn in build_turns(self, self.calls, self.tool_uses) if turn.number > 0)
+        return tuple(turn for turn in self._all_turns if turn.number > 0)
 
     @cached_property
     def stray(self) -> Turn:
         """Calls without an open turn, as turn 0."""
-        return next(turn for turn in build_turns(self, self.calls, self.tool_uses) if turn.number == 0)
+        return next(turn for turn in self._all_turns if turn.number == 0)
+
+    @cached_property
+    def _all_turns(self) -> tuple[Turn, ...]:
+        return build_turns(self, self.calls, self.tool_uses)
 
     @cached_property
     def played_calls(self) -> tuple[Call, ...]:
@@ -113,7 +116,7 @@ def read(path: Path) -> History:
         if not line:
             continue
         try:
-            events.append(from_json(json.loads(line.decode("utf-8"))))
+            events.append(from_line(line))
         except ValueError as wrong:
             if number == len(lines):
                 break

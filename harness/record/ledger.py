@@ -10,15 +10,19 @@ unknown model has the price of the run's `price_as`. A model without a price cos
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
 
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+MILLION = 1_000_000
 MINUTE_S = 60.0
 LEAST_S = 10.0
 """The shortest time over which a rate is computed."""
@@ -43,11 +47,22 @@ class Tally:
         """Input and output."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars; None if a price is unknown."""
+        return None if self.usd is None else float(self.usd)
+
     def __add__(self, other: "Tally") -> "Tally":
         """The sum of both."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
-        return Tally(*sums)
+        return Tally(
+            self.accepted + other.accepted,
+            self.refused + other.refused,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.tokens_delivered + other.tokens_delivered,
+            self.bytes_delivered + other.bytes_delivered,
+            None if self.usd is None or other.usd is None else self.usd + other.usd,
+        )
 
 
 @dataclass(frozen=True)
@@ -76,7 +91,7 @@ class Ledger:
     @property
     def cost_usd(self) -> float | None:
         """The cost of the run; None if a price is unknown."""
-        return None if self.total.usd is None else float(self.total.usd)
+        return self.total.cost_usd
 
     def call(self, number: int) -> Tally:
         """The sums of one call; zeros for an unknown number."""
@@ -85,13 +100,14 @@ class Ledger:
 
 def books(history: History) -> Ledger:
     """The cost of the scenario: all calls without those of the recovery message."""
-    return ledger_of(history, history.played_calls)
+    return history.once("books", lambda: ledger_of(history, history.played_calls))
 
 
 def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
     """The cost of a sealed history, or of some of its calls."""
     calls = history.calls if calls is None else calls
-    tallies = {call.number: _tally(call, history) for call in calls}
+    every = history.once("tallies", lambda: _tallies(history))
+    tallies = {call.number: every[call.number] for call in calls}
     paid = [call for call in calls if call.paid]
     turns: dict[int, Tally] = {}
     for call in calls:
@@ -108,7 +124,13 @@ def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:
     )
 
 
-def _tally(call: Call, history: History) -> Tally:
+def _tallies(history: History) -> dict[int, Tally]:
+    run = history.run
+    began = _aware(run.started)
+    return {call.number: _tally(call, began, run.price_as) for call in history.calls}
+
+
+def _tally(call: Call, began: datetime, price_as: str) -> Tally:
     return Tally(
         int(call.paid),
         int(call.refused is not None and not call.paid),
@@ -116,14 +138,13 @@ def _tally(call: Call, history: History) -> Tally:
         call.output_tokens,
         call.tokens_delivered,
         call.ended.bytes_delivered if call.ended else 0,
-        _usd(call, history) if call.paid else Decimal(0),
+        _usd(call, began, price_as) if call.paid else Decimal(0),
     )
 
 
-def _usd(call: Call, history: History) -> Usd:
-    run = history.run
-    at = _aware(run.started) + timedelta(seconds=max(0.0, call.at_s))
-    chosen = priced_as(call.arrived.model, run.price_as)
+def _usd(call: Call, began: datetime, price_as: str) -> Usd:
+    at = began + timedelta(seconds=max(0.0, call.at_s))
+    chosen = priced_as(call.arrived.model, price_as)
     return None if chosen is None else price(chosen, call.input_tokens, call.output_tokens, at)
 
 
@@ -174,21 +195,54 @@ def priced_as(model: str, price_as: str) -> str | None:
 
 
 def _priced(model: str) -> bool:
+    return any(it.input_mtok is not None or it.output_mtok is not None for it in _every_price(model))
+
+
+@cache
+def _every_price(model: str) -> "tuple[ModelPrice, ...]":
+    """All prices of a model, whatever the day or the hour."""
+    prices = _listed(model).prices
+    return tuple(it.prices for it in prices) if isinstance(prices, list) else (prices,)
+
+
+@cache
+def _listed(model: str) -> "ModelInfo":
     from genai_prices.data_snapshot import get_snapshot
 
-    prices = get_snapshot().find_provider_model(model, None, None, None)[1].prices
-    every = [it.prices for it in prices] if isinstance(prices, list) else [prices]
-    return any(it.input_mtok is not None or it.output_mtok is not None for it in every)
+    return get_snapshot().find_provider_model(model, None, None, None)[1]
 
 
 def price(model: str, input_tokens: int, output_tokens: int, at: datetime) -> Usd:
     """Dollars for one call at a given time, price tiers included; None without a price. LookupError: unknown model."""
-    from genai_prices import Usage, calc_price
+    now = _listed(model).get_prices(at)
+    number = next(number for number, prices in enumerate(_every_price(model)) if prices is now)
+    rates = _rates(model, number)
+    if rates is None:
+        return _bill(model, number, input_tokens, output_tokens)
+    return rates[0] * input_tokens + rates[1] * output_tokens
 
-    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
-    bill = calc_price(usage, model, genai_request_timestamp=at)
-    unpriced = bill.model_price.input_mtok is None and bill.model_price.output_mtok is None
-    return None if unpriced else bill.total_price
+
+@cache
+def _rates(model: str, number: int) -> tuple[Decimal, Decimal] | None:
+    """Dollars for one token of input and of output; None if the price is not the same for every token."""
+    prices = _every_price(model)[number]
+    parts = {name: value for name, value in vars(prices).items() if value is not None}
+    in_usd, out_usd = _bill(model, number, MILLION, 0), _bill(model, number, 0, MILLION)
+    flat = "requests_kcount" not in parts and all(isinstance(it, Decimal) for it in parts.values())
+    if in_usd is None or out_usd is None or not flat:
+        return None
+    return in_usd / MILLION, out_usd / MILLION
+
+
+@lru_cache(maxsize=4096)
+def _bill(model: str, number: int, input_tokens: int, output_tokens: int) -> Usd:
+    """What the price table's own arithmetic says; it takes a millisecond."""
+    from genai_prices import Usage
+
+    prices = _every_price(model)[number]
+    if prices.input_mtok is None and prices.output_mtok is None:
+        return None
+    return prices.calc_price(Usage(input_tokens=input_tokens, output_tokens=output_tokens))["total_price"]
 
 
 @cache

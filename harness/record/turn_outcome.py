@@ -102,6 +102,12 @@ def answers(asked: Turn, answered: Turn) -> bool:
 
 def outcome_of(turn: Turn, history: History) -> TurnOutcome:
     """The outcome of `turn`."""
+    if any(turn is mine for mine in history.turns):
+        return history.once(("outcome", turn.number), lambda: _outcome(turn, history))
+    return _outcome(turn, history)
+
+
+def _outcome(turn: Turn, history: History) -> TurnOutcome:
     end = turn.end
     if end is None or turn.stimulus is None:
         return TurnOutcome("unfinished", "the run ended before the turn did")

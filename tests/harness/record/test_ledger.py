@@ -5,6 +5,8 @@ from decimal import Decimal
 
 import pytest
 from freezegun import freeze_time
+from genai_prices import Usage, calc_price
+from genai_prices.data_snapshot import get_snapshot
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Tally, books, ledger_of, price, price_table_date, priced_as
@@ -190,6 +192,29 @@ def test_prices_that_change_with_the_time_of_day_follow_the_call():
     by_night = price("deepseek-chat", 1_000_000, 0, night)
     assert by_day is not None and by_night is not None
     assert by_night < by_day
+
+
+@pytest.mark.parametrize("tokens", [(1, 0), (0, 1), (8_123, 77), (262_145, 4_097)])
+def test_the_price_of_every_model_is_that_of_the_price_table(tokens: tuple[int, int]):
+    """The arithmetic of the table takes a millisecond for each call, so that of flat prices is our own."""
+    at = datetime(2026, 6, 1, 20, tzinfo=UTC)
+    wrong = {}
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            ours = _price_or_none(model.id, tokens, at)
+            if ours is not None:
+                theirs = calc_price(
+                    Usage(input_tokens=tokens[0], output_tokens=tokens[1]), model.id, genai_request_timestamp=at
+                ).total_price
+                wrong |= {model.id: (ours, theirs)} if ours != theirs else {}
+    assert not wrong
+
+
+def _price_or_none(model: str, tokens: tuple[int, int], at: datetime) -> object:
+    try:
+        return price(model, *tokens, at)
+    except LookupError:
+        return None
 
 
 @pytest.mark.parametrize("today", ["2026-11-22", "2031-01-01"])
