@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -149,6 +150,23 @@ def fork_server() -> Iterator[ForkServer]:
         [sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield ForkServer(process)
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A `python` for programs that use the `mcp` package; their processes are forked from one that has imported it."""
+    pytest.importorskip("mcp")
+    if not hasattr(os, "pidfd_open"):
+        yield sys.executable
+        return
+    here, folder = Path(__file__).parent, tmp_path_factory.mktemp("warm")
+    server = [sys.executable, "-P", str(here / "warm_python.py"), str(folder / "socket")]
+    start = [sys.executable, "-S", "-I", str(here / "warm_start.py"), str(folder / "socket")]
+    (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
+    (folder / "python").chmod(0o700)
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"ready\n"
+        yield str(folder / "python")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import genai_prices  # noqa: F401
@@ -22,11 +23,16 @@ import genai_prices  # noqa: F401
 import wedgehog.harness.run.campaign
 import wedgehog.reports.html
 import wedgehog.reports.terminal  # noqa: F401
+from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
+from wedgehog.harness.services.mcp import host
 from wedgehog.reports import latency_section
 
 latency_section.DRAWS = False
 """matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""
+
+PYTHON = "WEDGEHOG_TEST_PYTHON"
+"""The variable with the `python` of agents and of tool servers, where a test has one: see `warm_python.py`."""
 
 
 def become(told: dict[str, Any]) -> None:
@@ -37,6 +43,8 @@ def become(told: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(told["environment"])
     tempfile.tempdir = None
+    if python := os.environ.pop(PYTHON, ""):
+        surroundings.sys = host.sys = SimpleNamespace(executable=python)  # type: ignore[attr-defined]
     sys.argv = [cli.__file__, *told["words"]]
 
 

@@ -19,6 +19,12 @@ Rows = dict[str, dict[str, Any]]
 _PLAYED: dict[str, tuple[Path, Rows]] = {}
 
 
+@pytest.fixture
+def environment(environment: dict[str, str], warm_python: str) -> dict[str, str]:
+    """Agents and servers are forked from a process that has imported the MCP package."""
+    return environment | {"WEDGEHOG_TEST_PYTHON": warm_python}
+
+
 def played(wedgehog: Any, docs: Path, story: str, way: str, out: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The story's row of the summary, and its events; all stories of a way are one campaign, and played once."""
     if way not in _PLAYED:

@@ -9,10 +9,10 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,10 +54,11 @@ AT_THE_END: dict[str, Any] = {"dies": {"kill": {"whom": "server"}}, "answers no 
 SPECS = {"http": ("http", "{tool_url}"), "stdio": ("stdio", "{tool_command}")}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _mcp() -> None:
-    """Imported here and not when tests are collected: it takes a second, and each worker collects all tests."""
-    pytest.importorskip("mcp")
+@pytest.fixture(autouse=True)
+def python(warm_python: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What all servers are started by."""
+    monkeypatch.setattr("wedgehog.harness.services.mcp.host.sys", SimpleNamespace(executable=warm_python))
+    return warm_python
 
 
 # ---- clients
@@ -158,12 +159,12 @@ async def came_to(call: Callable[[str], Awaitable[str]], city: str, struck: Stru
 
 
 @contextlib.contextmanager
-def plain(way: str) -> Any:
+def plain(python: str, way: str) -> Any:
     """A plain server, as the client is told of it."""
     if way == "stdio":
-        yield f"{sys.executable} {PLAIN} stdio"
+        yield f"{python} {PLAIN} stdio"
         return
-    with subprocess.Popen([sys.executable, PLAIN, "http"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([python, PLAIN, "http"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
@@ -228,12 +229,12 @@ def names(faults: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(("client", "name"), [*((client, "embedded") for client in CLIENTS), ("mcp", "toxiproxy")])
 async def test_over_http_every_fault_is_what_a_failing_server_gives(
-    client: str, name: str, networks: Any, tmp_path: Path
+    client: str, name: str, networks: Any, tmp_path: Path, python: str
 ):
     """Errors, size, delay, silence, a cut and a stall in mid result, death; and what still works after each."""
     faults = FAULTS | OVER_HTTP | AT_THE_END
     hosted = Hosted("http", faults, tmp_path)
-    with plain("http") as real:
+    with plain(python, "http") as real:
         async with networks(name) as network, hosted.open(network) as server:
             # At the same time: most of it is waiting for a silence.
             hosts = ((server, hosted.struck), (real, at_once))
@@ -244,10 +245,12 @@ async def test_over_http_every_fault_is_what_a_failing_server_gives(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_over_stdio_every_fault_is_what_a_failing_server_gives(client: str, networks: Any, tmp_path: Path):
+async def test_over_stdio_every_fault_is_what_a_failing_server_gives(
+    client: str, networks: Any, tmp_path: Path, python: str
+):
     """Errors, size, delay, silence, death; and what still works after each."""
     faults = FAULTS | AT_THE_END
-    with plain("stdio") as server:
+    with plain(python, "stdio") as server:
         expected = await outcomes(client, server, list(faults))
     hosted = Hosted("stdio", faults, tmp_path)
     async with networks("embedded") as network, hosted.open(network) as server:

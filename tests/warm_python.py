@@ -1,0 +1,96 @@
+"""Runs Python programs in processes that are forked from this one, which has imported the `mcp` package already.
+
+Importing it takes a second of each process. `warm_start.py` asks for a program, and ends as that ends:
+
+    {"words": ["agent.py", "Hello"], "folder": "/…", "environment": {"PATH": "/…", …}}      with three open files
+
+The program's process has these files, the folder and the environment; one more process waits for it, and kills it when
+`warm_start.py` is killed. What tests must not need of such a program: its environment in /proc, its process group.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+from typing import Any
+
+import mcp.client.stdio
+import mcp.server.lowlevel
+import mcp.server.stdio  # noqa: F401
+import uvicorn
+import uvicorn.protocols.http.h11_impl  # noqa: F401
+
+import wedgehog.harness.services.mcp.response_faults  # noqa: F401
+
+LONGEST_REQUEST_BYTES = 2**18
+
+
+def serve(path: str) -> list[str]:
+    """Fork two processes for each request, until standard input ends; return in the program's, with its words."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(path)
+        listening.listen()
+        print("ready", flush=True)
+        gc.freeze()
+        while sys.stdin not in select.select([sys.stdin, listening], [], [])[0]:
+            with listening.accept()[0] as asking:
+                if not os.fork():
+                    return forked(asking)
+            reap()
+    os._exit(0)
+
+
+def reap() -> None:
+    """Forget processes that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def forked(asking: socket.socket) -> list[str]:
+    """Fork the program's process, and wait for it; return in it."""
+    request, files, *_ = socket.recv_fds(asking, LONGEST_REQUEST_BYTES, 3)
+    pid = os.fork()
+    if not pid:
+        return become(json.loads(request), files)
+    for file in files:
+        os.close(file)
+    ended = os.pidfd_open(pid)
+    if ended not in select.select([asking, ended], [], [])[0]:
+        os.kill(pid, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with contextlib.suppress(OSError):
+        asking.send(str(code).encode())
+    os._exit(0)
+
+
+def become(told: dict[str, Any], files: list[int]) -> list[str]:
+    """Make this process that of the program."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    return list(told["words"])
+
+
+def run(words: list[str]) -> None:
+    """Run `[-P] -m MODULE …` or `FILE …`, as `python` does."""
+    words = words[words[0] == "-P" :]
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, os.path.dirname(words[0]))  # noqa: PTH120
+        runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    run(serve(sys.argv[1]))
