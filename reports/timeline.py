@@ -13,7 +13,7 @@ from wedgehog.harness.record.events.call import (
     RequestRefused,
 )
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
-from wedgehog.harness.record.events.run import HostRefused, SessionPlanted, Trouble
+from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, SessionPlanted, Trouble
 from wedgehog.harness.record.events.service import (
     BackendClosed,
     BackendOpened,
@@ -122,6 +122,10 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     SessionPlanted: lambda event: f"{event.lines} lines were written to {event.path}",
     SessionSaved: lambda event: f"session file {event.path} was copied after the kill",
     HangSeen: lambda event: f"turn {event.turn}: {event.says}",
+    BadCertificateShown: lambda event: (
+        f"host {event.host} showed a bad certificate ({event.flaw.replace('_', ' ')}): "
+        f"the agent {'accepted' if event.accepted else 'refused'} it"
+    ),
     HostRefused: lambda event: f"host {event.host} was refused: {event.why}",
     DeadlineHit: lambda event: f"turn {event.turn}: no end within {event.bound_s:g} s",
     StartMissed: lambda event: f"turn {event.turn}: no request within {event.bound_s:g} s",

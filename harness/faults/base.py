@@ -29,6 +29,7 @@ Need = Literal[
     "chat",
     "background",
     "thinking",
+    "hosts",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 
@@ -74,6 +75,8 @@ class Fault:
     family: ClassVar[Family]
     unofficial: ClassVar[bool] = False
     """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
+    searched: ClassVar[bool] = True
+    """Whether a search draws it: what only agents with a special spec can meet is not drawn."""
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
 

@@ -1,7 +1,7 @@
 """Base of faults on processes and people, and the operations that they use."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from wedgehog.harness.faults.base import Aim, Fault, Need
 
@@ -10,6 +10,17 @@ Whom = Literal["tree", "leader", "tool", "server"]
 scripted command, and what is below it; `server`: the tool host's."""
 SignalName = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGSEGV"]
 Demand = Literal["abort", "give_up"]
+
+
+BadCertificateKind = Literal["expired", "wrong_name", "unknown_ca"]
+
+
+class HostHarm(NamedTuple):
+    """How a host is harmed: its lookup, or its certificate; None: not."""
+
+    lookup: Literal["no_such_name", "server_failure", "no_answer", "late"] | None = None
+    late_s: float = 0.0
+    certificate: BadCertificateKind | None = None
 
 
 class Hands(Protocol):
@@ -29,6 +40,9 @@ class Hands(Protocol):
 
     async def fill(self, free_bytes: int) -> None:
         """Leave `free_bytes` bytes of room on the agent's disk until the fault is healed."""
+
+    async def harm_host(self, harm: HostHarm) -> None:
+        """Harm the hosts behind the fault's link until the fault is healed."""
 
 
 class ActorFault(Fault):
@@ -77,6 +91,20 @@ class ProcessFault(ActorFault):
     def needs(self) -> tuple[Need, ...]:
         """Processes of the agent that the harness may end."""
         return () if self.at_server else ("processes",)
+
+
+class HostFault(ActorFault):
+    """What is done to the names and certificates of hard-coded hosts."""
+
+    __slots__ = ()
+    searched: ClassVar[bool] = False
+    needs = ("hosts",)
+
+    @property
+    def aim(self) -> Aim:
+        """Before a connection to a host."""
+        says = "is done to a hard-coded host"
+        return Aim(("llm", "chat"), says, ("connect",), f"{says} before a connection: write `phase: connect`")
 
 
 @dataclass(frozen=True, slots=True)

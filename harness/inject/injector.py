@@ -9,7 +9,7 @@ from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.process_fault import ActorFault
+from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.backends import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
@@ -114,6 +114,13 @@ class Injector(LinkFaults):
     def keeps_requests_away(self) -> bool:
         """Whether an armed fault may be why no request arrives."""
         return any(_keeps_away(state) for turn in self._turns for state in self.of_turn(turn))
+
+    async def before_request(self, state: FaultState) -> None:
+        """Arm a fault on the next request, or do what happens to its host before it."""
+        if isinstance(state.planned.fault, ActorFault):
+            await self.agent.act(state)
+        else:
+            await super().before_request(state)
 
     async def _after(self, state: FaultState, *, settle: bool = False) -> None:
         """A time or a beacon sets it off; `settle`: what has just been written must arrive first."""
@@ -294,6 +301,8 @@ def _keeps_away(state: FaultState) -> bool:
     at = state.at
     if isinstance(at, AtBackend):  # an agent may ask its database before it asks the model
         return bool(state.armed) and not state.healed.is_set()
+    if isinstance(state.planned.fault, HostFault):
+        return not state.healed.is_set()
     away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
     away = away or (state.wire is not None and state.wire.closes_port)
     return away and not isinstance(at, AtPipe) and bool(state.armed) and not state.healed.is_set()

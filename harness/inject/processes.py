@@ -10,11 +10,11 @@ from typing import Literal
 import psutil
 
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
-from wedgehog.harness.faults.process_fault import ActorFault, Demand, SignalName, Whom
+from wedgehog.harness.faults.process_fault import ActorFault, Demand, HostHarm, SignalName, Whom
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S
-from wedgehog.harness.inject.targets import Disk, Hit, ServerTarget, Targets
+from wedgehog.harness.inject.targets import Disk, Hit, HostTarget, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
@@ -257,6 +257,35 @@ class AgentHands:
         try:
             await self.state.healed.wait()
             await disk.relieve()
+        finally:
+            self.state.busy.release()
+
+    # ---- hosts
+
+    async def harm_host(self, harm: HostHarm) -> None:
+        """Harm the hosts; healing waits until they are as before."""
+        hosts = self.agent.targets.hosts()
+        if hosts is None:
+            self.run.no_target(self.state)
+            return
+        await self.state.busy.acquire()
+        try:
+            await hosts.harm(self.state.planned.link, harm, self._met_host)
+        finally:
+            self.run.spawn(self._mend(hosts))
+
+    def _met_host(self, proof: str) -> None:
+        """The agent meets it again and again; the first time is its proof."""
+        if self.state.fired or self.state.healed.is_set():
+            return
+        self.run.fired(self.state, proof)
+        if self.state.planned.heal_after_s is not None:
+            self.run.spawn(self.run.heal_in(self.state, self.state.planned.heal_after_s))
+
+    async def _mend(self, hosts: HostTarget) -> None:
+        try:
+            await self.state.healed.wait()
+            hosts.mend(self.state.planned.link)
         finally:
             self.state.busy.release()
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import psutil
 
-from wedgehog.harness.faults.process_fault import Whom
+from wedgehog.harness.faults.process_fault import HostHarm, Whom
 
 
 class ProcessTargets:
@@ -56,6 +56,16 @@ class Hit:
     proof: str
 
 
+class HostTarget(Protocol):
+    """The hard-coded hosts of an agent."""
+
+    async def harm(self, link: str, harm: HostHarm, met: Callable[[str], None]) -> None:
+        """Harm the hosts behind a link; `met` gets the proof each time the agent meets it."""
+
+    def mend(self, link: str) -> None:
+        """Take that away."""
+
+
 class ServerTarget(Protocol):
     """The tool host's server."""
 
@@ -75,3 +85,4 @@ class Targets:
     disk: Callable[[], Disk | None] = lambda: None
     grace_s: float = 5.0
     server: Callable[[], ServerTarget | None] = lambda: None
+    hosts: Callable[[], HostTarget | None] = lambda: None

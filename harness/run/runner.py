@@ -19,7 +19,7 @@ from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.inject import Injector, PartialDelivery, Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.run import HostRefused, LagSeen, Trouble
+from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, LagSeen, Trouble
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
@@ -129,6 +129,7 @@ class _Run:
             disk=lambda: self.place.disk,
             grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / scale),
             server=lambda: self.services,
+            hosts=lambda: self.place.hosts,
         )
         self.injector = Injector(
             links.plan, links, history, clock, scenario.messages(scale), targets=targets, delivered=self._delivered
@@ -189,7 +190,14 @@ class _Run:
             home = self.folder.absolute()
             disk = SmallDisk(self.folder, [home / "home", home / "session"])
         if spec.hosts:
-            hosts = PrivateHosts(spec.hosts, links.addresses(), self.folder, self._host_refused)
+            hosts = PrivateHosts(
+                spec.hosts,
+                links.addresses(),
+                self.folder,
+                self._host_refused,
+                self._bad_certificate,
+                ask_for_names="hosts" in self.job.scenario.needs,
+            )
         return AgentContext(
             folder=self.folder,
             llm_url=links.url("llm") or "",
@@ -277,6 +285,9 @@ class _Run:
         seen = BeaconSeen(token=trace.token, phase=trace.phase, exit_code=trace.exit_code, background=trace.background)
         self.history.add(seen)
         self.injector.beacon(trace.token, trace.phase)
+
+    def _bad_certificate(self, host: str, kind: str, *, accepted: bool) -> None:
+        self.history.add_unless_sealed(BadCertificateShown(host=host, flaw=kind, accepted=accepted))
 
     def _host_refused(self, host: str, why: str) -> None:
         self.history.add_unless_sealed(HostRefused(host=host, why=why))

@@ -19,6 +19,11 @@ def _has(control: ControlFacts, name: str) -> bool:
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 
+def _host_links(scenario: Scenario) -> set[str]:
+    """The links whose hosts a fault needs."""
+    return {words.link for words in scenario.faults if "hosts" in words.needs}
+
+
 def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
     """Reasons to skip that concern our own tools, and whether each applies."""
     faulty = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
@@ -83,6 +88,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
         f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
+        "the agent has no hard-coded hosts behind that link (hosts)": bool(
+            _host_links(scenario) - {*spec.hosts.values()}
+        ),
         "the agent makes no background calls": "background" in needs and not control.background,
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),

@@ -112,6 +112,8 @@ def cells(links: Sequence[str]) -> list[Cell]:
     messages = (Cell(SECOND_MESSAGE, AGENT, place, step, 1) for place, step in product(PLACES, STEPS))
     found += [cell for cell in messages if _is_a_moment(cell)]
     for name, cls in registered().items():
+        if not cls.searched:
+            continue
         if issubclass(cls, ReplyFault) and cls.lasts:
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.run import HostRefused
+from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.namespaces import network_unavailable_reason
@@ -115,3 +115,42 @@ def test_a_declared_host_is_reached_from_a_small_disk_too(play: Play):
     ((row, history),) = runs.values()
     assert row["verdict"] == "pass", row
     assert "ENOSPC" in next(history.of(FaultFired)).proof
+
+
+HARMS: dict[str, Any] = {
+    "no-name": {"dns_error": "no_such_name"},
+    "failure": {"dns_error": "server_failure"},
+    "silence": {"dns_error": "no_answer"},
+    "expired": {"bad_certificate": "expired"},
+    "other": {"bad_certificate": "wrong_name"},
+    "unknown": {"bad_certificate": "unknown_ca"},
+}
+AT_CONNECT = {"link": "llm", "at": {"phase": "connect"}}
+
+
+@pytest.mark.parametrize("way", ["urllib", "https"])
+def test_a_name_that_is_not_found_and_a_bad_certificate_end_in_an_error_and_are_gone_afterwards(play: Play, way: str):
+    """Each leaves its proof; a late answer does no harm. The next message is answered."""
+    stories = {name: {"faults": [{**AT_CONNECT, "do": do}]} for name, do in HARMS.items()}
+    late = {"faults": [{**AT_CONNECT, "do": {"dns_late": 0.5}}]}
+    runs = play([(way, "anthropic")], "--network=embedded", late=late, **stories)
+    proofs = {}
+    for (story, _), (row, history) in runs.items():
+        assert row["verdict"] == "pass", (story, row)
+        assert bool(history.turns[0].end.error) == (story != "late"), story
+        (fired,) = history.of(FaultFired)
+        proofs[story] = fired.proof
+        shown = {(event.flaw, event.accepted) for event in history.of(BadCertificateShown)}
+        flaw = HARMS.get(story, {}).get("bad_certificate")
+        assert shown == ({(flaw, False)} if flaw else set()), story
+    assert "there is no such name" in proofs["no-name"] and "no answer" in proofs["silence"], proofs
+    assert "after 0.5 s" in proofs["late"] and "refused it" in proofs["expired"], proofs
+
+
+def test_an_agent_that_accepts_any_certificate_is_red(play: Play):
+    """Any server that answers in the provider's place gets its key."""
+    careless = {"env": {"KEY": "{key}", "NODE_TLS_REJECT_UNAUTHORIZED": "0"}}
+    stories = {name: {"faults": [{**AT_CONNECT, "do": HARMS[name]}]} for name in ("expired", "other", "unknown")}
+    runs = play([("https", "anthropic")], "--network=embedded", more=careless, **stories)
+    violated = {story: row["violated"] for (story, _), (row, _) in runs.items()}
+    assert violated == dict.fromkeys(stories, "certificate_checked")

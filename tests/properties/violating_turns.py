@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.harness.record.events.run import BadCertificateShown
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
 
@@ -210,7 +211,16 @@ def _answer_with_a_hole(play: RunDraw) -> None:
         play.tell.end(f"{'' if fault else 'hedgehogs '}sleep {play.tell.nonce}")
 
 
+def _certificate_checked(play: RunDraw) -> None:
+    """A request follows on a connection whose certificate is bad."""
+    play.tell.message()
+    play.tell.add(BadCertificateShown(host="api.example.com", flaw="expired", accepted=True))
+    play.tell.answer_step(1)
+    play.tell.end()
+
+
 CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
+    "certificate_checked": (_certificate_checked,),
     "paid_call_bound": (_paid_too_often, _paid_for_nothing, _no_progress, _too_many_calls, _storm_between_turns),
     "retry_discipline": (_ignores_retry_after, _hopeless_repeat, _hammering, _endless_attempts),
     "spend_bound": (_spend_bound,),

@@ -124,6 +124,16 @@ class HostRefused(Event):
     why: str
 
 
+class BadCertificateShown(Event):
+    """An agent got a bad certificate for one of its `hosts`."""
+
+    host: str
+    flaw: str
+    """expired, wrong_name or unknown_ca"""
+    accepted: bool
+    """Whether it went on, so that it can send its key there."""
+
+
 class Trouble(Event):
     """The harness failed: the run is an error, not a failure of the agent."""
 

@@ -6,11 +6,21 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from wedgehog.harness.faults.process_fault import HostHarm
+
 PORT = 53
 A = 1
 LIVES_S = 60
-NO_ERROR, NO_SUCH_NAME = 0, 3
+NO_ERROR, SERVER_FAILURE, NO_SUCH_NAME = 0, 2, 3
 RESPONSE, WANTS_RECURSION, CAN_RECURSE = 0x8000, 0x0100, 0x0080
+
+
+_WHAT = {
+    "no_such_name": "it said that there is no such name",
+    "server_failure": "it said that it had failed",
+    "no_answer": "it gave no answer",
+    "late": "it answered after {:g} s",
+}
 
 
 def parsed_question(query: bytes) -> tuple[str, int, bytes]:
@@ -43,12 +53,22 @@ def answer(query: bytes, hosts: Mapping[str, str], unknown: Callable[[str], None
     return struct.pack("!HHHHHH", number, flags, 1, bool(records), 0, 0) + question + records
 
 
+def error(query: bytes, code: int) -> bytes:
+    """The response to one query that has no answer. Errors: ValueError."""
+    _, _, question = parsed_question(query)
+    number, flags = struct.unpack_from("!HH", query)
+    flags = RESPONSE | CAN_RECURSE | (flags & WANTS_RECURSION) | code
+    return struct.pack("!HHHHHH", number, flags, 1, 0, 0, 0) + question
+
+
 class NameServer(asyncio.DatagramProtocol):
     """Answers on a datagram socket."""
 
     def __init__(self, hosts: Mapping[str, str], unknown: Callable[[str], None]) -> None:
         """`hosts`: the address of each name."""
         self._hosts, self._unknown = hosts, unknown
+        self.harms: dict[str, tuple[HostHarm, Callable[[str], None]]] = {}
+        """How the lookup of a name is harmed, and who gets the proof."""
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -58,8 +78,26 @@ class NameServer(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Answer one query; ignore what is not a query."""
         try:
-            response = answer(data, self._hosts, self._unknown)
+            name, _, _ = parsed_question(data)
+            harm, met = self.harms.get(name, (HostHarm(), None))
+            response = self._harmed(data, harm) if met is not None else answer(data, self._hosts, self._unknown)
         except ValueError:
             return
-        if self._transport is not None:
+        if met is not None:
+            met(f"the name server was asked for {name}: {_WHAT[harm.lookup or 'late'].format(harm.late_s)}")
+        if response is not None and harm.late_s:
+            asyncio.get_running_loop().call_later(harm.late_s, self._send, response, addr)
+        elif response is not None:
+            self._send(response, addr)
+
+    def _harmed(self, query: bytes, harm: HostHarm) -> bytes | None:
+        """The response to a query under a fault; None: there is none."""
+        if harm.lookup == "no_answer":
+            return None
+        codes = {"no_such_name": NO_SUCH_NAME, "server_failure": SERVER_FAILURE}
+        code = codes.get(harm.lookup or "")
+        return answer(query, self._hosts, self._unknown) if code is None else error(query, code)
+
+    def _send(self, response: bytes, addr: tuple[str, int]) -> None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.sendto(response, addr)

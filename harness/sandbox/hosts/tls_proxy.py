@@ -75,6 +75,13 @@ class TlsProxy:
         """`listening` is closed at the end; without `tls` bytes stay as they are; `distrusted` gets a TLS alert."""
         self._listening, self._upstream, self._tls, self._distrusted = listening, upstream, tls, distrusted
         self._open: set[asyncio.Task[None]] = set()
+        self._instead: tuple[ssl.SSLContext, Callable[[str | None], None]] | None = None
+
+    def show_instead(
+        self, tls: ssl.SSLContext | None, shown: Callable[[str | None], None] = lambda refusal: None
+    ) -> None:
+        """Show another certificate from now on, None: the proxy's own. `shown` gets how it was refused, or None."""
+        self._instead = (tls, shown) if tls is not None else None
 
     async def __aenter__(self) -> Self:
         """Start to accept connections."""
@@ -124,13 +131,20 @@ class TlsProxy:
         loop = asyncio.get_running_loop()
         agent.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         shutdown_s = CLOSE_NOTIFY_S if self._tls else None
+        tls, shown = self._instead or (self._tls, None)
         try:
-            await loop.connect_accepted_socket(lambda: inside, agent, ssl=self._tls, ssl_shutdown_timeout=shutdown_s)
+            await loop.connect_accepted_socket(lambda: inside, agent, ssl=tls, ssl_shutdown_timeout=shutdown_s)
         except OSError as wrong:  # the agent rejected our certificate, or closed the connection
             alert = (wrong.reason or "") if isinstance(wrong, ssl.SSLError) else ""
-            if "ALERT" in alert:
-                self._distrusted(alert.lower().replace("_", " "))
+            refusal = alert.lower().replace("_", " ")
+            if shown is not None:
+                shown(f"the agent refused it ({refusal or 'it closed the connection'})")
+            elif "ALERT" in alert:
+                self._distrusted(refusal)
             inside.gone.set_result(None)
+        else:
+            if shown is not None:
+                shown(None)
 
 
 def _close(agent: socket.socket, _task: "asyncio.Task[None]") -> None:

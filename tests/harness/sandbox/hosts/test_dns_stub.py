@@ -1,11 +1,14 @@
 """The name server of a private network resolves the declared hosts and reports every other name."""
 
+import asyncio
 import socket
 import struct
+from types import SimpleNamespace
 
 import pytest
 
-from wedgehog.harness.sandbox.hosts.dns_stub import answer
+from wedgehog.harness.faults.process_fault import HostHarm
+from wedgehog.harness.sandbox.hosts.dns_stub import NameServer, answer
 
 HOSTS = {"api.example.com": "127.64.0.1"}
 A, AAAA = 1, 28
@@ -51,3 +54,30 @@ def test_a_malformed_question_is_an_error_and_no_crash(words: bytes):
     """The sender gets no answer."""
     with pytest.raises(ValueError):
         answer(words, HOSTS, lambda name: None)
+
+
+@pytest.mark.parametrize(
+    ("harm", "codes", "said"),
+    [
+        (HostHarm(lookup="no_such_name"), [3], "there is no such name"),
+        (HostHarm(lookup="server_failure"), [2], "it had failed"),
+        (HostHarm(lookup="no_answer"), [], "no answer"),
+        (HostHarm(lookup="late", late_s=0.01), [0], "after 0.01 s"),
+    ],
+)
+async def test_a_harmed_name_is_answered_so_and_no_other_name_is(harm: HostHarm, codes: list[int], said: str):
+    """Each question is a proof; when the harm is gone, the name is found again."""
+    sent: list[bytes] = []
+    proofs: list[str] = []
+    server = NameServer(HOSTS, lambda name: None)
+    server.connection_made(SimpleNamespace(sendto=lambda data, addr: sent.append(data), is_closing=lambda: False))  # type: ignore[arg-type]
+    server.harms["api.example.com"] = (harm, proofs.append)
+    server.datagram_received(query("api.example.com"), ("127.0.0.1", 5))
+    assert not sent if harm.late_s else len(sent) == len(codes)
+    await asyncio.sleep(2 * harm.late_s)
+    assert [it[3] & 0x0F for it in sent] == codes
+    assert len(proofs) == 1 and said in proofs[0]
+    server.datagram_received(query("statistics.example.com"), ("127.0.0.1", 5))
+    del server.harms["api.example.com"]
+    server.datagram_received(query("api.example.com"), ("127.0.0.1", 5))
+    assert [it[3] & 0x0F for it in sent] == [*codes, 3, 0] and len(proofs) == 1
