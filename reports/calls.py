@@ -112,9 +112,14 @@ def _row(call: Call, faults: str) -> Markup:
         count(call.output_tokens),
         count(call.tokens_delivered),
         seconds(took_s(call)),
-        (ending(call), tag("small", faults, class_="fault") if faults else None),
+        (ending(call) + _stop(call), tag("small", faults, class_="fault") if faults else None),
     )
     return line(_COLUMNS, cells, None if call.ok else "lost")
+
+
+def _stop(call: Call) -> str:
+    """The stop reason of a whole reply."""
+    return f"; stop reason: {call.ended.stop}" if call.whole and call.ended else ""
 
 
 def _status(call: Call) -> str:

@@ -13,6 +13,7 @@ from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.database_use import backends, database
+from wedgehog.reports.tool_words import errors_among, for_unended, ran, tokens, unended
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
@@ -59,7 +60,16 @@ class _Narrative:
         """Accepted calls whose reply did not arrive whole. Similar calls share one sentence."""
         lost = [call for call in self.history.calls if call.main and call.started and not call.whole]
         alike = [list(group) for _, group in groupby(lost, key=_likeness)]
-        yield from _some([_lost(group) for group in alike], "kinds of lost call")
+        yield from _some([_lost(group) + self._once(group[0]) for group in alike], "kinds of lost call")
+
+    def _once(self, lost: Call) -> str:
+        """A remark if the agent did not send a lost request again; `retries` says it of the others."""
+        at = lost.arrived
+        step = (at.turn, at.step, at.side)
+        alike = [
+            it for it in self.history.calls if it.main and step == (it.arrived.turn, it.arrived.step, it.arrived.side)
+        ]
+        return " It was not sent again." if len(alike) == 1 else ""
 
     def retries(self) -> Iterator[str]:
         tried = [
@@ -155,15 +165,17 @@ class _Narrative:
             for step in turn.steps
             if step.number > 1 and step.calls
         ]
-        yield from _some(
-            [
-                f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
-                f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
-                f"{_errors_among(at.results)}."
-                for at in firsts
-            ],
-            "continuations",
-        )
+        said = [
+            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
+            f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
+            f"{errors_among(at.results)}{tokens(at.results)}."
+            for at in firsts
+        ]
+        between = len(said) - AT_MOST
+        yield from said[: AT_MOST - 1]
+        if between > 0:
+            yield f"… and {many(between, 'more continuation')}; the last one:"
+        yield from said[max(AT_MOST - 1, len(said) - 1) :]
 
     def stops(self) -> Iterator[str]:
         cut = [call for call in self.history.calls if call.ended and call.ended.stop == "max_tokens"]
@@ -199,13 +211,14 @@ class _Narrative:
     def tools(self) -> Iterator[str]:
         """Tool calls without a result, and tool calls that ran more than once."""
         lost = [use for use in self.history.tool_uses if not use.results]
-        open_ = [f"{use.token} {one_line(use.offered.name, 40)}{_ran(use.started, use.done)}" for use in lost]
+        open_ = [f"{use.token} {one_line(use.offered.name, 40)}{ran(use.started, use.done)}" for use in lost]
         if open_:
             more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
             yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
         for use in self.history.tool_uses:
             if len(use.started) > 1:
                 yield f"Tool call {use.token} ran {len(use.started)} times."
+        yield from _some([for_unended(use) for use in self.history.tool_uses if unended(use)], "such results")
 
     def answers(self) -> Iterator[str]:
         """Messages that were answered several times, or in another turn."""
@@ -277,17 +290,6 @@ def _in_time(spent: Ledger) -> str:
         return "In the most expensive 60 s"
     least = f", counted as {LEAST_S:g} s" if lasted_s < LEAST_S else ""
     return f"{many(spent.paid_calls, 'paid call')} in {seconds(lasted_s)}{least}"
-
-
-def _errors_among(results: Sequence[object]) -> str:
-    errors = sum(bool(getattr(result, "is_error", False)) for result in results)
-    return f", {errors} of them {'an error' if errors == 1 else 'errors'}" if errors else ""
-
-
-def _ran(started: Sequence[object], done: Sequence[object]) -> str:
-    if done:
-        return " (it ran to the end)"
-    return " (it started and did not end)" if started else ""
 
 
 def _name(turn: Turn) -> str:

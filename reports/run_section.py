@@ -7,8 +7,7 @@ from functools import cached_property
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
-from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, SessionKept, Trouble
-from wedgehog.harness.record.events.turn import HangSeen
+from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import BODIES, StoredRun
@@ -27,6 +26,7 @@ from wedgehog.reports.narrative import facts
 from wedgehog.reports.refused_request import refused_request
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
+from wedgehog.reports.run_files import files
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
 
@@ -37,7 +37,6 @@ TEXT_SHOWN = 4_000
 
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
-_OWN_FILES = ("scenario.yaml", "agent.yaml", "history.jsonl", "verdicts.json", "agent.log")
 
 
 def anchor(number: int) -> str:
@@ -93,7 +92,7 @@ class _PlayedRun:
         yield call_table(self.history)
         yield refused_request(self.history, self.campaign.folder / BODIES)
         yield self._what_ran()
-        yield self._files()
+        yield _titled("Files", _facts(files(self.run, self.run_dir)))
         if self.run.judgement.replay:
             yield tag("h4", "Play this run again")
             yield tag("pre", self.run.judgement.replay)
@@ -238,18 +237,6 @@ class _PlayedRun:
         )
         shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
         return _titled("What was executed", tag("dl", shown, class_="stack"))
-
-    def _files(self) -> Markup:
-        own = [name for name in _OWN_FILES if (self.run.folder / name).is_file()]
-        own += [event.file for event in self.history.of(HangSeen) if event.file]
-        kept = {event.path: event for event in self.history.of(SessionKept)}
-        if not kept:
-            own += [str(path).removeprefix(f"{self.run.folder}/") for path in self.run.session_files]
-        items: list[object] = [tag("code", f"{self.run_dir}/{name}") for name in own]
-        for path, event in kept.items():
-            hashed = tag("code", event.sha256[:16])
-            items.append((tag("code", path), f" {count(event.size)} bytes, sha256 ", hashed))
-        return _titled("Files", _facts(items))
 
 
 def _named(title: str, names: Sequence[str]) -> Markup | None:

@@ -1,0 +1,112 @@
+"""What a reader asks first after an incident, answered by the page alone."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+from wedgehog.harness.record.events.call import ToolCallOffered, ToolResult
+from wedgehog.harness.record.events.run import SessionKept
+from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.reports import write_all
+from wedgehog.reports.run_files import READ_AT_MOST, last_record
+
+from .conftest import Campaign, Tell, Telling, judgement, storm
+
+
+def _page(campaign: Campaign, tell: Tell) -> str:
+    """The text of the page of one run."""
+    campaign.run(judgement("s", "a"), tell)
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def _lost(attempts: int) -> Tell:
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        for _ in range(attempts):
+            call = telling.request(1)
+            telling.accept(call)
+            telling.stalled(call, 60.0)
+        telling.end(1, error="Error: Timeout", exit_code=1)
+
+    return tell
+
+
+def test_was_a_lost_request_sent_again(campaign: Campaign):
+    """One that was not is said to be lost for good; of the others the number of attempts is said."""
+    assert "(fault: stall). It was not sent again." in _page(campaign, _lost(1))
+    again = _page(campaign, _lost(2))
+    assert "Step 1.1 had 2 attempts" in again and "not sent again" not in again
+
+
+def test_how_did_the_history_grow_and_why_did_each_reply_end(campaign: Campaign):
+    """The first continuations and the last one, with the tool calls whose results they carry; the stop reasons."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        for step in range(1, 8):
+            results = tuple(ToolResult(f"id{n}", 100, token=f"1.{n}.1") for n in range(1, step))
+            call = telling.request(1, step, results=results)
+            telling.accept(call)
+            telling.whole(call, stop="tool" if step < 7 else "end")
+        telling.end(1, "Done")
+
+    page = _page(campaign, tell)
+    assert "The continuation 1.2 carried 4 messages and 1 tool result of 100 characters, of tool call 1.1.1." in page
+    assert "The continuation 1.4 carried" in page and "The continuation 1.5 carried" not in page
+    assert (
+        "… and 2 more continuations; the last one: The continuation 1.7 carried 14 messages and 6 tool results" in page
+    )
+    assert "of tool call 1.1.1, 1.2.1, 1.3.1, 1.4.1 and 2 more." in page
+    assert page.count("complete; stop reason: tool") == 6 and page.count("complete; stop reason: end") == 1
+
+
+def test_who_wrote_the_result_of_a_command_that_did_not_end(campaign: Campaign):
+    """The agent: from which request on, and whether as an error."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        telling.whole(call, stop="tool", tool_calls=(ToolCallOffered("1.1.1", "exec", True),))
+        telling.history.add(BeaconSeen(token="1.1.1", phase="started"))
+        telling.end(1, ended="killed")
+        telling.message(2)
+        call = telling.request(2, results=(ToolResult("id1", 40, is_error=True, token="1.1.1"),))
+        telling.accept(call)
+        telling.whole(call, "Yes?")
+        telling.end(2, "Yes?")
+
+    says = "Tool call 1.1.1 exec did not end; from request 2.1 on it has a result as an error."
+    assert says in _page(campaign, tell)
+
+
+def test_what_is_the_last_record_of_the_session(campaign: Campaign):
+    """Of a file of JSON lines; other files have none."""
+
+    def tell(telling: Telling) -> None:
+        storm(1, "a")(telling)
+        for name in ("log.jsonl", "state.json", "gone.jsonl"):
+            telling.history.add(SessionKept(path=f"deep/{name}", sha256="ab" * 32, size=20))
+
+    kept = campaign.folder / "s" / "a" / "session" / "deep"
+    kept.mkdir(parents=True)
+    for name in ("log.jsonl", "state.json"):
+        (kept / name).write_text('{"type": "user"}\n{"type": "toolCall"}\n\n')
+    page = _page(campaign, tell)
+    assert page.count("its last record:") == 1 and 'its last record: {"type": "toolCall"}' in page
+
+
+def test_a_record_that_is_not_read_whole_is_not_shown(tmp_path: Path):
+    """Of a long file only the end is read."""
+    file = tmp_path / "log.jsonl"
+    file.write_text("x" * READ_AT_MOST + "\n{1}\n")
+    assert last_record(file) == "{1}"
+    file.write_text("x" * (READ_AT_MOST + 9))
+    assert last_record(file) == ""
+    file.write_text("")
+    assert last_record(file) == ""
