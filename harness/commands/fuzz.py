@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
+from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.faults.parameters import did_you_mean
@@ -100,11 +101,14 @@ class Fuzz:
     async def run(self) -> None:
         """Play the control runs, then search until the budget is used. Errors: ValueError if a control run failed."""
         ends_s = self.clock.now() + self.asked.budget_s
-        if self._console.is_terminal:
-            with self._console.status("control run") as status:
-                await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
-        else:
-            await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
+        try:
+            if self._console.is_terminal:
+                with self._console.status("control run") as status:
+                    await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
+            else:
+                await self._run(LiveLine(self._console, None, self.clock, ends_s), ends_s)
+        except AgentError as wrong:
+            raise ValueError(str(wrong)) from None
 
     async def _run(self, watcher: LiveLine, ends_s: float) -> None:
         """Search in virtual time if that is possible, or asked for; else live."""

@@ -43,6 +43,8 @@ NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
 """Cells of these names have no line in `faults`."""
 FIRST = 10
 """A fault that was not tried yet counts as so many new pairs; conversations without a fault come before all others."""
+USUAL = ("stall", "status", "cut", "abort", "kill", "latency", "error_event", "early_end")
+"""What providers, networks and users do most is tried first; a fault of them that goes on shows most."""
 DRAWS = 12
 """So often parameters are drawn for a fault before only the needed ones are."""
 
@@ -264,10 +266,17 @@ class Coverage:
     def _worth(self, cell: Cell) -> float:
         """What is new in it for its time: a value that no scenario had yet counts more than a pair."""
         unseen = (cell.fault not in self._values) + (cell.place not in self._values)
-        worth = (self._fresh(cell) + FIRST * unseen + 0.01) / (1.0 + self.expected_s(cell))
+        worth = (self._fresh(cell) + FIRST * (unseen + self._usual(cell)) + 0.01) / (1.0 + self.expected_s(cell))
         if cell.fault == NO_FAULT:
             return FIRST**4 / (1.0 + self.expected_s(cell))
         return worth / 4 if cell.fault in self.broken else worth
+
+    def _usual(self, cell: Cell) -> float:
+        """More than nothing for a usual fault that was not tried yet."""
+        if cell.fault in self._values or cell.fault not in USUAL:
+            return 0.0
+        goes_on = cell.times == "always" and cell.link != AGENT
+        return len(USUAL) - USUAL.index(cell.fault) + 0.5 * goes_on
 
     def _fresh(self, cell: Cell) -> int:
         return len(cell.pairs - self._pairs)

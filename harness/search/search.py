@@ -113,9 +113,12 @@ class Search:
     async def _search(self, jobs: int) -> None:
         self._jobs = jobs
         await self._known()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(jobs):
-                group.create_task(self._work())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(jobs):
+                    group.create_task(self._work())
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from None
 
     @property
     def _left_s(self) -> float:

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import importlib
 import os
+import platform
 import random
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
@@ -61,6 +62,7 @@ class SimWorld:
         """Freeze `time` and `datetime`, which takes up to half a second."""
         with contextlib.suppress(ImportError):  # it tries a real socket when it is imported, as an agent may do later
             importlib.import_module("urllib3.util.connection")
+        platform.processor()  # Python starts `uname` to know it, once for a process; openai's client asks for it
         self._open = contextlib.ExitStack()
         self._open.enter_context(lazy_ca())
         self._open.enter_context(frozen_time())

@@ -143,6 +143,17 @@ def test_the_agents_own_modules_are_new_in_each_scenario(tmp_path: Path, wedgeho
     assert "failed once and not again" not in done.stdout and done.returncode == 0, done.stdout + done.stderr
 
 
+def test_an_agent_that_ends_the_process_of_the_search_is_told_in_one_line(tmp_path: Path, wedgehog: Wedgehog):
+    """The control run has another message and passes."""
+    agent(tmp_path, "pass")
+    text = (tmp_path / "agent.py").read_text()
+    ends = "import os\n    if 'hedgehog' in message: os._exit(1)\n    runs.append(message)"
+    (tmp_path / "agent.py").write_text(text.replace("runs.append(message)", ends, 1))
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert "the process of the search ended; see worker.log" in done.stderr
+
+
 async def test_without_hypothesis_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With `--world sim` it is an error; otherwise the search is live."""
     monkeypatch.setattr(fuzz, "find_spec", lambda name: None)

@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import platform
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -32,6 +34,15 @@ def test_an_hour_passes_at_once():
     began = time.process_time()
     assert simulate(main) == 3600
     assert time.process_time() - began < 1
+
+
+def test_the_name_of_the_platform_is_known_in_virtual_time():
+    """The client of openai asks for it; a new Python starts a process to find it out."""
+    program = "import platform\nfrom wedgehog.harness.sim.world import SimWorld\n" + (
+        "async def main(): return platform.platform()\nwith SimWorld() as world: print(world.run(main))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == platform.platform(), done.stderr
 
 
 def test_timers_wake_in_the_order_of_their_times():
