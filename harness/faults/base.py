@@ -73,6 +73,8 @@ class Fault:
     __slots__ = ()
     name: ClassVar[str]
     family: ClassVar[Family]
+    usual: ClassVar[int] = 0
+    """A search tries the greatest first: what providers, networks and users do most."""
     unofficial: ClassVar[bool] = False
     """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
     searched: ClassVar[bool] = True

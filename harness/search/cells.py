@@ -43,8 +43,6 @@ NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
 """Cells of these names have no line in `faults`."""
 FIRST = 10
 """A fault that was not tried yet counts as so many new pairs; conversations without a fault come before all others."""
-USUAL = ("stall", "status", "cut", "abort", "kill", "latency", "error_event", "early_end")
-"""What providers, networks and users do most is tried first; a fault of them that goes on shows most."""
 DRAWS = 12
 """So often parameters are drawn for a fault before only the needed ones are."""
 
@@ -273,10 +271,10 @@ class Coverage:
 
     def _usual(self, cell: Cell) -> float:
         """More than nothing for a usual fault that was not tried yet."""
-        if cell.fault in self._values or cell.fault not in USUAL:
+        known = registered().get(cell.fault)
+        if known is None or not known.usual or cell.fault in self._values:
             return 0.0
-        goes_on = cell.times == "always" and cell.link != AGENT
-        return len(USUAL) - USUAL.index(cell.fault) + 0.5 * goes_on
+        return known.usual + 0.5 * (cell.times == "always" and cell.link != AGENT)
 
     def _fresh(self, cell: Cell) -> int:
         return len(cell.pairs - self._pairs)

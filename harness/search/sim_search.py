@@ -19,13 +19,13 @@ from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette
-from wedgehog.harness.search.in_one_process import REAL_LIMIT_S
+from wedgehog.harness.search.in_one_process import CPU_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Objective, Search, Watcher
 from wedgehog.harness.search.search_job import SearchJob
 
-STUCK = f"the agent loops without waiting: virtual time stood still for {REAL_LIMIT_S} s"
+STUCK = f"the agent loops without waiting: it computed for {CPU_LIMIT_S} s in one scenario"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class SimSearch(Search):
         self.result.tried += 1
         agents = " or ".join(agent.name for agent, _ in self._simulated.agents)
         one = Judgement(document["name"], agents, "sim", "error", says=STUCK)
-        self.result.unclear.append(Played(document, (one,), float(REAL_LIMIT_S)))
+        self.result.unclear.append(Played(document, (one,), float(CPU_LIMIT_S)))
 
     async def heard_found(self, words: dict[str, Any]) -> None:
         """Play a failure in a fresh process, then keep it."""

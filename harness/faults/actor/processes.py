@@ -17,6 +17,7 @@ class Kill(ProcessFault):
     removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
     """
 
+    usual: ClassVar[int] = 4
     signal: SignalName = "SIGKILL"
     whom: Whom = "tree"
     tear: bool = False
@@ -71,6 +72,7 @@ class DiskFull(ProcessFault):
 class Abort(ActorFault):
     """The user stops the turn, as the agent's spec says a user does."""
 
+    usual: ClassVar[int] = 5
     needs = ("abort",)
 
     async def act(self, hands: Hands) -> None:

@@ -94,6 +94,7 @@ class StatusReply(ReplyFault):
     so a shortened one is rounded up.
     """
 
+    usual: ClassVar[int] = 7
     code: Annotated[int, Field(ge=400, le=599, examples=STATUSES)]
     retry_after: Seconds | str | None = None
     message: str | None = None

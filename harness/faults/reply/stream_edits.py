@@ -56,6 +56,7 @@ class MalformedJson(StreamEdit):
 class EndsEarly(StreamEdit):
     """The body ends *properly* after the trigger's event, without the terminal ones; SDKs take it for complete."""
 
+    usual: ClassVar[int] = 1
     edit = edits.EarlyEnd
     ends_body = True
     needs = ("stream",)
@@ -68,6 +69,7 @@ class ErrorInStream(StreamEdit):
     A request that asks for a reply in one piece, as an agent's fallback does, is refused with the same error.
     """
 
+    usual: ClassVar[int] = 2
     status: Annotated[int, Field(ge=400, le=599, examples=[529, 500, 429])] = 529
     message: str | None = None
     edit = edits.ErrorEvent

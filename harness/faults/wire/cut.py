@@ -5,7 +5,7 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
 fake ◀────    ✕    ──── agent        `down`, `refuse`: connect() is refused, open connections get FIN
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from wedgehog.harness.faults.base import Ending, FaultPipe, PortFault, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
@@ -15,6 +15,7 @@ from wedgehog.harness.faults.parameters import Forever, Seconds
 class Cut(WireFault):
     """The body ends at the trigger; `then` is what the agent's socket gets: fin or rst."""
 
+    usual: ClassVar[int] = 6
     then: Literal["fin", "rst"] = "fin"
 
     @property

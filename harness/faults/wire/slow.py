@@ -7,7 +7,7 @@ fake ─────┤ data: {"delta":"Hello"} ├──▶  da|ta: |{"de|lta|"
 
 import math
 from dataclasses import replace
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ SLICE_S = 0.1
 class Latency(WireFault):
     """From the trigger on every byte arrives `s` seconds later than it would, on every connection of the link."""
 
+    usual: ClassVar[int] = 3
     s: Seconds
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:

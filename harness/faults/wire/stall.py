@@ -4,6 +4,8 @@ fake ─────┤ data: {"delta":"Hel"}   data: {"d ├────▶ age
           └───────────────────────────────────┘
 """
 
+from typing import ClassVar
+
 from wedgehog.harness.faults.base import FaultPipe, Toxic, WireFault, fault
 from wedgehog.harness.faults.parameters import Forever, Seconds
 
@@ -20,6 +22,7 @@ class Stall(WireFault):
     trigger are lost.
     """
 
+    usual: ClassVar[int] = 8
     for_s: Forever | Seconds = "forever"
 
     ends = "stall"
