@@ -22,6 +22,12 @@ from wedgehog.harness.record.views import Call, ToolUse, Turn
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.selection import Entry, stock_folder
+from wedgehog.harness.scenario.scenario_file import load_scenario
+
+REFUSED = "key-refused.yaml"
+"""The scenario in which the agent shows how it tells of an error."""
+SHOWN, SHORTEST = 80, 6
 
 
 async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
@@ -29,12 +35,39 @@ async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> li
     with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
         progress = LineProgress(1, Console(quiet=True))
         campaign = Campaign([], Options(Path(out), network), progress, progress.say)
-        facts = await campaign.control_of(agent)
-        played = campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl"
-        if not played.exists():
-            return [CheckFinding(False, facts.says)]
-        history = read(played)
-    return list(findings(agent, facts, history))
+        async with campaign.opened([agent]) as playing:
+            facts = await playing.control(agent)
+            played = campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl"
+            if not played.exists():
+                return [CheckFinding(False, facts.says)]
+            refused = Entry(load_scenario(stock_folder() / "catalogue" / REFUSED), agent)
+            if facts.passed:
+                await playing.play(refused)
+        failed = campaign.store.run_folder(refused.file.scenario.name, agent.name) / "history.jsonl"
+        said = list(unknown_errors(read(failed))) if failed.exists() else []
+        return [*findings(agent, facts, read(played)), *said]
+
+
+def unknown_errors(history: History) -> Iterator[CheckFinding]:
+    """Yield a pattern for `errors:`, if the words that tell of a refused key are not known as an error."""
+    turn = history.turns[0]
+    words = turn.end.answer.strip() if turn.end is not None else ""
+    if not words or outcome_of(turn, history).kind != "hidden":
+        return
+    first = words.splitlines()[0]
+    says = f"after a refused key it said {first[:SHOWN]!r}, and no pattern knows these words as an error"
+    pattern = pattern_for(first).replace("'", "''")
+    yield CheckFinding(False, f"{says}: if they name one, write `errors: ['{pattern}']`", optional=True)
+
+
+def pattern_for(line: str) -> str:
+    """Return a pattern for a line: its first words up to a number or a mark, if they are long enough.
+
+    >>> pattern_for("I could not reach the language model: status 401")
+    'I could not reach the language model'
+    """
+    beginning = re.split(r"[\d:;.,!?(<{\[\u3002\uff1a\uff0c\uff1b\uff01\uff1f]", line, maxsplit=1)[0].strip()
+    return re.escape(beginning if len(beginning) >= SHORTEST else line[:SHOWN]).replace(r"\ ", " ")
 
 
 def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:

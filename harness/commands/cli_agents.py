@@ -75,7 +75,7 @@ def check(
     network: NetworkOption = "embedded",
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
-    """Play a text turn, a tool turn and a resume without faults; exit code 1 if a required feature is missing."""
+    """Play a text turn, a tool turn, a resume and a refused key; exit code 1 if a required feature is missing."""
     from wedgehog.harness.commands.agents_check import check as look
     from wedgehog.harness.run.selection import named_agent
 

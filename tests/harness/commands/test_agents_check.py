@@ -92,7 +92,7 @@ async def test_a_result_of_a_command_that_was_not_run_is_no_tool_round(tmp_path:
 async def test_what_is_lacking_of_a_tool_round_is_told_apart(tmp_path: Path, lost: tuple[str, ...], said: str):
     """It was not run, not to its end, not where we can see it, or its result was not sent."""
     await looked(tmp_path)
-    whole = read(next((tmp_path / "kept").rglob("history.jsonl")))
+    whole = read(next((tmp_path / "kept").rglob("control/*/history.jsonl")))
     kept = [
         replace(it, results=()) if isinstance(it, RequestArrived) and "results" in lost else it for it in whole.events
     ]
@@ -219,7 +219,7 @@ REFUSED = (
 async def test_hosts_that_were_refused_are_told(tmp_path: Path):
     """They are listed, but are no error if the agent works without them; no host is listed twice."""
     await looked(tmp_path)
-    well = read(next((tmp_path / "kept").rglob("history.jsonl")))
+    well = read(next((tmp_path / "kept").rglob("control/*/history.jsonl")))
     both = History(events=[*well.events, *REFUSED]).seal()
     found = list(findings(load_spec(tmp_path / "mine.yaml"), ControlFacts(True), both))
     (line,) = [it for it in found if "telemetry" in it.says]
@@ -283,3 +283,34 @@ async def test_a_program_that_does_not_exist_is_named_with_the_place_where_it_wa
     path = os.environ["PATH"]
     assert finding.says == f"{tmp_path}/mine.yaml: command: there is no program 'no-such-program' in {path}"
     assert not finding.ok and not finding.optional
+
+
+CALM = """\
+import json, sys, urllib.request
+url, file, message = sys.argv[1:]
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": message}]}).encode()
+request = urllib.request.Request(url + "/v1/chat/completions", body,
+    {"content-type": "application/json", "authorization": "Bearer k"})
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=20))["choices"][0]["message"]["content"])
+except OSError:
+    print("WORDS")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "pattern"),
+    [
+        ("I couldn't reach the language model: its server is not responding", "I couldn''t reach the language model"),
+        ("Das Sprachmodell antwortet nicht. Bitte warten.", "Das Sprachmodell antwortet nicht"),
+    ],
+)
+async def test_words_that_no_pattern_knows_as_an_error_are_proposed_for_the_spec(
+    tmp_path: Path, words: str, pattern: str
+):
+    """With the pattern in the spec nothing is proposed any more."""
+    calm = CALM.replace("WORDS", words)
+    said = [it.says for it in await looked(tmp_path, calm) if "refused key" in it.says]
+    assert len(said) == 1 and said[0].endswith(f"if they name one, write `errors: ['{pattern}']`"), said
+    known = await looked(tmp_path, calm, errors=[pattern.replace("''", "'")])
+    assert not [it for it in known if "refused key" in it.says]
