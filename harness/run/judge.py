@@ -22,6 +22,7 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fired_timers import timers_fired
+from wedgehog.harness.run.timer_chain import timer_chain
 from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
@@ -287,6 +288,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
     for name, limit in agent.limits.stated.items():
         yield f"its own limit of {name} is {limit.at_most:g}: {limit.why}"
     yield from (it.says for it in verdicts if it.status == "nothing" and it.says.startswith("not judged"))
+    yield from timer_chain(agent.timeouts)
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         if outcome.remark:
