@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.cluster import ClusterCampaign, ClusterError, check_address
 from wedgehog.harness.run.cluster_worker import pack, unpack
 
-pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
+"""Not imported when tests are collected: that takes a quarter of a second, and each worker collects all tests."""
 
 AGENT = """\
 import aiohttp
@@ -35,7 +37,7 @@ import asyncio, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.run.campaign import NoProgress, Options
+from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.cluster import ClusterCampaign
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
