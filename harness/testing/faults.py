@@ -19,7 +19,7 @@ from dataclasses import MISSING, dataclass
 from typing import TypeVar
 
 from wedgehog.harness.faults.base import Fault, WireFault, parameters, registered
-from wedgehog.harness.faults.parameters import Parameter, choices
+from wedgehog.harness.faults.parameters import FaultError, Parameter, choices
 from wedgehog.harness.network.base import Network, NetworkName
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.sim.network import SimNetwork
@@ -33,17 +33,27 @@ NETWORKS: tuple[NetworkName, ...] = ("embedded", "toxiproxy", "sim")
 
 
 def examples(cls: type[SomeFault]) -> Iterator[SomeFault]:
-    """The fault with each combination of its options; a required number is 1 s or the smallest allowed one."""
+    """The fault with each combination of its options; a required number is 1 s or the smallest allowed one.
+
+    A fault that accepts no such combination, because it needs one of several numbers, comes with each of them alone.
+    """
     known = parameters(cls)
-    return (cls(**dict(zip(known, values, strict=True))) for values in itertools.product(*map(_values, known.values())))
+    given = (dict(zip(known, values, strict=True)) for values in itertools.product(*map(_values, known.values())))
+    try:
+        return iter([cls(**values) for values in given])
+    except FaultError:
+        return iter([cls(**{name: _smallest(parameter)}) for name, parameter in known.items()])
 
 
 def _values(parameter: Parameter) -> Sequence[object]:
     if "anyOf" not in parameter.schema and (words := choices(parameter.schema)):
         return words
-    if parameter.default is not MISSING:
-        return (parameter.default,)
-    return (1.0,) if parameter.seconds else (math.ceil(parameter.schema.get("minimum", 1)),)
+    return (_smallest(parameter) if parameter.default is MISSING else parameter.default,)
+
+
+def _smallest(parameter: Parameter) -> float:
+    options = parameter.schema.get("anyOf", [parameter.schema])
+    return 1.0 if parameter.seconds else math.ceil(next((it["minimum"] for it in options if "minimum" in it), 1))
 
 
 @dataclass(frozen=True)
