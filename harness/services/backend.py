@@ -143,7 +143,10 @@ class BackendProxy:
                 self._observer.trouble(f"{self.name}: {place_of(self._server)} refused a connection: {wrong.strerror}")
                 return
             stack.callback(to_server.close)
-            far, near = await self._request_path(stack)
+            try:
+                far, near = await self._request_path(stack)
+            except OSError:  # the run is ending: its links are closed
+                return
             legs = {"down": Leg("down", self.link, writer), "up": Leg("up", self.request_link, near or to_server)}
             self._numbers += 1
             connection = BackendConnection(self._numbers, legs)  # type: ignore[arg-type]

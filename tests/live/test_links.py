@@ -115,8 +115,9 @@ def test_postgres_behind_a_pool(wedgehog: Any, postgres: str, tmp_path: Path):
     found = {(row["scenario"], row["agent"]): (row["verdict"], row["violated"]) for row in rows}
     says = done.stdout + done.stderr
     assert found["stalls", "careful"] == found["cuts", "careful"] == ("pass", ""), says
-    assert found["stalls", "patient"] == ("fail", "turn_deadline"), says
-    assert found["cuts", "leak"] == ("fail", "session_recovers;turn_deadline"), says
+    busy = [("inconclusive", "")] if "busy machine" in says else []
+    assert found["stalls", "patient"] in [("fail", "turn_deadline"), *busy], says
+    assert found["cuts", "leak"] in [("fail", "session_recovers;turn_deadline"), *busy], says
     careful = latest / "stalls" / "careful"
     (fired,) = events(careful, "fault_fired")
     closed = {event["connection"]: event for event in events(careful, "backend_closed")}
