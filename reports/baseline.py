@@ -17,7 +17,6 @@ HEAD = """\
 # Review a change of this file like a change of code: a worse result here is a result that the gate accepts.
 """
 Number = Annotated[int | float, Field(ge=0, allow_inf_nan=False)]
-DecidedResult = Literal["passed", "known", "failed"]
 Numbers = Number | list[Number]
 """One number, if all repeats have the same."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.events.turn import EndedHow
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
-TurnEnding = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
 
 class AgentError(Exception):
@@ -100,7 +100,7 @@ class Outcome:
     """`Type: message` of an exception, or why the service did not answer."""
     stdout: str = ""
     stderr: str = ""
-    ended: TurnEnding = "by itself"
+    ended: EndedHow = "by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Session:
     """What really runs; for a command, the latest process."""
     _owned: Owned | None = None
     """The agent's own process, if we started it."""
-    _ended: TurnEnding = "by itself"
+    _ended: EndedHow = "by itself"
     _delivered: DeliveredSignal | None = None
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
@@ -189,7 +189,7 @@ class Session:
     def _in_turn(self) -> bool:
         return self.leader is not None
 
-    def _runs(self, ended: TurnEnding) -> bool:
+    def _runs(self, ended: EndedHow) -> bool:
         """Whether a turn is running; it then ends as `ended`."""
         self._ended = ended if self._in_turn() else self._ended
         return self._in_turn()

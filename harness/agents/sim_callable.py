@@ -7,23 +7,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any, cast
 
-from wedgehog.harness.agents.base import (
-    AgentContext,
-    AgentError,
-    DeliveredSignal,
-    Outcome,
-    Session,
-    Stimulus,
-    Surroundings,
-    TurnEnding,
-)
+from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.callable_host import load, text_of
 from wedgehog.harness.agents.sim_host import CALL, SimHost
 from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
-from wedgehog.harness.sandbox.started import what_imports
 from wedgehog.harness.sim.blocking import BlockingError, run_blocking
 from wedgehog.harness.sim.blocking_socket import blocking_connections
 
@@ -39,10 +29,7 @@ class SimCallableSession(Session):
         self._function: Callable[..., Any] | None = None
         self._call: asyncio.Task[str] | None = None
         self._signal: signal.Signals | None = None
-        self.started = what_imports(self._target, [str(spec.here)])
-
-    async def open(self) -> None:
-        """The first message imports the function, so an import error belongs to that turn."""
+        """Nothing is imported yet: an import error belongs to the first turn."""
 
     async def close(self) -> None:
         """End a call that runs on."""
@@ -50,10 +37,7 @@ class SimCallableSession(Session):
             self._call.cancel()
             await asyncio.wait({self._call}, timeout=1.0)
 
-    async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
-        """Call the function. Raises AgentError for one that needs what is not simulated."""
-        if kind == "wake_up":
-            raise AgentError(f"{self._spec.path}: a callable has no wake_up")
+    async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
         self._host.forget_output()
         self._ended, self._signal = "by itself", None
         call = self._call = asyncio.create_task(self._answer(text), name=CALL)
@@ -80,45 +64,24 @@ class SimCallableSession(Session):
             traceback.print_exc()
             raise
 
-    async def abort(self) -> None:
+    def _in_turn(self) -> bool:
+        return self._call is not None and not self._call.done()
+
+    async def _abort(self) -> None:
         """What the spec's signal does to a live agent: SIGINT cancels the call, others end the process."""
         number = signal.Signals[self._spec.abort]
-        self._cancel("aborted", None if number == signal.SIGINT else number)
+        self._signal = None if number == signal.SIGINT else number
+        if self._call is not None:
+            self._call.cancel()
 
-    async def give_up(self) -> None:
-        """End the call, as a user who stops waiting does."""
-        await self._end("gave up", 5.0)
-
-    async def end_turn(self, grace_s: float = 5.0) -> None:
+    async def _stop(self, grace_s: float) -> None:
         """Cancel, `grace_s` for the call to return; then its process would be killed."""
-        await self._end("deadline", grace_s)
-
-    @property
-    def leader(self) -> None:
-        """There is no process."""
-
-    def beside(self) -> None:
-        """None: it makes one call at a time."""
-
-    def signalled(self, delivered: DeliveredSignal) -> None:
-        """There is no process."""
-
-    async def _end(self, ended: TurnEnding, grace_s: float) -> None:
-        call = self._cancel(ended, None)
-        if call is None:
-            return
-        await asyncio.wait({call}, timeout=grace_s)
-        while not call.done():
-            self._signal = signal.SIGKILL
+        self._signal, call = None, self._call
+        while call is not None and not call.done():
             call.cancel()
-            await asyncio.wait({call}, timeout=0.1)
-
-    def _cancel(self, ended: TurnEnding, number: signal.Signals | None) -> "asyncio.Task[str] | None":
-        if self._call is None or self._call.done():
-            return None
-        self._ended, self._signal = ended, number
-        self._call.cancel()
-        return self._call
+            await asyncio.wait({call}, timeout=0.1 if self._signal else grace_s)
+            if not call.done():
+                self._signal = signal.SIGKILL
 
     def _outcome(self, call: "asyncio.Task[str]") -> Outcome:
         raised = answer = ""
