@@ -20,7 +20,7 @@ class ChatSession(HttpSession):
         self._base = "the agent (no poll of the chat service came)"
 
     def beside(self) -> None:
-        """None: of two parallel messages, the answers could not be told apart."""
+        """None: nothing shows which of two parallel messages an answer belongs to."""
 
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
         self._chat.polled.clear()

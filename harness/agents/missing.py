@@ -46,7 +46,7 @@ def _is_gone(file: str) -> bool:
 
 
 def _searched_in_vain(program: str, spec: AgentSpec) -> str | None:
-    """Where a program was looked for and is not; None if it is there, or if only the run can tell."""
+    """The folders in which a program was not found; None if it was found, or if only the run can show it."""
     if os.sep in program:
         return "" if Path(program).is_absolute() and shutil.which(program) is None else None
     own = path_of(spec.install, spec.runtime) if spec.runtime and spec.install else ()

@@ -14,6 +14,7 @@ from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
+from wedgehog.harness.sandbox.started import what_imports
 from wedgehog.harness.sim.blocking import BlockingError, run_blocking
 from wedgehog.harness.sim.blocking_socket import blocking_connections
 
@@ -22,14 +23,14 @@ class SimCallableSession(Session):
     """One call is one turn, as a task. A signal that would end a live agent's process ends its task."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
-        """Nothing is imported yet."""
+        """Nothing is imported yet: an import error belongs to the first turn."""
         super().__init__(spec, place, around, cast(Tree, SimTree("", host)))
         self._host = host
         self._target = around.fill(spec.callable or "")
         self._function: Callable[..., Any] | None = None
         self._call: asyncio.Task[str] | None = None
         self._signal: signal.Signals | None = None
-        """Nothing is imported yet: an import error belongs to the first turn."""
+        self.started = what_imports(self._target, [str(spec.here)])
 
     async def close(self) -> None:
         """End a call that runs on."""

@@ -87,7 +87,7 @@ class Scenario(ConfigModel):
     report: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
     seen: LinkName = ""
-    """A public report of somebody to whom it happened."""
+    """A public report of the same failure."""
     expect: Annotated[dict[str, Expect], AfterValidator(by_agent)] = {}
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""One turn of a scenario: what the agent is told, and the model's replies."""
+"""One turn of a scenario: the user's message, and the model's replies."""
 
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
@@ -36,7 +36,7 @@ class TurnConfig(ConfigModel):
     wake_up: WakeUp | None = None
     resume: str | None = None
     append: Beside | None = None
-    """Lines that somebody appends to the session file before this turn."""
+    """Lines that are appended to the session file before this turn."""
     during: TriggerConfig | None = None
     """Said while an earlier turn is under way, when that trigger of it is met."""
     model: list[ReplyConfig] = []
@@ -56,7 +56,7 @@ class TurnConfig(ConfigModel):
 
     @property
     def text(self) -> str:
-        """What the agent is told."""
+        """The message to the agent."""
         return self.user or self.resume or "Look after your scheduled work."
 
     @property

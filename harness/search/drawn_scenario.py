@@ -234,7 +234,7 @@ class TurnDrawer:
         return [script for script in quick if script in self._palette.scripts]
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
-        """With `timed` each call tells when it begins and ends, as the shell's and our host's do."""
+        """With `timed` each call reports its begin and end, as those of the shell and of our host do."""
         slow_s = self._palette.slow_s if self._waits_for_nothing else min(SLOW_S, self._palette.slow_s)
         slow_s = round(slow_s / self._palette.time_scale, 2)
         if any(cell.link == HOST for cell in cells):

@@ -23,7 +23,7 @@ NAME = "drawn"
 
 
 class Heard(Protocol):
-    """Is told what a search does."""
+    """Gets the events of a search."""
 
     def played(self, cells: Sequence[Cell], played: Played) -> None:
         """A drawn story was played."""
@@ -68,7 +68,7 @@ class Explorer:
     def batch(self, number: int, most: int | None = None) -> None:
         """Draw and play stories with the next faults, at most so many. Raises OverError.
 
-        A new failure ends the batch; it is shrunk and told.
+        A new failure ends the batch; it is shrunk and reported.
         """
         self._finding = None
         self._faults, planned = self._order.next(number)

@@ -45,7 +45,7 @@ class Watcher(Protocol):
 
 @dataclass
 class Found:
-    """What a search tells at its end."""
+    """The results of a search."""
 
     tried: int = 0
     unclear: list[Played] = field(default_factory=list)

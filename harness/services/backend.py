@@ -178,7 +178,7 @@ class BackendProxy:
         from_server: asyncio.StreamReader,
         crossing: "_Crossing | None",
     ) -> Closer:
-        """Forward until one side ends; who it was."""
+        """Forward until one side ends; returns that side."""
         up = asyncio.create_task(self._forward(connection, "up", from_agent))
         down = asyncio.create_task(self._forward(connection, "down", from_server))
         others = {asyncio.create_task(crossing.run())} if crossing else set()

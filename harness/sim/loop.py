@@ -214,7 +214,7 @@ class SimLoop(VirtualTimeLoop):
         stderr: Any = asyncio.subprocess.PIPE,
         **options: Any,
     ) -> tuple[SimChild, asyncio.SubprocessProtocol]:
-        """Start a command that the simulated shell knows. Raises SimUnsupportedError for any other."""
+        """Start a command that the simulated shell has. Raises SimUnsupportedError for any other."""
         protocol = protocol_factory()
         words = [os.fsdecode(word) for word in argv]
         return self.processes.start(protocol, words, (stdin, stdout, stderr), options), protocol

@@ -51,7 +51,7 @@ class Net:
         raise socket.gaierror(socket.EAI_NONAME, f"{name} is not in the simulated network: {LIVE}")
 
     def listener(self, address: Address) -> "SimServer":
-        """Who listens at an address. Raises ConnectionRefusedError, or OSError for a host outside of this world."""
+        """The listener at an address. Raises ConnectionRefusedError, or OSError for a host outside of this world."""
         found = self.listeners.get(address) or self.listeners.get((ANY, address[1]))
         if found is not None:
             return found

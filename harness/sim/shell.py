@@ -1,6 +1,6 @@
 """The simulated shell: what the commands of scenarios do, in virtual time, without a process.
 
-It knows a few commands, `sleep` among them; any other is refused by its name before the first one runs.
+It has a few commands, `sleep` among them; any other is refused by its name before the first one runs.
 """
 
 import asyncio

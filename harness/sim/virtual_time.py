@@ -164,7 +164,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             self._spin()
 
     def _is_next_moment(self) -> bool:
-        """Let those who wait for it go on; whether there are any."""
+        """Wake the waiting tasks; whether there are any."""
         waiting = [(since, it) for since, it in self._moments if not it.done()]
         over = [it for since, it in waiting if since < self._now]
         self._moments = [(since, it) for since, it in waiting if since >= self._now]
