@@ -14,6 +14,12 @@ LINES = 3
 SHOWN = 25
 """So many runs are in the list; the others follow below it, run by run."""
 WORDS = 220
+WITHOUT_VIOLATION = {
+    "inconclusive": "not decided (inconclusive)",
+    "error": "not judged, because something else broke (error)",
+    "pass": "passed, where a failure is expected",
+}
+"""What the first lines say of a result that violates nothing; a new reader knows none of the words."""
 
 
 def headline(campaign: StoredCampaign) -> str:
@@ -47,7 +53,9 @@ def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]
     groups: dict[str, list[NumberedRun]] = {}
     for number, run in runs:
         judged = run.judgement
-        groups.setdefault(", ".join(judged.violated) or judged.verdict, []).append((number, run))
+        groups.setdefault(
+            ", ".join(judged.violated) or WITHOUT_VIOLATION.get(judged.verdict, judged.verdict), []
+        ).append((number, run))
     for what, group in sorted(groups.items(), key=lambda item: -len(item[1])):
         judged = group[0][1].judgement
         agents = _some(Counter(run.judgement.agent for _, run in group))

@@ -14,6 +14,7 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.ledger import LEAST_S
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.reports.agents_section import agents_section
 from wedgehog.reports.all_runs import AllRuns
 from wedgehog.reports.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
@@ -64,6 +65,7 @@ class _Page:
         sections = (
             shown,
             self._matrices(),
+            agents_section(self.campaign),
             self._plots(),
             self._numbers(),
             self._latency(),

@@ -11,7 +11,7 @@ from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, shares, total_words
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import SIGNS, result_category, tally
-from wedgehog.reports.totals import side_by_side
+from wedgehog.reports.totals import bounds, side_by_side
 from wedgehog.reports.words import one_line
 
 HEAD = (
@@ -56,6 +56,7 @@ def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
         yield ""
     if together := list(side_by_side(campaign)):
         yield from (f"{'  ' * depth}- {escaped(line)}" for depth, line in together)
+        yield from (f"- {escaped(line)}" for line in bounds(campaign))
         yield ""
     yield from _unexpected(campaign)
     for run in campaign.unfinished:

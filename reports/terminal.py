@@ -24,7 +24,7 @@ from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.rows import table
-from wedgehog.reports.totals import side_by_side
+from wedgehog.reports.totals import OVER_OWN_LIMITS, bounds, over_own_limits, side_by_side
 from wedgehog.reports.words import NONE, clean, count, many, missing, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
@@ -169,12 +169,12 @@ class _Report:
             self._heading("Side by side")
         for depth, line in lines:
             self._say(line, indent=2 + 2 * depth)
-        limited = [run for run in self.campaign.runs if run.judgement.own_limit]
-        if limited:
-            self._heading("Over their own limits, which are not judged here")
-        for alike in _grouped(limited, lambda run: (run.judgement.scenario, run.judgement.agent)):
-            judged = alike[0].judgement
-            self._say(f"{judged.scenario}, {judged.agent} ({many(len(alike), 'run')}): {judged.own_limit}", indent=2)
+        for line in bounds(self.campaign):
+            self._say(line, indent=2)
+        if limited := list(over_own_limits(self.campaign)):
+            self._heading(OVER_OWN_LIMITS)
+        for line in limited:
+            self._say(line, indent=2)
 
     def _fixes(self, rows: pd.DataFrame) -> None:
         """For each variant of a specimen its verdicts, if variants with single fixes were played."""

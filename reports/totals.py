@@ -7,6 +7,9 @@ from wedgehog.reports.campaign_folder import FIX_ROWS, StoredCampaign, agent_ord
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
 from wedgehog.reports.words import count, many, money, seconds
 
+OVER_OWN_LIMITS = "Over their own limits, which are not judged here"
+NAMED = 4
+"""So many scenarios with one bound are named; the rest is counted."""
 MUCH_DEARER = 2.0
 """Agents with the same verdict differ, if one makes so many times the paid calls of the other, and two more."""
 
@@ -22,6 +25,27 @@ def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:
         for scenario, alike in _apart(cells):
             yield 0, f"{scenario}:"
             yield from ((1, sentence(cell)) for cell in alike)
+
+
+def bounds(campaign: StoredCampaign) -> Iterator[str]:
+    """`A turn of every agent may take 120 s, the stock bound: stall-once.` Nothing without a common bound."""
+    found: dict[str, dict[str, None]] = {}
+    for run in campaign.runs:
+        if run.judgement.bound:
+            found.setdefault(run.judgement.bound, {})[run.judgement.scenario] = None
+    for bound, scenarios in found.items():
+        names = list(scenarios)
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        yield f"A turn of every agent may take {bound}: {', '.join(names[:NAMED])}{more}."
+
+
+def over_own_limits(campaign: StoredCampaign) -> Iterator[str]:
+    """`stall-once, mine (2 runs): turn 1 took 9.0 s, 5.0 s allowed`: over the tighter limit of its own spec."""
+    found: dict[Key, list[str]] = {}
+    for judged in (run.judgement for run in campaign.runs if run.judgement.own_limit):
+        found.setdefault((judged.scenario, judged.agent), []).append(judged.own_limit)
+    for (scenario, agent), said in found.items():
+        yield f"{scenario}, {agent} ({many(len(said), 'run')}): {said[0]}"
 
 
 def total_lines(cells: Iterable[PlayedCell]) -> Iterator[str]:

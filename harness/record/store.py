@@ -72,6 +72,8 @@ class Judgement:
     remarks: tuple[str, ...] = field(default=())
     own_limit: str = ""
     """How the agent exceeds the tighter limit of its spec, where a common bound is judged."""
+    bound: str = ""
+    """The common bound of a turn and its source, such as `120 s, the stock bound`; empty: the spec's limit holds."""
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
 

@@ -35,7 +35,7 @@ from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim
 from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
 from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.run.unplayed import unplayed
-from wedgehog.harness.run.yardstick import Yardstick, own_limit, yardstick_of
+from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
@@ -204,7 +204,7 @@ class Campaign:
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
             judgement = await asyncio.to_thread(judge, history, job.scenario, job.agent, control)
             if common is not None:
-                judgement = replace(judgement, own_limit=own_limit(history, agent))
+                judgement = common.beside(judgement, history, scenario, agent)
             if len(scenario.turns) < len(entry.scenario.turns):
                 judgement = replace(judgement, remarks=(*judgement.remarks, FIRST_TURN_ONLY))
             judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement

@@ -24,7 +24,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, check_invariant, for_others
-from wedgehog.harness.run.yardstick import Yardstick, own_limit
+from wedgehog.harness.run.yardstick import Yardstick
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -117,7 +117,7 @@ def _judged(history: History, scenario: Scenario, agent: AgentSpec, control: Con
         return judge(history, scenario, agent, control)
     common = Yardstick(**kept)
     fresh = judge(history, common.scenario(scenario, history.run.time_scale), common.agent(agent), control)
-    return replace(fresh, own_limit=own_limit(history, agent))
+    return common.beside(fresh, history, scenario, agent)
 
 
 def read_inputs(folder: Path) -> dict[str, object]:

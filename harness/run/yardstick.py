@@ -6,11 +6,13 @@ A tighter limit of a spec is judged apart, and changes no verdict.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check
+from wedgehog.harness.invariants.registry import find
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.model import Scenario
 
@@ -30,6 +32,22 @@ class Yardstick:
             return scenario
         bound = {**given, "turn_s": self.turn_s * time_scale}
         return scenario.model_copy(update={"invariants": {**scenario.invariants, DEADLINE: bound}})
+
+    def says(self, scenario: Scenario, time_scale: float) -> str:
+        """The bound in real seconds, and where it comes from; empty if the scenario bounds no turn."""
+        given = scenario.invariants.get(DEADLINE, {})
+        if given is None:
+            return ""
+        if self.turn_s is not None:
+            return f"{self.turn_s:g} s, by --turn-s"
+        if "turn_s" in given:
+            return f"{float(given['turn_s']) / time_scale:g} s, by the scenario"
+        return f"{find(DEADLINE).parameters['turn_s'].default:g} s, the stock bound"
+
+    def beside(self, judgement: Judgement, history: History, scenario: Scenario, agent: AgentSpec) -> Judgement:
+        """The judgement with the bound that was used, and with how the agent exceeds its own limit."""
+        bound = self.says(scenario, history.run.time_scale)
+        return replace(judgement, own_limit=own_limit(history, agent), bound=bound)
 
     def agent(self, agent: AgentSpec) -> AgentSpec:
         """The agent without its own bound."""

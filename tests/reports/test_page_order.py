@@ -46,6 +46,17 @@ def test_if_nothing_is_wrong_the_expected_failures_stand_there(campaign):
     ]
 
 
+def test_the_first_lines_need_no_knowledge_of_the_verdicts_names(campaign):
+    """A result that violates nothing is said in words."""
+    campaign.run(judgement("u", "a", "inconclusive", says="the fault never fired"), plain_run)
+    campaign.run(judgement("p", "a", "pass", "fail: x"), plain_run)
+    lines = sorted(_lines(_page(campaign)))
+    assert lines == [
+        "not decided (inconclusive) in 1 run of a. u, a: the fault never fired",
+        "passed, where a failure is expected in 1 run of a. p, a: fail: x expected",
+    ]
+
+
 def test_the_worst_runs_come_first(campaign):
     """Failed, then inconclusive, then expected failures, then passes; not in the order of names."""
     campaign.run(judgement("a-pass", "a"), plain_run)

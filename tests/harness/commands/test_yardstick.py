@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.run.selection import Wanted, select
 from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
+from wedgehog.harness.scenario.model import Scenario
 
 ASKS = """
 import json, sys, urllib.request
@@ -52,12 +53,26 @@ def test_one_program_gets_one_verdict_whatever_its_specs_promise(wedgehog: Calla
     assert wedgehog("check", "runs/latest").exit_code == 0
     assert json.loads((strict / "verdicts.json").read_text()) == kept
     assert "took" in kept["own_limit"]
+    page = (tmp_path / "runs" / "latest" / "report.html").read_text()
+    for said in (ran.stdout, page):
+        assert "A turn of every agent may take 120 s, the stock bound: well." in said
+    assert "<h3>Over their own limits, which are not judged here</h3>" in page
+
+
+def test_the_bound_of_a_scenario_is_named_in_real_seconds():
+    """It is divided by the time scale; a scenario that bounds no turn has none."""
+    turns = [{"user": "Hi", "model": [{"text": "Hello"}]}]
+    slow = Scenario(name="s", why="w", turns=turns, invariants={"turn_deadline": {"turn_s": 60}})
+    assert Yardstick().says(slow, 10) == "6 s, by the scenario"
+    assert Yardstick(7).says(slow, 10) == "7 s, by --turn-s"
+    assert Yardstick(7).says(slow.model_copy(update={"invariants": {"turn_deadline": None}}), 10) == ""
 
 
 def test_alone_an_agent_is_held_to_its_own_limit(wedgehog: Callable[..., Result]):
     """Without another agent there is nothing to compare; `--turn-s` is a common bound all the same."""
     assert wedgehog("run", "well.yaml", "-a", "strict.yaml", "--network", "embedded").exit_code == 1
     ran = wedgehog("run", "well.yaml", "-a", "strict.yaml", "--network", "embedded", "--turn-s", "6")
+    assert "A turn of every agent may take 6 s, by --turn-s: well." in ran.stdout
     assert ran.exit_code == 0, ran.output
 
 
