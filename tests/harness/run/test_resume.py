@@ -256,7 +256,8 @@ import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.run.campaign import Campaign, NoProgress, Options
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
