@@ -46,5 +46,5 @@ def _body(call: Call) -> tuple[str, str]:
 
 def _usable(call: Call) -> bool:
     """Whether its reply came whole, says something, and no fault struck it."""
-    said = call.ended is not None and (bool(call.ended.tool_calls) or call.output_tokens > 1)
+    said = call.ended is not None and bool(call.ended.tool_calls or call.ended.text_delivered.strip())
     return call.ok and said and not call.damaged and not call.faults and call.arrived.body_hash != ""

@@ -357,7 +357,10 @@ async def step(
     try:
         content, stop = await tried(http, url, session.messages, tools)
     except TooLongError:
+        before = json.dumps(session.messages)
         session.shorten()
+        if json.dumps(session.messages) == before:
+            raise  # the same again would be refused again
         content, stop = await tried(http, url, session.messages, tools)
     calls = calls_of(content)
     if stop == "max_tokens" and "half-calls-run" not in BUGS and "no-stop-reason" not in BUGS:

@@ -22,6 +22,16 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     assert strict == of_its_user | of_its_model
 
 
+@pytest.mark.parametrize(("said", "status"), [("Hm.", "fail"), ("", "nothing")])
+def test_a_reply_without_words_may_be_asked_for_again(said: str, status: str):
+    """Thoughts alone are no answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), said)
+    tell.reply(tell.ask(1), said)
+    assert check("asked_once", tell.end().seal()).status == status
+
+
 def test_a_stateless_agent_keeps_no_history_and_is_not_judged():
     """No request of its run carries an earlier turn."""
     tell = HistoryBuilder()
