@@ -462,3 +462,15 @@ def test_of_a_trace_the_exception_is_told(said: str, told: str):
     """It is the last line; without a complete traceback the whole text is used."""
     outcome = _down(answer="Sorry", stderr=said, exit_code=1)
     assert (outcome.kind, outcome.how) == ("surfaced", f"exit code 1: {told}")
+
+
+def test_each_turn_of_a_history_has_an_outcome_of_its_own():
+    """Outcomes of a sealed history are computed once, each for its own turn."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.fails()
+    tell.message()
+    tell.answer_step(1)
+    history = tell.end().seal()
+    for _ in range(2):
+        assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
