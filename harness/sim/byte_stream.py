@@ -23,13 +23,26 @@ ByteStreamEnd = Literal["fin", "rst"]
 class ByteStream:
     """Bytes from one transport to the other, then FIN or RST, in order."""
 
-    __slots__ = ("_coming", "_loop", "_timer_is_set", "broken", "ended", "receiver", "sender", "taken", "unread")
+    __slots__ = (
+        "_coming",
+        "_loop",
+        "_scheduled",
+        "_timer_is_set",
+        "broken",
+        "ended",
+        "receiver",
+        "sender",
+        "taken",
+        "unread",
+    )
+    _cancelled = False
+    """Bytes on their way always arrive."""
 
     def __init__(self, loop: "SimLoop", sender: "SimTransport", receiver: "SimTransport") -> None:
         """Empty."""
         self._loop, self.sender, self.receiver = loop, sender, receiver
         self._coming: deque[tuple[float, bytes | ByteStreamEnd]] = deque()
-        self._timer_is_set = False
+        self._scheduled = self._timer_is_set = False
         self.unread: deque[bytes] = deque()
         self.taken = 0
         """Bytes that were sent and not read yet."""
@@ -45,43 +58,57 @@ class ByteStream:
 
     def send(self, part: bytes | ByteStreamEnd) -> None:
         """Send bytes or an end; it arrives `latency_s` later."""
+        loop = self._loop
+        net, now = loop.net, loop.time()
         if isinstance(part, bytes):
             self.taken += len(part)
-        net = self._loop.net
         if net.observe is not None:
-            net.observe(self._loop.time(), self.sender.label, part)
-        due = self._loop.time() + net.latency_s
+            net.observe(now, self.sender.label, part)
+        due = now + net.latency_s
         self._coming.append((due, part))
         if not self._timer_is_set:
             self._timer_is_set = True
-            self._loop.call_at(due, self._arrive, context=self.receiver.context)
+            loop.run_at(due, self)
 
     def read(self, limit: int) -> bytes:
         """Take at most `limit` unread bytes; the sender may write as many again."""
+        unread = self.unread
+        if len(unread) == 1 and len(unread[0]) <= limit:
+            part = unread.popleft()
+            self._release(len(part))
+            return part
         found, size = [], 0
-        while self.unread and size < limit:
-            part = self.unread.popleft()
+        while unread and size < limit:
+            part = unread.popleft()
             if size + len(part) > limit:
-                self.unread.appendleft(part[limit - size :])
+                unread.appendleft(part[limit - size :])
                 part = part[: limit - size]
             found.append(part)
             size += len(part)
         self._release(size)
-        return found[0] if len(found) == 1 else b"".join(found)
+        return b"".join(found)
 
     def _release(self, size: int) -> None:
         self.taken -= size
         if size and self.sender.waits_for_room:
             self._loop.call_soon(self.sender.flush, context=self.sender.context)
 
+    def _run(self) -> None:
+        """The loop calls it when the first part is due."""
+        try:
+            self.receiver.context.run(self._arrive)
+        except Exception as bug:
+            trouble = {"message": "bytes could not be delivered", "exception": bug, "transport": self.receiver}
+            self._loop.call_exception_handler(trouble)
+
     def _arrive(self) -> None:
         """Take what is due now; one timer serves all that is still on its way, so nothing is overtaken."""
-        now = self._loop.time()
-        while self._coming and self._coming[0][0] <= now:
-            self._take(self._coming.popleft()[1])
-        self._timer_is_set = bool(self._coming)
-        if self._coming:
-            self._loop.call_at(self._coming[0][0], self._arrive, context=self.receiver.context)
+        now, coming = self._loop.time(), self._coming
+        while coming and coming[0][0] <= now:
+            self._take(coming.popleft()[1])
+        self._timer_is_set = bool(coming)
+        if coming:
+            self._loop.run_at(coming[0][0], self)
         self.receiver.arrived()
 
     def _take(self, part: bytes | ByteStreamEnd) -> None:

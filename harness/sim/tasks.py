@@ -30,10 +30,6 @@ class SimTask(asyncio.Task[Any]):
         """The serial number, not the address."""
         return self.serial
 
-    def __eq__(self, other: object) -> bool:
-        """A task is equal to itself only."""
-        return self is other
-
 
 Coro = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 

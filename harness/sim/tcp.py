@@ -13,7 +13,7 @@ from asyncio import transports
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.sim.byte_stream import ByteStream
@@ -116,6 +116,7 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Replace the protocol."""
         self._protocol = protocol
+        self._fills_buffers = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         """Return the protocol."""
@@ -155,7 +156,11 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
             raise RuntimeError("Cannot call write() after write_eof()")
         if not data or self._refuses():
             return
-        self._buffer.append(bytes(data))
+        data = bytes(data)
+        if not self._buffer and len(data) <= self._outgoing.room:
+            self._outgoing.send(data)
+            return
+        self._buffer.append(data)
         if len(self._buffer) == 1:
             self._push()
         if self._buffer:
@@ -223,7 +228,7 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
             return
         if self._buffer and self._incoming.broken:
             self.flush()
-        elif self.is_reading() and self._reads and not self._read_is_due:
+        elif self._reads and not (self._closing or self._paused or self._read_is_due):
             self._read()
 
     def _begin_to_read(self) -> None:
@@ -244,7 +249,8 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
         incoming = self._incoming
         if incoming.unread:
             self._deliver()
-            self._read_soon()
+            if incoming.unread or incoming.ended:
+                self._read_soon()
         elif incoming.ended == "rst":
             self._force_close(incoming.broken)
         elif incoming.ended == "fin":
@@ -253,14 +259,14 @@ class SimTransport(transports._FlowControlMixin, asyncio.Transport):
 
     def _deliver(self) -> None:
         """One read, as the protocol wants it."""
-        protocol = self._protocol
+        protocol: Any = self._protocol
         try:
-            if isinstance(protocol, asyncio.BufferedProtocol):
+            if self._fills_buffers:
                 buffer = memoryview(protocol.get_buffer(-1))
                 data = self._incoming.read(len(buffer))
                 buffer[: len(data)] = data
                 protocol.buffer_updated(len(data))
-            elif isinstance(protocol, asyncio.Protocol):
+            else:
                 protocol.data_received(self._incoming.read(READ_BYTES))
         except Exception as bug:
             self._fail(bug, "Fatal error: protocol.data_received() call failed.")

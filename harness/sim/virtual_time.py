@@ -8,12 +8,12 @@ no timer      ──▶ SimDeadlockError                nothing can happen any m
 """
 
 import asyncio
-import contextvars
 import heapq
 import itertools
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from contextvars import Context, copy_context
+from typing import Any, Protocol
 
 from wedgehog.harness.sim.errors import SimDeadlockError, SimHorizonError
 
@@ -27,6 +27,44 @@ PATIENCE_TURNS, SPIN_S = 10_000, 0.001
 """A loop that has turned so often without waiting gets time for each further turn: a busy wait must end too."""
 
 Callback = Callable[..., object]
+
+
+class DueLater(Protocol):
+    """What a loop runs when its time has come: a timer, or a stream with bytes on their way, which needs no timer."""
+
+    _cancelled: bool
+    _scheduled: bool
+    """Whether the loop has it."""
+
+    def _run(self) -> object:
+        """Its time has come."""
+
+
+class _Handle(asyncio.Handle):
+    """A callback of a loop without debug mode: a run makes a thousand of them."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callback, args: tuple[Any, ...], loop: "VirtualTimeLoop", context: Context | None
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+
+
+class _Timer(asyncio.TimerHandle):
+    """A callback at a time."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, when: float, callback: Callback, args: tuple[Any, ...], loop: "VirtualTimeLoop", context: Context | None
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+        self._when, self._scheduled = when, True
 
 
 class _NoSelector:
@@ -51,7 +89,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._on_jump = on_jump
         self._selector = _NoSelector()
         self._turns = 0
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, Any]] = []
         """A heap. Timers that are due at one time are called in the order in which they were set."""
         self._serials = itertools.count()
         self._cancelled = 0
@@ -90,31 +128,35 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     # ---- callbacks
 
     def call_soon(  # type: ignore[override]
-        self, callback: Callback, *args: Any, context: contextvars.Context | None = None
+        self, callback: Callback, *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         """Call it in the next turn."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
     def call_later(  # type: ignore[override]
-        self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+        self, delay: float, callback: Callback, *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call it `delay` virtual seconds from now."""
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
-        self, when: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+        self, when: float, callback: Callback, *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call it at a virtual time."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = _Timer(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._serials), timer))
-        timer._scheduled = True  # type: ignore[attr-defined]
         return timer
+
+    def run_at(self, when: float, due: DueLater) -> None:
+        """Run it at a virtual time."""
+        due._scheduled = True
+        heapq.heappush(self._timers, (when, next(self._serials), due))
 
     def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
         """Called before a timer is cancelled; once most timers are, those are forgotten."""
@@ -122,24 +164,34 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             return
         self._cancelled += 1
         if self._cancelled > FEW_TIMERS and self._cancelled * 2 > len(self._timers):
-            self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+            self._timers[:] = [entry for entry in self._timers if not entry[2]._cancelled]
             heapq.heapify(self._timers)
             self._cancelled = 1
 
     # ---- turns
 
     def _run_once(self) -> None:
-        """One turn: what is ready runs; if nothing is, the clock jumps to the next timer first."""
-        ready = self._ready
-        if ready or self._stopping:
-            self._spin()
-        else:
-            self._jump()
-        self._take_due()
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle._cancelled:
-                handle._run()
+        """Turns until the loop is to stop: what is ready runs; if nothing is, the clock jumps to the next timer."""
+        ready, timers, heappop = self._ready, self._timers, heapq.heappop
+        while True:
+            if ready or self._stopping:
+                self._spin()
+            else:
+                self._jump()
+            due = self._now + RESOLUTION_S
+            while timers and timers[0][0] < due:
+                timer = heappop(timers)[2]
+                timer._scheduled = False
+                if timer._cancelled:
+                    self._cancelled -= 1
+                else:
+                    ready.append(timer)
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if not handle._cancelled:
+                    handle._run()
+            if self._stopping:
+                return
 
     def _spin(self) -> None:
         """Count a turn without a wait."""
@@ -152,7 +204,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         if self._moments and self._is_next_moment():
             return
         timers = self._timers
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
             self._cancelled -= 1
         if not timers:
@@ -171,17 +223,6 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         for it in over:
             it.set_result(None)
         return bool(over)
-
-    def _take_due(self) -> None:
-        """Let the timers that are due run in this turn."""
-        timers, due = self._timers, self._now + RESOLUTION_S
-        while timers and timers[0][0] < due:
-            timer = heapq.heappop(timers)[2]
-            timer._scheduled = False  # type: ignore[attr-defined]
-            if timer.cancelled():
-                self._cancelled -= 1
-            else:
-                self._ready.append(timer)
 
 
 async def a_moment(real_s: float) -> None:
