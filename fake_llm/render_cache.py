@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
 from typing import Final
 
 from wedgehog.fake_llm.dialects.base import Exchange
@@ -25,10 +28,18 @@ class _CacheEntry:
     ids: tuple[Callable[[int], bytes], ...]
     head: Stencil
     body: Stencil
+    created_s: int
+    movable: bool
+    """Whether its time can be replaced like an id: no text of the reply or of the request looks like it."""
 
-    def filled(self, call: int) -> WireReply:
-        """Return the reply with the ids of another call."""
-        ids = tuple([make_up(call) for make_up in self.ids])
+    def fits(self, reply: Reply, created_s: int) -> bool:
+        """Return True if it can be filled for the same reply at this time."""
+        same_time = created_s == self.created_s or (self.movable and _sizes(created_s) == _sizes(self.created_s))
+        return self.reply is reply and same_time
+
+    def filled(self, call: int, created_s: int) -> WireReply:
+        """Return the reply with the ids of another call, and with its time."""
+        ids = (*[make_up(call) for make_up in self.ids], *_stamps(created_s))
         return WireReply(self.head.filled(ids), self.compiled.told, self.compiled.closes, self.body, ids)
 
 
@@ -43,12 +54,12 @@ class RenderCache:
         """Return a compiled reply with ids of its own; `kind` is what else its bytes depend on."""
         key = (id(reply), kind, _key_of(exchange))
         entry = self._entries.get(key)
-        if entry is not None and entry.reply is reply:
-            return entry.filled(exchange.request.call)
+        if entry is not None and entry.fits(reply, exchange.created_s):
+            return entry.filled(exchange.request.call, exchange.created_s)
         kept = exchange.request.memory.writes
         with recorded_ids() as made:
             compiled = compile_()
-        entry = _entry(reply, compiled, made, exchange.request.call)
+        entry = _entry(reply, compiled, made, exchange, repr(key))
         # A reply that the provider stores is compiled each time: each is stored under its own ids.
         if entry is not None and exchange.request.memory.writes == kept:
             self._entries[key] = entry
@@ -61,15 +72,32 @@ def _key_of(exchange: Exchange) -> object:
     request, conversation, billed = exchange.request, exchange.conversation, exchange.billed
     rest = {name: value for name, value in (request.document or {}).items() if name not in _SAID}
     asked = (request.path, tuple(request.query.items()), conversation.model, conversation.wire, repr(rest))
-    return (*asked, billed.input_tokens, billed.output_tokens, exchange.created_s)
+    return (*asked, billed.input_tokens, billed.output_tokens)
 
 
-def _entry(reply: Reply, compiled: WireReply, made_ids: list[MadeUp], call: int) -> _CacheEntry | None:
+def _entry(
+    reply: Reply, compiled: WireReply, made_ids: list[MadeUp], exchange: Exchange, asked: str
+) -> _CacheEntry | None:
     """Return an entry if every id is in the bytes and is long enough to be replaced safely; else None."""
-    own = tuple(made for made in dict.fromkeys(made_ids) if made[0][1:2] == (call,))
+    own = tuple(made for made in dict.fromkeys(made_ids) if made[0][1:2] == (exchange.request.call,))
     ids = [id_.encode() for *_, id_ in own]
     data = compiled.head + compiled.told.data
     if len(data) > _LARGEST_KEPT or any(len(id_) < _SHORTEST_ID or id_ not in data for id_ in ids):
         return None
-    makers = tuple(map(for_other_calls, own))
-    return _CacheEntry(reply, compiled, makers, Stencil.of(compiled.head, ids), Stencil.of(compiled.told.data, ids))
+    makers, stamps = tuple(map(for_other_calls, own)), _stamps(exchange.created_s)
+    words = repr(reply) + asked
+    movable = all(len(stamp) >= _SHORTEST_ID and stamp.decode() not in words for stamp in stamps)
+    blanks = [*ids, *stamps]
+    head, body = Stencil.of(compiled.head, blanks), Stencil.of(compiled.told.data, blanks)
+    return _CacheEntry(reply, compiled, makers, head, body, exchange.created_s, movable)
+
+
+@lru_cache(maxsize=8)
+def _stamps(created_s: int) -> tuple[bytes, ...]:
+    """Return a reply's time in each form in which a provider writes it: a header's, a number, ISO 8601."""
+    moment = datetime.fromtimestamp(created_s, UTC)
+    return (format_datetime(moment, usegmt=True).encode(), b"%d" % created_s, moment.isoformat()[:19].encode())
+
+
+def _sizes(created_s: int) -> list[int]:
+    return [len(stamp) for stamp in _stamps(created_s)]

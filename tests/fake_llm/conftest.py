@@ -79,6 +79,7 @@ class StillClock:
     def __init__(self) -> None:
         self.slept: list[float] = []
         self.held = False
+        self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         self._bell = asyncio.Semaphore(0)
 
     async def sleep(self, seconds: float) -> None:
@@ -88,7 +89,7 @@ class StillClock:
         await asyncio.sleep(0)
 
     def wall(self) -> datetime:
-        return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+        return self.now
 
     def ring(self) -> None:
         self._bell.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from wedgehog.fake_llm.ids import made_up, recorded_ids
 from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.script.when import WhenScript
+from wedgehog.fake_llm.wire_reply import chunked
 
 RICH = Reply((Thinking("Hm."), Text("Grüße 👩‍🚀 there."), ToolCall("shell", {"command": "ls"}), ToolCall("shell")))
 
@@ -28,6 +30,39 @@ async def test_a_reply_is_the_same_whether_it_was_compiled_before_or_not(
     assert len(first.raw_body) == len(second.raw_body)
     ends = [ended.frames for ended in recorder.all(WriteEnded)]
     assert ends[1] == ends[3]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("text", ["Grüße", "At {:%Y-%m-%dT%H:%M:%S} it was {:.0f}."])
+async def test_a_reply_has_the_time_of_its_request(
+    open_llm: Any, ask: Any, clock: Any, provider: Any, stream: bool, text: str
+) -> None:
+    """A day later it has the very bytes that a new server sends then, and a time in its text stays as it is."""
+    reply = Reply((Text(text.format(clock.wall(), clock.wall().timestamp())), ToolCall("shell")))
+    warm = await open_llm(reply)
+    first = await ask(warm, provider, stream=stream)
+    clock.now += timedelta(days=1, seconds=7)
+    second = await ask(warm, provider, stream=stream)
+    cold = await open_llm(reply)
+    await ask(cold, provider, text="Something else, and longer", model="other", stream=stream)
+    fresh = await ask(cold, provider, stream=stream)
+    assert (second.head, second.raw_body) == (fresh.head, fresh.raw_body)
+    assert first.head != second.head
+
+
+async def test_a_second_later_nothing_is_compiled_again(
+    open_llm: Any, ask: Any, clock: Any, openai: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the time and the ids are new."""
+    compiled: list[object] = []
+    monkeypatch.setattr(
+        "wedgehog.fake_llm.respond.chunked", lambda *it, **more: compiled.append(it) or chunked(*it, **more)
+    )
+    llm = await open_llm(RICH)
+    for _ in range(3):
+        await ask(llm, openai, stream=True)
+        clock.now += timedelta(seconds=1)
+    assert len(compiled) == 1
 
 
 async def test_no_id_is_given_twice(open_llm: Any, ask: Any, anthropic: Any) -> None:
