@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from functools import lru_cache
 from typing import Final
 
+from wedgehog.fake_llm.clock import http_date
 from wedgehog.fake_llm.dialects.base import Exchange
 from wedgehog.fake_llm.ids import MadeUp, for_other_calls, recorded_ids
 from wedgehog.fake_llm.reply import Reply
@@ -34,8 +34,8 @@ class _CacheEntry:
 
     def fits(self, reply: Reply, created_s: int) -> bool:
         """Return True if it can be filled for the same reply at this time."""
-        same_time = created_s == self.created_s or (self.movable and _sizes(created_s) == _sizes(self.created_s))
-        return self.reply is reply and same_time
+        as_long = len(str(created_s)) == len(str(self.created_s))
+        return self.reply is reply and (created_s == self.created_s or (self.movable and as_long))
 
     def filled(self, call: int, created_s: int) -> WireReply:
         """Return the reply with the ids of another call, and with its time."""
@@ -92,12 +92,8 @@ def _entry(
     return _CacheEntry(reply, compiled, makers, head, body, exchange.created_s, movable)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1024)
 def _stamps(created_s: int) -> tuple[bytes, ...]:
     """Return a reply's time in each form in which a provider writes it: a header's, a number, ISO 8601."""
-    moment = datetime.fromtimestamp(created_s, UTC)
-    return (format_datetime(moment, usegmt=True).encode(), b"%d" % created_s, moment.isoformat()[:19].encode())
-
-
-def _sizes(created_s: int) -> list[int]:
-    return [len(stamp) for stamp in _stamps(created_s)]
+    iso = datetime.fromtimestamp(created_s, UTC).isoformat().partition("+")[0]
+    return http_date(created_s).encode(), b"%d" % created_s, iso.encode()

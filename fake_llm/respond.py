@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from functools import lru_cache
 from html import escape
 from typing import Final
 
+from wedgehog.fake_llm.clock import http_date
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
@@ -152,12 +152,7 @@ class Responder:
         return bodiless(image) if self.request.method == "HEAD" else image
 
     def _headers(self) -> list[tuple[str, str]]:
-        return [("Date", _date(self.now.replace(microsecond=0))), *self.dialect.headers(self.request)]
-
-
-@lru_cache(maxsize=8)
-def _date(now: datetime) -> str:
-    return format_datetime(now, usegmt=True)
+        return [("Date", http_date(int(self.now.timestamp()))), *self.dialect.headers(self.request)]
 
 
 def _retry_after(value: float | str | None, now: datetime) -> str:

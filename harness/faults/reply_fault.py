@@ -70,5 +70,4 @@ class ReplyFault(Fault):
 
 def end_the_body(edits: Iterable[str]) -> bool:
     """Whether one of these edits of a stream, each named as its fault, ends the body before the reply."""
-    known = registered("reply")
-    return any(getattr(known.get(name), "ends_body", False) for name in edits)
+    return any(getattr(registered("reply").get(name), "ends_body", False) for name in edits)

@@ -128,7 +128,7 @@ class Pipe:
     @property
     def waiting(self) -> int:
         """Bytes that have come and not yet passed."""
-        return sum(len(chunk.data or b"") for chunk in self._queue)
+        return sum([len(chunk.data or b"") for chunk in self._queue]) if self._queue else 0
 
     def ready(self, now: float) -> list[Action]:
         """What may pass by now, in order."""

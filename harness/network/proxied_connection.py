@@ -90,13 +90,13 @@ class Endpoint(asyncio.Protocol):
         other = self.other
         if other is None or other.transport is None:
             return
-        now = self.connection.now()
-        while not other.unwritten and (actions := self.pipe.ready(now)):
+        pipe, now = self.pipe, self.connection.now()
+        while not (unwritten := other.unwritten) and (actions := pipe.ready(now)):
             self.act(actions)
-        if not other.unwritten:
-            self.connection.owner.look(self.connection, self.pipe)
-        self._alarm = pump_later(self.pump, self.pipe, now, self._alarm)
-        self._read_on(not other.unwritten and self.pipe.reading and self.pipe.waiting < HIGH_WATER)
+        if not unwritten:
+            self.connection.owner.look(self.connection, pipe)
+        self._alarm = pump_later(self.pump, pipe, now, self._alarm)
+        self._read_on(not other.unwritten and pipe.reading and pipe.waiting < HIGH_WATER)
 
     def act(self, actions: list[Action]) -> None:
         """Apply the pipe's actions to the other side."""

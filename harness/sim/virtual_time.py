@@ -97,6 +97,9 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._moments: list[tuple[float, asyncio.Future[None]]] = []
         """What `next_moment` gave, each with its time."""
 
+    get_debug = staticmethod(bool)
+    """It is False, and C: asyncio asks for it whenever it makes a future or a task."""
+
     def report(self) -> str:
         """What each task waits for."""
         raise NotImplementedError
