@@ -48,16 +48,15 @@ class FaultState:
     released: set["asyncio.Task[None]"] = field(default_factory=set)
     """Armed faults that are being healed before the planned fault itself is."""
 
-    @property
-    def at(self) -> Trigger:
-        """When it fires."""
-        return self.planned.trigger
+    at: Trigger = field(init=False)
+    """When it fires."""
+    wire: WireFault | None = field(init=False)
+    """The fault, where it is one of bytes."""
 
-    @property
-    def wire(self) -> WireFault | None:
-        """The fault, where it is one of bytes."""
+    def __post_init__(self) -> None:
+        """The plan does not change, and each reply asks for these."""
         fault = self.planned.fault
-        return fault if isinstance(fault, WireFault) else None
+        self.at, self.wire = self.planned.trigger, fault if isinstance(fault, WireFault) else None
 
     @property
     def lasts(self) -> bool:
