@@ -220,7 +220,7 @@ async def play(agent: str) -> tuple[list[str], History, float]:
 async def play_on(opens: Network, clock: Clock, agent: str) -> tuple[list[str], History, float]:
     """Play the scenario on a network."""
     trial = Scenario(FaultPlan(tuple(_planned(*item) for item in FAULTS.items())), clock)
-    async with opens as network, FakeLLM(trial, trial) as llm:
+    async with opens as network, FakeLLM(trial, trial, clock=clock) as llm:
         link = trial.links["llm"] = await network.open_link("llm", (llm.host, llm.port), resets=True)
         trial.history.add(StimulusGiven(turn=1, stimulus="user", marker="", nonce="", text="Hi"))
         await trial.injector.before_turn(1)

@@ -164,6 +164,7 @@ class _Run:
             FakeLLM(
                 self.replies,
                 self.recorder,
+                clock=self.clock,
                 close_after=close_after,
                 waits_for_close=True,
                 gateway=any(planned.fault.unofficial for planned in self.injector.plan.faults),

@@ -18,16 +18,18 @@ from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.processes import ProcessTable, SimChild
 from wedgehog.harness.sim.programs import PROGRAM
+from wedgehog.harness.sim.refused import RefusesRealThings
 from wedgehog.harness.sim.server import SimServer
+from wedgehog.harness.sim.sim_socket import SimSocket
 from wedgehog.harness.sim.tasks import in_order, numbered_tasks, waits_for
-from wedgehog.harness.sim.tcp import SimSocket, SimTransport
+from wedgehog.harness.sim.tcp import SimTransport
 from wedgehog.harness.sim.virtual_time import START_S, VirtualTimeLoop
 
 AddrInfo = tuple[int, int, int, str, Address]
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
-class SimLoop(VirtualTimeLoop):
+class SimLoop(RefusesRealThings, VirtualTimeLoop):
     """An event loop in virtual time, and the network that its connections use."""
 
     def __init__(
@@ -40,8 +42,6 @@ class SimLoop(VirtualTimeLoop):
         """`horizon_s` limits the virtual time; `on_jump` gets the new time at each jump."""
         super().__init__(horizon_s, on_jump)
         self.net = net or Net()
-        self.unsupported: list[SimUnsupportedError] = []
-        """What was refused, in order: code may catch the error and go on."""
         self.processes = ProcessTable(self.refusal)
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
         self._foreign = False
@@ -59,11 +59,6 @@ class SimLoop(VirtualTimeLoop):
         alive = [thread.name for thread in threading.enumerate() if thread.ident != self._thread_id]  # type: ignore[attr-defined]
         others = [f"threads, which virtual time cannot wait for: {', '.join(sorted(alive))}"] if alive else []
         return "\n  ".join([head, *map(waits_for, in_order(self)), *others])
-
-    def refusal(self, what: str) -> SimUnsupportedError:
-        """The error of code that does what is not simulated; it is noted."""
-        self.unsupported.append(SimUnsupportedError(what))
-        return self.unsupported[-1]
 
     def _write_to_self(self) -> None:
         """Nothing waits."""
@@ -251,14 +246,6 @@ class SimLoop(VirtualTimeLoop):
         program = PROGRAM.get()
         return program is not None and program.handlers.pop(sig, None) is not None
 
-    def remove_reader(self, fd: Any) -> bool:
-        """There is none."""
-        return False
-
-    def remove_writer(self, fd: Any) -> bool:
-        """There is none."""
-        return False
-
 
 def free_sim_port() -> int:
     """A free port of the running simulation."""
@@ -280,28 +267,3 @@ def _run(future: "asyncio.Future[Any]", func: Callable[..., Any], args: tuple[An
         raise
     except BaseException as error:
         future.set_exception(error)
-
-
-def _refuses(what: str) -> Callable[..., Any]:
-    def refuse(self: SimLoop, *args: Any, **options: Any) -> Any:
-        raise self.refusal(what)
-
-    return refuse
-
-
-_MISSING = {
-    "add_reader": "a real file descriptor",
-    "add_writer": "a real file descriptor",
-    "sock_accept": "a real socket",
-    "sock_recv": "a real socket",
-    "sock_recv_into": "a real socket",
-    "sock_sendall": "a real socket",
-    "connect_accepted_socket": "a real socket",
-    "create_datagram_endpoint": "UDP",
-    "create_unix_connection": "a Unix socket",
-    "create_unix_server": "a Unix socket",
-    "connect_read_pipe": "a pipe",
-    "connect_write_pipe": "a pipe",
-}
-for _name, _what in _MISSING.items():
-    setattr(SimLoop, _name, _refuses(_what))

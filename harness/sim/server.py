@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import ssl
 
     from wedgehog.harness.sim.net import Net
-    from wedgehog.harness.sim.tcp import SimSocket, SimTransport
+    from wedgehog.harness.sim.sim_socket import SimSocket
+    from wedgehog.harness.sim.tcp import SimTransport
 
 
 class SimServer(asyncio.AbstractServer):
