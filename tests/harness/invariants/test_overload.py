@@ -165,12 +165,12 @@ def test_an_error_after_a_fault_on_the_last_call_is_the_faults():
 @pytest.mark.parametrize("pairing", [True, False])
 def test_an_error_that_names_a_refusal_is_no_timers(pairing: bool):
     """However long the agent stood still: it had its answer."""
-    tell = HistoryBuilder()
+    tell, status = HistoryBuilder(), 400 if pairing else 403
     tell.message("recovery")
     for recovery in (True, False):
-        tell.refuse(tell.ask(1), 400, pairing=pairing, scripted=not pairing)
+        tell.refuse(tell.ask(1), status, pairing=pairing, scripted=not pairing)
         tell.wait(2).waited(2.0, for_s=2)
-        tell.fails("Error: HTTP 400: bad request")
+        tell.fails(f"Error: HTTP {status}: refused")
         if recovery and not pairing:
             tell.message("recovery")
         elif recovery:
