@@ -30,10 +30,10 @@ class SentReply:
         """Its texts and tool calls."""
         return [item for item in self.reply.items if isinstance(item, Text | ToolCall)]
 
-    def text_within(self, tokens: int, ended: fact.WriteEnded) -> str:
-        """The part of its text within these tokens; after a hang-up the tokens that were not written count as well."""
+    def text_within(self, tokens: int, ended: fact.WriteEnded, *, broken_off: bool) -> str:
+        """The part of its text within these tokens; `broken_off`: there are more tokens than were written."""
         text = self.last_words or spoken(self.reply)
-        in_all = max(ended.output_tokens, output_tokens(self.reply.items) if ended.how == "hung_up" else 0)
+        in_all = max(ended.output_tokens, output_tokens(self.reply.items) if broken_off else 0)
         return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
 
     def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:

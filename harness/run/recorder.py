@@ -214,19 +214,21 @@ class Recorder:
         whole = call.whole and (not edited or len(ended.frames) == 1)
         tokens = ended.output_tokens if whole else max((mark.tokens for mark in arrived), default=0)
         blocks = len(sent.blocks) if whole else sum(mark.completes for mark in arrived)
+        how = _how(ended, cut, edited)
+        broken_off = ended.how == "hung_up" or how == "ended early"
         self._history.add(
             ReplyEnded(
                 # A cut is proved some time after it: the agent saw it when the last byte had been written.
                 at_s=call.ended_s if cut is not None and cut.how == "cut" else -1.0,
                 call=ended.call,
-                how=_how(ended, cut, edited),
+                how=how,
                 stop="end" if sent.last_words and ended.stop == "tool" else ended.stop,
                 output_tokens=ended.output_tokens,
                 tokens_delivered=min(tokens, ended.output_tokens),
                 body_bytes=ended.body_bytes,
                 bytes_delivered=at,
                 blocks_delivered=blocks,
-                text_delivered=sent.text_within(tokens, ended),
+                text_delivered=sent.text_within(tokens, ended, broken_off=broken_off),
                 tool_calls=sent.offered(blocks),
                 tokens_needed=sent.tokens_needed,
                 first_byte_s=call.first_byte_s(at),

@@ -463,6 +463,13 @@ def test_an_edited_stream_ended_early_and_only_its_own_frames_count(rig: Rig, ed
     assert [call.whole for call in end.tool_calls] == [False, False]
 
 
+def test_of_a_stream_that_ended_before_its_first_word_no_text_arrived(rig: Rig):
+    """Its frames hold no token, which is all that was written."""
+    rig.accepted(edited=("early_end",))
+    rig.recorder.saw(fact.WriteEnded(1, 120, 5, 0, (), "complete", "end"))
+    assert (rig.ended.how, rig.ended.text_delivered) == ("ended early", "")
+
+
 def test_an_edited_reply_in_one_piece_that_arrived_has_all_its_calls(rig: Rig):
     """It has one mark only; without its usage both calls are as whole as with it."""
     rig.accepted(edited=("no_usage",))
