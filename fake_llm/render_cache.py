@@ -1,7 +1,7 @@
 """A cache of compiled replies: the same reply to the same kind of request differs only in its ids."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -34,12 +34,18 @@ class _CacheEntry:
 
     def fits(self, reply: Reply, created_s: int) -> bool:
         """Return True if it can be filled for the same reply at this time."""
-        as_long = len(str(created_s)) == len(str(self.created_s))
-        return self.reply is reply and (created_s == self.created_s or (self.movable and as_long))
+        if self.reply is not reply or created_s == self.created_s:
+            return self.reply is reply
+        return self.movable and len(str(created_s)) == len(str(self.created_s))
 
-    def filled(self, call: int, created_s: int) -> WireReply:
-        """Return the reply with the ids of another call, and with its time."""
-        ids = (*[make_up(call) for make_up in self.ids], *_stamps(created_s))
+    def at(self, created_s: int) -> "_CacheEntry":
+        """Return the entry at another time, whose stamps are as long."""
+        times = tuple(zip(_stamps(self.created_s), _stamps(created_s), strict=True))
+        return replace(self, head=self.head.moved(times), body=self.body.moved(times), created_s=created_s)
+
+    def filled(self, call: int) -> WireReply:
+        """Return the reply with the ids of another call."""
+        ids = tuple([make_up(call) for make_up in self.ids])
         return WireReply(self.head.filled(ids), self.compiled.told, self.compiled.closes, self.body, ids)
 
 
@@ -55,7 +61,9 @@ class RenderCache:
         key = (id(reply), kind, _key_of(exchange))
         entry = self._entries.get(key)
         if entry is not None and entry.fits(reply, exchange.created_s):
-            return entry.filled(exchange.request.call, exchange.created_s)
+            if entry.created_s != exchange.created_s:
+                entry = self._entries[key] = entry.at(exchange.created_s)
+            return entry.filled(exchange.request.call)
         kept = exchange.request.memory.writes
         with recorded_ids() as made:
             compiled = compile_()
@@ -87,8 +95,7 @@ def _entry(
     makers, stamps = tuple(map(for_other_calls, own)), _stamps(exchange.created_s)
     words = repr(reply) + asked
     movable = all(len(stamp) >= _SHORTEST_ID and stamp.decode() not in words for stamp in stamps)
-    blanks = [*ids, *stamps]
-    head, body = Stencil.of(compiled.head, blanks), Stencil.of(compiled.told.data, blanks)
+    head, body = Stencil.of(compiled.head, ids), Stencil.of(compiled.told.data, ids)
     return _CacheEntry(reply, compiled, makers, head, body, exchange.created_s, movable)
 
 

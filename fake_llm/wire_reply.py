@@ -65,6 +65,13 @@ class Stencil:
         others = tuple((number, id_) for number, id_ in enumerate(ids) if counts[number] and number != cut)
         return cls(tuple(data.split(ids[cut])), cut, others)
 
+    def moved(self, times: Iterable[tuple[bytes, bytes]]) -> Self:
+        """Return the stencil with each of these old times replaced by its new one."""
+        pieces = self.pieces
+        for old, new in times:
+            pieces = tuple([piece.replace(old, new) for piece in pieces])
+        return replace(self, pieces=pieces)
+
     def filled(self, ids: Sequence[bytes]) -> bytes:
         """Return the bytes with these ids, of the same lengths, in place of the old ones."""
         data = ids[self.cut].join(self.pieces) if ids else self.pieces[0]
