@@ -5,6 +5,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import psutil
@@ -101,7 +102,7 @@ class ProcessFaults:
     async def _once_written(self, state: FaultState) -> None:
         before = self.targets.sessions.look()
         while self.targets.sessions.look() == before:
-            await first_of(state.healed.wait(), a_moment(LOOK_EVERY_S))
+            await first_of(state.healed.wait(), a_moment(partial(self.run.clock.sleep, LOOK_EVERY_S)))
             if state.healed.is_set():
                 return
         await self._delayed(state, 0)

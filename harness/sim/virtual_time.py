@@ -11,7 +11,7 @@ import asyncio
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from typing import Any, Protocol
 
@@ -228,10 +228,10 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         return bool(over)
 
 
-async def a_moment(real_s: float) -> None:
-    """Let something happen: `real_s` seconds on a real clock; on a virtual one, until time has passed.
+async def a_moment(pause: Callable[[], Awaitable[object]]) -> None:
+    """Let something happen: in virtual time wait until time has passed, elsewhere for the end of `pause`.
 
     A program that looks again and again would otherwise be most of what happens in virtual time.
     """
     loop = asyncio.get_running_loop()
-    await (loop.next_moment() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(real_s))
+    await (loop.next_moment() if isinstance(loop, VirtualTimeLoop) else pause())

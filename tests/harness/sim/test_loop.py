@@ -75,7 +75,7 @@ def test_a_moment_ends_when_time_has_passed_and_what_was_due_is_done():
 
     async def look() -> None:
         while True:
-            await a_moment(0.002)
+            await a_moment(lambda: asyncio.sleep(0.002))
             seen.append((elapsed_s(), len(done)))
 
     async def main() -> None:
@@ -93,7 +93,7 @@ def test_a_moment_ends_when_time_has_passed_and_what_was_due_is_done():
 
 def test_a_moment_keeps_no_deadlock_from_being_told():
     with pytest.raises(SimDeadlockError):
-        simulate(lambda: a_moment(0.002))
+        simulate(lambda: a_moment(lambda: asyncio.sleep(0.002)))
 
 
 def test_a_deadlock_is_an_error_that_says_what_each_task_waits_for():
