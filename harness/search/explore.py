@@ -159,11 +159,16 @@ class Explorer:
         self._threshold(finding)
 
     def _threshold(self, finding: Finding) -> None:
-        """Find the number of its faults at which the verdict turns."""
+        """Find the number of its faults at which the verdict turns.
+
+        The finding keeps its own seconds: at the very point, a run on another clock may pass.
+        """
         said = []
         for index in range(len(list(thresholds(finding.document)))):
-            threshold = list(thresholds(finding.document))[index]
+            kept, threshold = (finding.document, finding.says), list(thresholds(finding.document))[index]
             while (candidate := threshold.next()) is not None:
                 threshold.tell(failed=self._shows(finding, candidate))
+            if not threshold.whole:
+                finding.document, finding.says = kept
             said.append(threshold.says)
         finding.breaks_at = "; ".join(filter(None, said))

@@ -145,7 +145,7 @@ async def test_two_bugs_are_two_findings(tmp_path: Path):
 
 
 async def test_the_number_at_which_the_verdict_turns_is_found(tmp_path: Path):
-    """A stall of more than 10 s."""
+    """A stall of more than 10 s. The saved scenario stalls longer, because at the very point another clock may pass."""
 
     def fails(document: Drawn) -> tuple[str, ...]:
         for line in document["faults"]:
@@ -159,8 +159,9 @@ async def test_the_number_at_which_the_verdict_turns_is_found(tmp_path: Path):
     found = await searched(fails, tmp_path, 500)
     (finding,) = found.findings
     (line,) = finding.document["faults"]
-    assert 10 < line["do"]["stall"]["for_s"] < 11.5
-    assert "stall.for_s: passes at " in finding.breaks_at
+    assert line["do"] == "stall" or line["do"]["stall"]["for_s"] > 12
+    fails_at = float(finding.breaks_at.rpartition(" ")[2])
+    assert "stall.for_s: passes at " in finding.breaks_at and 10 < fails_at < 11.5
 
 
 async def test_the_fewest_repetitions_that_break_it_are_found(tmp_path: Path):
