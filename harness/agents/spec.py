@@ -19,7 +19,7 @@ from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
-from wedgehog.harness.scenario.document import BadValuesError
+from wedgehog.harness.scenario.document import BadFileError, BadValuesError
 
 
 class AgentSpec(AgentKeys):
@@ -108,8 +108,11 @@ class AgentSpec(AgentKeys):
 
 
 def load_spec(path: Path) -> AgentSpec:
-    """Read and check the spec at `path`. Errors: BadFileError, one line with file, line and what was expected."""
-    spec = document.load(path).into(AgentSpec)
+    """Read and check the spec at `path`. Errors: BadFileError, a line for each mistake: file, line, expectation."""
+    found = document.load(path)
+    if isinstance(found.data, dict) and "turns" in found.data:
+        raise BadFileError(path, None, "this is a scenario: name it without --agent")
+    spec = found.into(AgentSpec)
     spec._path = path.absolute()
     return spec
 

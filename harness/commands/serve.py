@@ -166,11 +166,11 @@ class Provider:
         return self._thread.do(acting()) if self._thread else act()
 
     def _read(self, text: str) -> ScriptSession:
-        """Read a script's text from HTTP; raise ValueError if it is wrong."""
+        """Read a script's text from HTTP; raise ValueError, one line, if it is wrong."""
         try:
             return self._story(text)
         except BadFileError as bad:
-            raise ValueError(str(bad)) from None
+            raise ValueError("; ".join(str(bad).splitlines())) from None
 
     def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
         document, text = _document(script)

@@ -94,11 +94,15 @@ def test_each_worker_has_a_toxiproxy_that_ends_with_it(tmp_path: Path):
     pids = [pid for found in said["seen"].values() for pid in found]
     assert said["killed"] and len(set(pids)) == len(pids) >= 2  # that of the killed worker and of another one
     assert all(len(found) <= 1 for found in said["seen"].values())
-    assert patiently(lambda: not any(map(_is_a_server, pids)), 10)
+    assert patiently(lambda: not any(map(_is_a_server, pids)), 10), [
+        psutil.Process(pid) for pid in pids if _is_a_server(pid)
+    ]
 
 
 def _is_a_server(pid: int) -> bool:
+    """Whether it runs; one that has ended and is not reaped yet does not."""
     try:
-        return psutil.Process(pid).name().startswith("toxiproxy")
+        process = psutil.Process(pid)
+        return process.name().startswith("toxiproxy") and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

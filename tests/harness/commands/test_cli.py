@@ -48,7 +48,7 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["run", "well.yaml"], "--agent SPEC"),
         (["run", "well.yaml", "--agent", "nobody"], "no agent spec 'nobody'"),
         (["run", "well.yaml", "--agent", "gone.yaml"], "gone.yaml: no such file"),
-        (["run", "well.yaml", "--agent", "well.yaml"], "well.yaml:"),
+        (["run", "well.yaml", "--agent", "well.yaml"], "well.yaml: this is a scenario: name it without --agent"),
         (["run", "nowhere/"], "no scenario file, folder or stock name"),
         (["run", "silent-stall", "-k", "zzzz"], "no scenario matches 'zzzz'"),
         (["run", "mine.yaml"], "mine.yaml: this is an agent spec: use it with --agent mine.yaml"),
