@@ -1,11 +1,9 @@
 """`wedgehog agents`: list, install and check agents, and measure their timers."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from wedgehog.harness.commands.console import BAD_USAGE, JobsOption, NetworkOption, Stdout, err, report, user_mistakes
 
@@ -20,9 +18,9 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 @agents.callback()
 def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, unless a subcommand is given."""
-    from wedgehog.harness.run.selection import stock_folder
-
     if context.invoked_subcommand is None:
+        from wedgehog.harness.run.selection import stock_folder
+
         with user_mistakes():
             _runtimes(Stdout())
         _specs(sorted(stock_folder().glob("incidents/*/agents/*.yaml")))
@@ -76,6 +74,8 @@ def check(
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
     """Play a text turn, a tool turn, a resume and a refused key; exit code 1 if a required feature is missing."""
+    import asyncio
+
     from wedgehog.harness.commands.agents_check import check as look
     from wedgehog.harness.run.selection import named_agent
 
@@ -94,6 +94,8 @@ def timers(
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
     """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""
+    import asyncio
+
     from wedgehog.harness.commands.timers.chain import findings, lines
     from wedgehog.harness.commands.timers.take import ProbeOptions, take
     from wedgehog.harness.run.campaign_options import usual_jobs
@@ -112,6 +114,8 @@ def timers(
 
 
 def _runtimes(console: Stdout) -> None:
+    from rich.table import Table
+
     from wedgehog.harness.agents.known_runtimes import known
     from wedgehog.harness.agents.runtime_install import installed
 

@@ -5,15 +5,17 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
-from rich.status import Status
 
-from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.verdict import Level
-from wedgehog.harness.scenario.document import BadFileError
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from wedgehog.harness.record.store import Judgement
 
 BAD_USAGE, INTERRUPTED = 2, 130
 NetworkOption = Annotated[
@@ -39,10 +41,11 @@ JobsOption = Annotated[
 
 
 def _loaded(plugins: list[str] | None) -> list[str] | None:
-    from wedgehog.harness.run.plugins import load_plugins
+    if plugins:
+        from wedgehog.harness.run.plugins import load_plugins
 
-    with user_mistakes():
-        load_plugins(plugins or ())
+        with user_mistakes():
+            load_plugins(plugins)
     return plugins
 
 
@@ -87,16 +90,24 @@ err = Stdout(stderr=True, soft_wrap=True)
 @contextlib.contextmanager
 def user_mistakes() -> Iterator[None]:
     """Turn a user's mistake into one line and exit code 2, without a traceback."""
-    from wedgehog.harness.network.base import NetworkError
-    from wedgehog.harness.run.plugins import PluginError
-    from wedgehog.harness.run.selection import UsageError
-
     try:
         yield
     except OSError as wrong:
         fail(f"{wrong.filename}: {wrong.strerror}" if wrong.filename else wrong.strerror or str(wrong))
-    except (BadFileError, UsageError, NetworkError, PluginError, ValueError) as wrong:
+    except ValueError as wrong:
         fail(str(wrong))
+    except _other_mistakes() as wrong:
+        fail(str(wrong))
+
+
+def _other_mistakes() -> tuple[type[Exception], ...]:
+    """Further errors of a user. Only a raised error imports their modules: a start without one needs none of them."""
+    from wedgehog.harness.network.base import NetworkError
+    from wedgehog.harness.run.plugins import PluginError
+    from wedgehog.harness.run.selection import UsageError
+    from wedgehog.harness.scenario.document import BadFileError
+
+    return BadFileError, UsageError, NetworkError, PluginError
 
 
 def fail(line: str) -> None:
@@ -159,7 +170,7 @@ class LineProgress:
         self,
         runs: int,
         console: Console,
-        status: Status | None = None,
+        status: "Status | None" = None,
         *,
         quiet: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -179,7 +190,7 @@ class LineProgress:
         self._now.append(what)
         self._show()
 
-    def ended(self, what: str, judgement: Judgement | None) -> None:
+    def ended(self, what: str, judgement: "Judgement | None") -> None:
         """Count a run and print its line."""
         self._now.remove(what)
         if judgement is not None:

@@ -1,19 +1,22 @@
 """Run a coroutine until it ends or the user stops it."""
 
-import asyncio
 import signal
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wedgehog.harness.commands.console import err
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 def run_until_stopped(
     work: Coroutine[Any, Any, object],
     stopped: str = "interrupted; the report covers the finished runs",
-    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    loop: "Callable[[], AbstractEventLoop] | None" = None,
 ) -> bool:
     """Run to the end, or until SIGINT, SIGTERM or SIGHUP, with cleanup; return whether it was interrupted."""
+    import asyncio
 
     async def guarded() -> bool:
         task = asyncio.create_task(work)

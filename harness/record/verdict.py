@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from wedgehog.harness.record.events.base import Event
+if TYPE_CHECKING:
+    from wedgehog.harness.record.events.base import Event
 
 Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
 """`nothing`: the history holds nothing for this check to judge."""
@@ -35,7 +36,7 @@ class Verdict:
         return replace(self, name=name)
 
 
-def _ids(events: Iterable[Event]) -> tuple[int, ...]:
+def _ids(events: "Iterable[Event]") -> tuple[int, ...]:
     return tuple(event.id for event in events)
 
 
@@ -49,17 +50,17 @@ def nothing(says: str = NOTHING_TO_JUDGE) -> Verdict:
     return Verdict("nothing", says)
 
 
-def fail(says: str, evidence: Iterable[Event]) -> Verdict:
+def fail(says: str, evidence: "Iterable[Event]") -> Verdict:
     """The invariant is violated; these events prove it."""
     return Verdict("fail", says, _ids(evidence))
 
 
-def inconclusive(says: str, evidence: Iterable[Event] = (), *, overload: bool = False) -> Verdict:
+def inconclusive(says: str, evidence: "Iterable[Event]" = (), *, overload: bool = False) -> Verdict:
     """The invariant cannot be judged; `says` is the reason."""
     return Verdict("inconclusive", says, _ids(evidence), overload=overload)
 
 
-def error(says: str, evidence: Iterable[Event] = ()) -> Verdict:
+def error(says: str, evidence: "Iterable[Event]" = ()) -> Verdict:
     """The harness failed, not the agent."""
     return Verdict("error", says, _ids(evidence))
 

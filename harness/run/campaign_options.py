@@ -3,16 +3,18 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.store import Judgement
-from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.run.sim_player import SimPlayer
 from wedgehog.harness.sandbox.run_queue import processors
+
+if TYPE_CHECKING:
+    from wedgehog.harness.run.control import ControlFacts
+    from wedgehog.harness.run.sim_player import SimPlayer
 
 
 class Progress(Protocol):
@@ -70,6 +72,6 @@ class OpenCampaign(NamedTuple):
     """A campaign whose network is open."""
 
     play: Callable[[Entry], Awaitable[Judgement]]
-    control: Callable[[AgentSpec], Awaitable[ControlFacts]]
-    sim: SimPlayer | None
+    control: Callable[[AgentSpec], Awaitable["ControlFacts"]]
+    sim: "SimPlayer | None"
     """The worker process of the simulated world, if the campaign plays there."""
