@@ -30,6 +30,7 @@ Need = Literal[
     "background",
     "thinking",
     "hosts",
+    "http_tools",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

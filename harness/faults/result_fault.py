@@ -1,5 +1,6 @@
-"""Base of tool result faults: they change a result before the tool host sends it."""
+"""Base of tool result faults: they change a result before the tool host sends it, or refuse the call."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +24,15 @@ class Result:
     """The text is padded to this many bytes; 0: no padding."""
 
 
+@dataclass(frozen=True, slots=True)
+class CallRefusal:
+    """The HTTP response with which a tool server refuses a call; the tool does not run."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+
 class ResultFault(Fault):
     """A pure function from a tool's result to another one."""
 
@@ -35,3 +45,7 @@ class ResultFault(Fault):
     def on_result(self, result: Result) -> Result:
         """The faulty result."""
         raise NotImplementedError
+
+    def on_call(self) -> CallRefusal | None:
+        """The response with which the call is refused before it begins; None: the tool runs."""
+        return None

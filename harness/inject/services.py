@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wedgehog.harness.faults.process_fault import ProcessFault
-from wedgehog.harness.faults.result_fault import Result, ResultFault
+from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import Address
@@ -34,12 +34,17 @@ class ServiceFaults:
 
     # ---- results
 
+    def refused(self, token: str) -> tuple[CallRefusal | None, Sequence[FaultState]]:
+        """The refusal of the call turn.step.call, None if it may begin, and the faults that fire as it is written."""
+        states = [state for state in self._named(token) if _refusal(state) and state.meets_one_more()]
+        return (_refusal(states[0]) if states else None), states
+
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[FaultState]]:
         """The result of the call turn.step.call as the plan leaves it, and the faults that fire as it is written."""
         later = []
         for state in self._named(token):
             fault = state.planned.fault
-            if isinstance(fault, ResultFault) and state.meets_one_more():
+            if isinstance(fault, ResultFault) and not _refusal(state) and state.meets_one_more():
                 result = fault.on_result(result)
                 later.append(state)
         self.written([state for state in later if _at_once(state)])
@@ -96,6 +101,11 @@ class ServiceFaults:
 def about_bytes(state: FaultState) -> bool:
     """Whether a fault hits one connection at a byte."""
     return state.wire is not None and state.wire.reach == "connection"
+
+
+def _refusal(state: FaultState) -> CallRefusal | None:
+    fault = state.planned.fault
+    return fault.on_call() if isinstance(fault, ResultFault) else None
 
 
 def _at_once(state: FaultState) -> bool:

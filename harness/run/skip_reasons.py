@@ -32,7 +32,8 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
         and not _has(control, CONTROL_TOOL),
-        "the fault fires on MCP over HTTP, and the agent uses stdio": HOST in faulty and spec.tools != "http",
+        "the fault fires on MCP over HTTP, and the agent uses stdio": (HOST in faulty or "http_tools" in scenario.needs)
+        and spec.tools != "http",
         "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
         f"the spec has no link {', '.join(absent)} (links)": bool(absent),
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import uvicorn
 from mcp import types
+from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -51,7 +52,7 @@ class Transports(H11Protocol):
 
 
 def disturbed(app: Any) -> Any:
-    """A result that says so is cut, or stalls, behind its 30th byte."""
+    """A result that says so is cut, or stalls, behind its 30th byte; a call that says so finds no valid token."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         async def sends(message: Any) -> None:
@@ -63,7 +64,14 @@ def disturbed(app: Any) -> Any:
                 Transports.of[scope["client"]].close()
             await asyncio.Event().wait()
 
-        await app(scope, receive, sends)
+        read = [await receive()] if scope["type"] == "http" and scope["method"] == "POST" else []
+        if read and b"is refused" in read[0]["body"]:
+            return await RequireAuthMiddleware(app, [])(scope, receive, send)
+
+        async def receives() -> Any:
+            return read.pop() if read else await receive()
+
+        await app(scope, receives, sends)
 
     return application
 

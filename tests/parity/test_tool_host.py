@@ -48,7 +48,12 @@ FAULTS: dict[str, Any] = {
     "answers after all": None,
 }
 """What the plain server does, and the fault by which the tool host seems to do it."""
-OVER_HTTP: dict[str, Any] = {"is cut": {"cut": "fin"}, "stalls": {"stall": "forever"}, "answers again": None}
+OVER_HTTP: dict[str, Any] = {
+    "is cut": {"cut": "fin"},
+    "stalls": {"stall": "forever"},
+    "is refused": "unauthorized",
+    "answers again": None,
+}
 AT_THE_END: dict[str, Any] = {"dies": {"kill": {"whom": "server"}}, "answers no more": None}
 
 SPECS = {"http": ("http", "{tool_url}"), "stdio": ("stdio", "{tool_command}")}
@@ -240,7 +245,7 @@ async def test_over_http_every_fault_is_what_a_failing_server_gives(
             hosts = ((server, hosted.struck), (real, at_once))
             seen, expected = await asyncio.gather(*(outcomes(client, it, list(faults), struck) for it, struck in hosts))
     assert seen == expected
-    assert seen[0] == seen[5] == seen[8] == "21 °C" and seen[4] == seen[7] == "silence"
+    assert seen[0] == seen[5] == seen[9] == "21 °C" and seen[4] == seen[7] == "silence"
     assert sorted(hosted.fired) == sorted(names(faults))
 
 

@@ -5,8 +5,10 @@ agent ── tools/call (id 3) ──▶ tool host  double_result   result (id 3
                                           malformed_result  {"jsonrpc": "2.0", "id": 3, "resu
                                           late_result     s seconds, then the result
                                           lose_result     nothing; the server answers other requests
+                                          unauthorized    HTTP 401, www-authenticate: Bearer error="invalid_token"
 """
 
+import json
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -14,7 +16,7 @@ from pydantic import Field
 
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Seconds
-from wedgehog.harness.faults.result_fault import Result, ResultFault
+from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFault
 
 
 @fault("error_result", family="actor")
@@ -89,3 +91,26 @@ class LoseResult(ResultFault):
     def on_result(self, result: Result) -> Result:
         """No answer."""
         return replace(result, lost=True)
+
+
+EXPIRED = {"error": "invalid_token", "error_description": "The access token expired"}
+
+
+@fault("unauthorized", family="actor")
+class Unauthorized(ResultFault):
+    """The tool server refuses the call with HTTP 401 and `WWW-Authenticate: Bearer`: the access token expired.
+
+    The tool does not run. It needs an agent with `tools: http`.
+    """
+
+    needs = ("http_tools",)
+    proof: ClassVar[str] = "the tool host answered the call with 401"
+
+    def on_call(self) -> CallRefusal:
+        """The challenge of RFC 6750, and the body that the official MCP package writes beside it."""
+        challenge = ", ".join(f'{name}="{value}"' for name, value in EXPIRED.items())
+        return CallRefusal(401, {"www-authenticate": f"Bearer {challenge}"}, json.dumps(EXPIRED))
+
+    def on_result(self, result: Result) -> Result:
+        """The same: a call that is refused has no result."""
+        return result

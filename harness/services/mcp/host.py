@@ -29,6 +29,7 @@ from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.services.beacon import BeaconPhase, dotted
+from wedgehog.harness.services.mcp.call_gate import CallGate, CallRecorder, ConnectionOffset, ResultSource
 from wedgehog.harness.services.mcp.channel import ToolServer, ToolServerChannel
 from wedgehog.harness.services.mcp.offers import Offers
 
@@ -42,8 +43,6 @@ LOOK_EVERY_S = 0.002
 PROGRAM = "wedgehog.harness.services.mcp.server"
 
 McpTransport = Literal["http", "stdio"]
-ConnectionOffset = tuple[Address, int]
-"""A connection's address as the link's upstream sees it, and the bytes that it has carried to the agent."""
 
 
 def tools_unavailable_reason() -> str | None:
@@ -55,24 +54,8 @@ class NoToolHostError(Exception):
     """The tool host is not available; a message of one line."""
 
 
-class ResultSource(Protocol):
-    """The injector's interface for tool results."""
-
-    def asked(self, token: str, result: Result) -> tuple[Result, Sequence[Any]]:
-        """Return the result of a call with the plan's faults applied, and these faults."""
-
-    def written(self, faults: Sequence[Any]) -> None:
-        """Report that the result with these faults has been written."""
-
-    async def at(self, token: str, offset: ConnectionOffset | None, /) -> None:
-        """Arm the faults that are due before a result is written; return when its bytes may pass."""
-
-
-class ToolRecorder(Protocol):
+class ToolRecorder(CallRecorder, Protocol):
     """The recorder's interface for tool calls."""
-
-    def called(self, tool: str, token: str, server: int) -> None:
-        """Record a call to a server."""
 
     def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> Awaitable[None]:
         """Record that a tool call (turn.step.call) started or is done; wait for the faults that this triggers."""
@@ -105,6 +88,7 @@ class ToolHost:
         self.tools, self.way, self._folder, self._mark, self._log = tools, way, folder, mark, log
         self._clock, self._scale, self._source, self._records, self._pipe = clock, time_scale, source, records, pipe
         self.offers = Offers()
+        self._gate = CallGate(self.offers, source, records)
         self._link = link
         self._process: Owned | None = None
         self._refused: Strike | None = None
@@ -242,6 +226,11 @@ class ToolHost:
         do = question["do"]
         if do == "ready":
             server.ready.set_result(int(question["port"]))
+        elif do == "begin":
+            return self._gate.refusal(server.pid, str(question["name"]), dict(question["arguments"]))
+        elif do == "refused":
+            await self._offset(question["client"], int(question["written"]))
+            self._gate.written(int(question["refusal"]))
         elif do == "call":
             return await self._called(server, str(question["name"]), dict(question["arguments"]))
         elif do == "write":

@@ -33,12 +33,21 @@ class Offers:
             self._offers.append(_Offer(token, name, args))
 
     def match(self, name: str, args: Mapping[str, Any]) -> str:
-        """The token of the matching call, else empty: equal arguments first, then not executed, then executed last."""
+        """Take the matching call and return its token, else empty."""
+        found = self._best(name, args)
+        if found is None:
+            return ""
+        found.taken = True
+        return found.token
+
+    def next_match(self, name: str, args: Mapping[str, Any]) -> str:
+        """The token that `match` would return; the call counts as not executed."""
+        found = self._best(name, args)
+        return found.token if found else ""
+
+    def _best(self, name: str, args: Mapping[str, Any]) -> _Offer | None:
+        """The matching call: equal arguments first, then not executed, then executed last."""
         named = [offer for offer in self._offers if offer.name.endswith(name)]
         same = [offer for offer in named if offer.args == args]
         offers = same or named
-        if not offers:
-            return ""
-        found = next((offer for offer in offers if not offer.taken), offers[-1])
-        found.taken = True
-        return found.token
+        return next((offer for offer in offers if not offer.taken), offers[-1] if offers else None)

@@ -107,6 +107,11 @@ class HttpResponses:
         self.faults = faults
         self.open: dict[tuple[str, int], CountedStream] = {}
 
+    def written(self, client: tuple[str, int]) -> int:
+        """Return the bytes written to a client's connection."""
+        counted = self.open.get(client)
+        return counted.written if counted else 0
+
     def protocol(self) -> type:
         """Return uvicorn's HTTP protocol with counted connections."""
         from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -194,8 +199,7 @@ class _Response:
 
     @property
     def _written(self) -> int:
-        counted = self._web.open.get(self._client)
-        return counted.written if counted else 0
+        return self._web.written(self._client)
 
 
 def _kind(head: AsgiMessage) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.services.filler import padded
 from wedgehog.harness.services.json_lines import LONGEST_LINE_BYTES, line_of
+from wedgehog.harness.services.mcp.refused_calls import RefusedCalls
 from wedgehog.harness.services.mcp.response_faults import HttpResponses, ResponseFaults, StdioResponses
 
 ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
@@ -87,7 +88,8 @@ async def serve_http() -> None:
     harness, tools = await HarnessClient.connect("http")
     faults = ResponseFaults(harness.ask)
     web = HttpResponses(faults)
-    app = web.around(_server(harness, tools, faults).streamable_http_app())
+    refused = RefusedCalls(web, harness.ask)
+    app = web.around(refused.around(_server(harness, tools, faults).streamable_http_app()))
     # IPPROTO_TCP is explicit: asyncio sets TCP_NODELAY only on sockets that name it.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind((HOST, 0))

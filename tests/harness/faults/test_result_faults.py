@@ -1,5 +1,7 @@
 """Faults of a tool's result are pure functions from one result to another."""
 
+import json
+
 import pytest
 
 from wedgehog.harness.faults.base import parse_fault
@@ -27,6 +29,18 @@ def test_each_changes_one_thing(do: object, harmed: Result, at_once: bool):
     assert isinstance(fault, ResultFault)
     assert (fault.on_result(RESULT), fault.strikes_at_once) == (harmed, at_once)
     assert fault.proof
+
+
+def test_only_a_refusal_keeps_the_tool_from_running():
+    """A bearer challenge, and a body that is JSON; a result would pass as it is."""
+    fault = parse_fault("unauthorized")
+    assert isinstance(fault, ResultFault)
+    refusal = fault.on_call()
+    assert refusal is not None and refusal.status == 401 and fault.on_result(RESULT) == RESULT
+    assert refusal.headers["www-authenticate"].startswith('Bearer error="invalid_token"')
+    assert json.loads(refusal.body)["error"] == "invalid_token"
+    late = parse_fault({"late_result": 30})
+    assert isinstance(late, ResultFault) and late.on_call() is None
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,21 @@ async def test_what_is_harmed_in_writing_has_struck_when_it_is_written(it: Any):
 
 
 @pytest.mark.parametrize(
+    ("more", "refused"),
+    [({}, [True, False, False]), ({"times": "always"}, [True, True, True]), ({"times": 2}, [True, True, False])],
+)
+async def test_a_call_is_refused_before_it_begins(it: Any, more: dict[str, Any], refused: list[bool]):
+    """The refusal fires when it is written; a call that is let in has its result, which this fault leaves alone."""
+    made = await it(on("unauthorized", **more))
+    assert made.tools.asked("1.1.1", PLAIN) == (PLAIN, []) and made.tools.refused("1.1.2") == (None, [])
+    found = [made.tools.refused("1.1.1") for _ in range(3)]
+    assert [refusal is not None for refusal, _ in found] == refused and made.fired == []
+    refusal, faults = found[0]
+    made.tools.written(faults)
+    assert refusal.status == 401 and made.fired == ["unauthorized"]
+
+
+@pytest.mark.parametrize(
     ("more", "lost"),
     [
         ({}, [True, False, False]),

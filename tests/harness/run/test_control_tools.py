@@ -30,6 +30,7 @@ STDIO = {"tools": "stdio", "more": ("{tool_command}",)}
 CONTROL = ControlFacts(True, shape=MainShape(frozenset({"bash", MINE})), tools=frozenset({"bash", MINE}), shell=True)
 REFUSE = {"link": "tool:mcp", "at": {"phase": "connect"}, "do": "refuse"}
 STALL_PIPE = {"link": "ipc:mcp", "at": {"tool": 1}, "do": {"stall": "forever"}}
+DENY = {"link": "tool:mcp", "at": {"tool": 1}, "do": "unauthorized"}
 LOSE = {"link": "tool:mcp", "at": {"tool": 1}, "do": "lose_result"}
 
 
@@ -41,6 +42,8 @@ LOSE = {"link": "tool:mcp", "at": {"tool": 1}, "do": "lose_result"}
         ({}, {}, CONTROL, "the spec does not say how the agent finds our tool host (tools)"),
         (HTTP, {}, ControlFacts(True, tools=frozenset({"bash"})), "the agent did not offer our tool host's tools"),
         (STDIO, {"faults": [REFUSE]}, CONTROL, "the fault fires on MCP over HTTP, and the agent uses stdio"),
+        (STDIO, {"faults": [DENY]}, CONTROL, "the fault fires on MCP over HTTP, and the agent uses stdio"),
+        (HTTP, {"faults": [DENY]}, CONTROL, ""),
         (HTTP, {"faults": [STALL_PIPE]}, CONTROL, "the fault fires on MCP over stdio, and the agent uses HTTP"),
         (HTTP, {"store": {}}, CONTROL, "the spec does not say how the agent finds our database ({store_url})"),
         ({**HTTP, "env": {"DB": "{store_url}"}}, {"store": {}}, CONTROL, ""),

@@ -30,6 +30,14 @@ def test_a_call_that_comes_again_is_the_same_call():
     assert [offers.match("weather", PARIS) for _ in range(3)] == ["a", "b", "b"]
 
 
+def test_a_call_that_is_refused_counts_as_not_executed():
+    """Its repeat is the same call."""
+    offers = offered(("a", "weather", PARIS), ("b", "weather", PARIS))
+    assert [offers.next_match("weather", PARIS) for _ in range(2)] == ["a", "a"]
+    assert [offers.match("weather", PARIS), offers.next_match("weather", PARIS)] == ["a", "b"]
+    assert offers.next_match("forecast", PARIS) == ""
+
+
 def test_a_name_that_was_put_before_the_tools_does_not_matter():
     """As agents write them."""
     assert offered(("a", "mcp__host__weather", PARIS)).match("weather", PARIS) == "a"
