@@ -11,6 +11,7 @@ There is no second socket: a request without a fault costs nothing more.
 """
 
 import asyncio
+import functools
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class DirectStrike(Provable):
     fault: WireFault
     at: int = 0
     piped: "PipedTransport | None" = None
+    healed: bool = False
 
     @property
     def proof(self) -> str:
@@ -77,7 +79,7 @@ class DirectStrike(Provable):
     async def heal(self) -> None:
         """Remove the fault; an open stall ends with FIN. A second call does nothing."""
         if self.piped:
-            self.piped.heal()
+            self.piped.heal(self)
         else:
             await self.link.open_again(self)
 
@@ -161,9 +163,13 @@ class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._strikes.append(strike)
         strike.fault.on_pipe(self.pipe, strike.at)
 
-    def heal(self) -> None:
-        """Remove all faults."""
-        self._ready.extend(self.pipe.heal())
+    def heal(self, strike: DirectStrike) -> None:
+        """Remove this fault; the others stay."""
+        if strike.healed:
+            return
+        strike.healed = True
+        left = [functools.partial(it.fault.on_pipe, at=it.at) for it in self._strikes if not it.healed]
+        self._ready.extend(self.pipe.heal(left))
         self._pump()
 
     # ---- the fake's transport

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.commands.serve import Provider
-from wedgehog.harness.network.direct_link import PipedTransport
+from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.wire.slow import Drip, Slicer
+from wedgehog.harness.faults.wire.stall import Stall
+from wedgehog.harness.network.direct_link import DirectStrike, PipedTransport
 
 LONG, CUT_AT = {"text": "abcd" * 1_700_000}, 6_500_000
 """More than the kernel keeps for a client that reads nothing, whose own buffer is small: 4 MiB to send on Linux."""
@@ -93,3 +96,25 @@ async def test_what_the_client_has_not_read_is_not_delivered(llm: Provider):
     (entry,) = llm.ledger("it")
     assert (len(body), entry["bytes_delivered"]) == (CUT_AT, CUT_AT)
     assert entry["fault"]["proof"].endswith("then fin")
+
+
+@pytest.mark.parametrize("stays", [Stall(), Drip(60.0)], ids=["stall", "drip"])
+async def test_healing_one_of_two_faults_leaves_the_other(llm: Provider, stays: WireFault):
+    """What is on the connection beside a healed slicer stays on it, and the connection stays open."""
+    async with connected(llm) as (reader, writer):
+        send(writer)
+        await answer(reader)
+        (connection,) = llm._faulty.link._provider.connections
+        piped = PipedTransport(connection)
+        at = piped.carried
+        slicer, strike = (DirectStrike(llm._faulty.link, fault, at, piped) for fault in (Slicer(), stays))
+        for it in (slicer, strike):
+            piped.arm(it)
+        piped.write(b"ping")
+        await slicer.heal()
+        await slicer.heal()
+        assert (piped.is_closing(), piped.carried - at <= 1) == (False, True)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.readexactly(4), 0.02)
+        await strike.heal()
+        assert await asyncio.wait_for(reader.read(1), 5) == (b"" if strike.fault.ends == "stall" else b"p")
