@@ -40,7 +40,7 @@ def _of_opening(system: str) -> str:
 @lru_cache(maxsize=256)
 def lasting(text: str) -> str:
     """A text without dates, times and ids, which differ in the next call."""
-    return re.sub(r"\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", text)
+    return re.sub(r"(?<!\w)\w*\d\w*(?:[-+.:,/]\w*\d\w*)*", "0", text)
 
 
 def root_of(conversation: Conversation) -> str:

@@ -1,5 +1,6 @@
 """Conversations beside the main one: a subagent, a planner or a judge is no attempt of the main conversation's step."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, note, prompt_mark
+from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, lasting, note, prompt_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
 
 SALT, MARKER, WORDS = "wbcdf", "mkqrst1q", "Read both files, please."
@@ -284,3 +285,13 @@ def test_a_subagent_gets_words_of_its_own_and_never_the_call_of_its_parent():
     said = script.answer(2, talk(user(call.args["prompt"])))
     assert said == Reply((Text(f"The task is done. {note(SALT, 2)}"),))
     assert script.answer(3, talk(MAIN, *returned(1, said.items[0].text))).items == (Text("NONCE"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [("x" * 20_000, "x" * 20_000), ("at 2026-01-02T03:04 in run-a1b", "at 0 in run-0")]
+)
+def test_a_long_word_in_a_system_text_is_read_in_linear_time(text: str, left: str):
+    """A search at each of its letters would take seconds, and for a pasted file minutes."""
+    started_s = time.process_time()
+    assert lasting(text) == left
+    assert time.process_time() - started_s < 0.5
