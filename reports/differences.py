@@ -187,6 +187,17 @@ def _verdicts(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
         yield Difference(*key, "worse", f"{moved}{_because(after, 'failed')}", 1000.0)
     elif worse < 0:
         yield Difference(*key, "better", moved, 1000.0)
+    elif after.worst == "failed":
+        yield from _other_violations(before, after)
+
+
+def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
+    """Both failed, and now in each failed repeat by what no repeat violated before."""
+    new = sorted(set(after.always_violated) - set(before.violated))
+    if new and before.violated:
+        fewest = min(before.results.get("failed", 0), after.results.get("failed", 0))
+        says = f"failed by {', '.join(before.violated)} before, now also by {', '.join(new)}{_because(after, 'failed')}"
+        yield Difference(after.scenario, after.agent, "worse" if fewest >= FEW else "maybe", says, 800.0)
 
 
 def _unclear(cell: PlayedCell) -> Iterator[Difference]:

@@ -18,13 +18,14 @@ from wedgehog.reports.differences import (
     exit_code,
 )
 from wedgehog.reports.markdown import escaped
-from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
+from wedgehog.reports.played_cells import Key, cells_of
 from wedgehog.reports.words import clean, many, one_line
 
 MOST_LINES = 60
 """The most lines of the Markdown page."""
 MOST_CHARS = 300
 """The most characters of a sentence in it, and of an annotation."""
+NOTHING_PLAYED = "the run"
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
 _ANNOTATIONS: dict[DifferenceKind, str] = {"worse": "error", "undecided": "error", "new": "warning", "gone": "warning"}
 _JUNIT: dict[DifferenceKind, str] = {"worse": "failure", "undecided": "error"}
@@ -50,7 +51,7 @@ class GateResult:
         numbers = Counter(it.kind for it in self.found)
         parts = [f"{numbers[kind]} {WORDS[kind]}" for kind in KINDS if numbers[kind]]
         touched = {(it.scenario, it.agent) for it in self.found if it.kind != "gone"}
-        same = f"{len(self.cells) - len(touched)} of {many(len(self.cells), 'result')} as before"
+        same = f"{len(set(self.cells) - touched)} of {many(len(self.cells), 'result')} as before"
         return f"{', '.join(parts)}; {same}" if parts else same
 
 
@@ -62,13 +63,13 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     found += [
         Difference(campaign.place(run.folder), "", "undecided", f"unfinished: {run.why}") for run in campaign.unfinished
     ]
-    return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, baseline, cells)))
+    if not cells and not campaign.unfinished:
+        found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))
+    return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, baseline)))
 
 
-def _notes(campaign: StoredCampaign, baseline: Baseline, cells: dict[Key, PlayedCell]) -> Iterator[str]:
+def _notes(campaign: StoredCampaign, baseline: Baseline) -> Iterator[str]:
     world, prices = world_of(campaign), str(campaign.facts.get("prices", ""))
-    if not cells:
-        yield "nothing was played"
     if baseline.world and world and baseline.world != world:
         yield f"the baseline was played in the world {baseline.world}, this run in {world}: times are not compared"
     if baseline.prices and prices and baseline.prices != prices:

@@ -1,7 +1,7 @@
 """What was measured of each scenario and agent, over all repeats: the input of every comparison."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class PlayedCell:
     results: Mapping[str, int]
     """How many repeats ended so: `{passed: 2, failed: 1}`."""
     violated: tuple[str, ...] = ()
+    always_violated: tuple[str, ...] = ()
+    """What each failed repeat violates; not kept in a baseline."""
     paid_calls: tuple[float, ...] = ()
     usd: tuple[float, ...] = ()
     turn_s: tuple[float, ...] = ()
@@ -93,12 +95,19 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         *key,
         results=Counter(result_category(run.judgement) for run in runs),
         violated=tuple(sorted({name for run in runs for name in run.judgement.violated})),
+        always_violated=_in_each(
+            [run.judgement.violated for run in runs if result_category(run.judgement) == "failed"]
+        ),
         paid_calls=_column(rows, "paid_calls"),
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
         turn_least_s=tuple(it.turn_least_s for it in decided if it.turn_least_s is not None),
         says={result: run.judgement.says for result, run in by_result.items()},
     )
+
+
+def _in_each(violated: Sequence[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(sorted(set(violated[0]).intersection(*violated[1:]))) if violated else ()
 
 
 def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:

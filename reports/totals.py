@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
-from wedgehog.reports.campaign_folder import FIX_ROWS, StoredCampaign, agent_order
+from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, StoredCampaign, agent_order
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
 from wedgehog.reports.words import count, many, money, seconds
 
@@ -19,12 +19,18 @@ def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:
 
     Nothing for one agent. The variants of a specimen have a table of their own.
     """
-    cells = {key: cell for key, cell in cells_of(campaign).items() if not key[1].startswith(FIX_ROWS)}
+    cells = {key: cell for key, cell in cells_of(campaign).items() if not _is_variant(campaign, key)}
     if len({agent for _, agent in cells}) > 1:
         yield from ((0, line) for line in total_lines(cells.values()))
         for scenario, alike in _apart(cells):
             yield 0, f"{scenario}:"
             yield from ((1, sentence(cell)) for cell in alike)
+
+
+def _is_variant(campaign: StoredCampaign, key: Key) -> bool:
+    """Whether it is a specimen's variant in its own incident; any other agent may have such a name too."""
+    scenario, agent = key
+    return campaign.family(scenario) != NO_FAMILY and agent.startswith(FIX_ROWS)
 
 
 def bounds(campaign: StoredCampaign) -> Iterator[str]:

@@ -35,6 +35,7 @@ def baseline(
     from wedgehog.reports.campaign_folder import load
     from wedgehog.reports.differences import differences
     from wedgehog.reports.played_cells import cells_of
+    from wedgehog.reports.words import many
 
     with user_mistakes():
         old = read_baseline(into) if into.exists() else Baseline()
@@ -50,7 +51,7 @@ def baseline(
     for cell in cells.values():
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)
-    err.print(f"wrote {into}: {sum(map(len, fresh.cells.values()))} results", markup=False)
+    err.print(f"wrote {into}: {many(sum(map(len, fresh.cells.values())), 'result')}", markup=False)
 
 
 def compare(

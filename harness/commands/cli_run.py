@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry
     from wedgehog.reports.baseline import Baseline
+    from wedgehog.reports.campaign_folder import StoredCampaign
 
 
 @dataclass(frozen=True)
@@ -223,10 +224,10 @@ def check(
         for line in unread:
             err.print(f"wedgehog: {line}", markup=False)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
-        print_reports(campaign, Output(verbose=verbose), parquet=parquet)
+        lost = print_reports(campaign, Output(verbose=verbose), parquet=parquet).unfinished
     if known is not None:
         raise typer.Exit(gate_code(campaign, known))
-    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
+    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread or (lost and folder == campaign) else 0))
 
 
 def replay(
@@ -250,7 +251,7 @@ def replay(
         play_campaign([entry], options, output=Output(verbose=True))
 
 
-def print_reports(folder: Path, output: Output, *, parquet: bool = False) -> None:
+def print_reports(folder: Path, output: Output, *, parquet: bool = False) -> "StoredCampaign":
     """Write the reports of a campaign and print the summary."""
     from wedgehog.reports import write_folder
     from wedgehog.reports.terminal import print_campaign
@@ -262,3 +263,4 @@ def print_reports(folder: Path, output: Output, *, parquet: bool = False) -> Non
         Stdout().data(table(campaign).to_json(orient="records", indent=1))
     else:
         print_campaign(campaign, Stdout(), verbose=output.verbose, quiet=output.quiet)
+    return campaign

@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.reports import write_all
+from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.terminal import print_report
+from wedgehog.reports.totals import side_by_side
 
 from .conftest import Campaign, judgement
 from .test_gate import calls, today, yesterday
@@ -98,6 +100,16 @@ def test_the_comparison_is_markdown_too(two_agents):
     """A table for a pull request."""
     said = compared("first@1", "first@2", "--in", two_agents.folder, "--markdown").stdout
     assert "| ✗ worse | apart | first\\@1 → first\\@2 | passed 2 of 2 → passed 1, failed 1 of 2" in said
+
+
+def test_an_agent_with_the_name_of_a_variant_stands_there_too(tmp_path):
+    """Only in an incident are `fixed` and `buggy` variants of one program."""
+    campaign = Campaign(tmp_path / "both").describe(families={"story": "silent-stall"})
+    for scenario in ("mine", "story"):
+        for agent in ("fixed", "buggy"):
+            campaign.run(judgement(scenario, agent), calls(2))
+    lines = [line for _, line in side_by_side(load(campaign.folder))]
+    assert [line.partition(":")[2][:20] for line in lines] == [" passed 1 of 1 scena"] * 2
 
 
 def test_agents_stand_side_by_side_in_the_report(two_agents):

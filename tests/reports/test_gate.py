@@ -109,6 +109,39 @@ def test_a_fail_that_the_baseline_has_does_not_fail(tmp_path):
     assert gate(campaign.folder, baseline_of(campaign)).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("repeats", "now", "kinds", "code"),
+    [
+        (3, ("session_recovers", "turn_deadline"), ["worse"], 1),
+        (2, ("session_recovers", "turn_deadline"), ["maybe"], 0),
+        (3, ("turn_deadline",), [], 0),
+    ],
+)
+def test_a_fail_by_another_invariant_in_each_repeat_is_worse(tmp_path, repeats, now, kinds, code):
+    """Two repeats are too few to tell it from chance."""
+    before, after = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    for repeat in range(1, repeats + 1):
+        before.run(judgement("s", "mine", "fail", violated=("turn_deadline",), repeat=repeat), calls(1))
+        after.run(judgement("s", "mine", "fail", violated=now, repeat=repeat), calls(1))
+    result = gate(after.folder, baseline_of(before))
+    assert ([it.kind for it in result.found], result.exit_code) == (kinds, code)
+
+
+def test_a_run_in_which_nothing_was_played_is_undecided(tmp_path):
+    """Each scenario was skipped, for example because the agent has lost its tools."""
+    after = Campaign(tmp_path / "b")
+    after.run(judgement("same", "mine", "nothing", skipped="no tool shell"))
+    result = gate(after.folder, baseline_of(yesterday(tmp_path)))
+    assert result.exit_code == 3
+    assert list(gate_lines(result))[-1] == "gate: 1 undecided, 4 not played; 0 of 0 results as before"
+
+
+def test_an_unfinished_run_alone_leaves_no_negative_number(tmp_path):
+    after = Campaign(tmp_path / "b")
+    after.run(judgement("same", "mine"), calls(5), judged=False)
+    assert "; 0 of 0 results as before" in list(gate_lines(gate(after.folder, baseline_of(yesterday(tmp_path)))))[-1]
+
+
 def test_a_new_scenario_that_fails_fails(tmp_path):
     """Only a baseline makes a fail acceptable."""
     campaign = Campaign(tmp_path / "a")
