@@ -234,6 +234,9 @@ def test_one_run_that_cannot_be_read_keeps_no_other_from_being_judged(wedgehog: 
     command = ["{python}", "-S", "-c", ASKS, "{llm_url}", "{message}"]
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**SPEC, "command": command}))
     assert wedgehog("run", *names, "--agent", "mine.yaml", "--network", "embedded").exit_code == 0
+    (tmp_path / "runs" / "latest" / "c" / "mine" / "verdicts.json").unlink()
+    unfinished = wedgehog("check", "runs/latest")
+    assert (unfinished.exit_code, "1 unfinished" in unfinished.stdout) == (3, True)
     broken = tmp_path / "runs" / "latest" / "b" / "mine"
     (broken / "history.jsonl").write_text('{"event": "nonsense"}\n\n')
     ran = wedgehog("check", "runs/latest")
