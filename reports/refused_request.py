@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,27 +32,27 @@ def refused_request(history: History, bodies: Path) -> Markup | None:
 
 def _one(call: Call, bodies: Path) -> Markup | None:
     named = re.fullmatch(r"[0-9a-f]{16}", call.arrived.body_hash)
-    messages = list(_messages(bodies / named[0])) if named else []
+    messages = _messages(bodies / named[0]) if named else []
     if not messages or call.refused is None:
         return None
     left = len(messages) - _LAST
     more = tag("p", f"{many(left, 'message')} before these", class_="soft") if left > 0 else None
-    items = [tag("li", tag("code", words)) for words in messages[-_LAST:]]
+    items = [tag("li", tag("code", _words(message))) for message in messages[-_LAST:]]
     said = f"Call {call.number}, {call.refused.status}: {one_line(call.refused.message, _LENGTH)}"
     body = tag("p", "The whole request: ", tag("code", f"bodies/{call.arrived.body_hash}"), class_="soft")
     return tag("details", tag("summary", said), more, tag("ol", items, start=max(0, left) + 1), body)
 
 
-def _messages(path: Path) -> Iterator[str]:
-    """Yield each message of a stored body as one line of JSON; nothing if the body holds none."""
+def _messages(path: Path) -> list[Any]:
+    """The messages of a stored body; none if it holds none."""
     try:
         body = json.loads(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
     except (OSError, ValueError):
-        return
-    for message in _listed(body):
-        yield _KEY.sub("[key]", one_line(json.dumps(message, ensure_ascii=False), _LENGTH))
-
-
-def _listed(body: Any) -> list[Any]:
+        return []
     found: Any = next((body[key] for key in _MESSAGES if key in body), []) if isinstance(body, dict) else []
     return found if isinstance(found, list) else [found]
+
+
+def _words(message: Any) -> str:
+    """One line of JSON. Keys are left out before it is cut, because a part of a key does not look like one."""
+    return one_line(_KEY.sub("[key]", json.dumps(message, ensure_ascii=False)), _LENGTH)

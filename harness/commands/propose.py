@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
@@ -47,8 +48,9 @@ class Proposal:
 def propose(folder: Path) -> Proposal:
     """Read the project in a folder; a file that cannot be read is left out."""
     sources = dict(_sources(folder))
-    kind, command, because = next(_starts(folder, sources), (Proposal.kind, None, ""))
-    return Proposal(_name(folder), _wire(sources.values()), kind, command, because)
+    project = mapped(_pyproject(folder).get("project"))
+    kind, command, because = next(_starts(project, sources), (Proposal.kind, None, ""))
+    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because)
 
 
 def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -64,8 +66,8 @@ def _rank(path: Path) -> int:
     return ENTRIES.index(path.stem) if path.stem in ENTRIES else len(ENTRIES)
 
 
-def _name(folder: Path) -> str:
-    named = _table(_pyproject(folder), "project").get("name") or folder.resolve().name
+def _name(project: dict[str, Any], folder: Path) -> str:
+    named = project.get("name") or folder.resolve().name
     return re.sub(r"[^A-Za-z0-9._@+-]+", "-", str(named)).strip("-._@+") or Proposal.name
 
 
@@ -74,14 +76,14 @@ def _wire(texts: Iterable[str]) -> str:
     return found.most_common(1)[0][0] if found else Proposal.wire
 
 
-def _starts(folder: Path, sources: dict[Path, str]) -> Iterator[tuple[InitKind, str, str]]:
+def _starts(project: dict[str, Any], sources: dict[Path, str]) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     for path, tree in trees.items():
         for app, made_by in _assigned_calls(tree):
             if made_by in SERVICES:
                 yield "http", SERVICES[made_by].format(module=_module(path), app=app), str(path)
-    for script in _table(_pyproject(folder), "project", "scripts"):
+    for script in mapped(project.get("scripts")):
         yield "command", f"{script} {{message}}", "pyproject.toml"
     for path, text in sources.items():
         if _rank(path) < len(ENTRIES) and "__main__" in text and path.suffix == ".py":
@@ -126,10 +128,3 @@ def _pyproject(folder: Path) -> dict[str, Any]:
         return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
-    """Return the mapping below these keys, empty if there is none."""
-    for key in keys:
-        data = data.get(key, {}) if isinstance(data, dict) else {}
-    return data if isinstance(data, dict) else {}

@@ -60,6 +60,11 @@ def test_a_key_in_a_message_is_not_shown(campaign: Campaign, secret: str):
     assert secret.removeprefix("Bearer ") not in shown
 
 
+def test_a_key_at_the_end_of_a_long_message_is_not_shown_in_part(campaign: Campaign):
+    words = "x" * 355 + " sk-proj-abcdefghijklmnop1234"
+    assert "sk-proj" not in page(campaign, {"messages": [{"role": "user", "content": words}]})
+
+
 @pytest.mark.parametrize("body", ["no json", "[1]", "{}", '{"messages": []}'])
 def test_a_body_without_messages_shows_nothing(campaign: Campaign, body: str):
     assert "What was refused" not in page(campaign, body)
