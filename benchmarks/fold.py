@@ -30,6 +30,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import CampaignStore, Judgement
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.testing.history_builder import HistoryBuilder
+from wedgehog.reports.facts import keep_facts
 
 RUNS: Final = 10_000
 SCENARIOS: Final = tuple(f"scenario-{number:02d}" for number in range(50))
@@ -93,6 +94,7 @@ def make(out: Path, runs: int) -> Path:
         for event in events:
             run.write(event)
         run.close(judged)
+        keep_facts(run.folder)
     return store.folder
 
 

@@ -26,7 +26,8 @@ def write_folder(folder: Path, *, parquet: bool = False) -> "StoredCampaign":
     from wedgehog.reports.parquet import ParquetTables
 
     tables = ParquetTables()
-    write_campaign(campaign := load(folder, tables.add))
+    campaign = load(folder, tables.add)
+    write_campaign(campaign)
     tables.write(campaign)
     return campaign
 

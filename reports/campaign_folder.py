@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import StoredRun, read_run
+from wedgehog.harness.record.store import StoredRun, read_judgement, read_run
 from wedgehog.harness.record.verdict import Verdict
-from wedgehog.reports.history_numbers import RunNumbers, numbers_of
+from wedgehog.reports.facts import RunFacts, facts_of, kept_facts
+from wedgehog.reports.history_numbers import RunNumbers
 
 NO_FAMILY = "scenarios"
 
@@ -62,14 +63,14 @@ class StoredCampaign:
         return tuple(map(str, kept)) if isinstance(kept, list) else ()
 
     def place(self, path: Path) -> str:
-        """A path relative to the campaign's folder."""
-        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
+        """A path relative to the campaign's folder; as text, since pathlib takes ten times as long."""
+        return str(path).removeprefix(f"{self.folder}/")
 
 
-def load(folder: Path, with_history: Callable[[StoredRun], None] = lambda run: None) -> StoredCampaign:
+def load(folder: Path, with_facts: Callable[[StoredRun, RunFacts], None] = lambda run, facts: None) -> StoredCampaign:
     """Read the folder of a campaign, finished or not, or of a single run; raise ValueError if there is none.
 
-    `with_history` gets each finished run with its history, which is not kept.
+    `with_facts` gets each finished run with its facts, of which only the numbers are kept.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
@@ -82,9 +83,9 @@ def load(folder: Path, with_history: Callable[[StoredRun], None] = lambda run: N
     for place in begun:
         if place in judged:
             try:
-                run = read_run(place)
-                numbers[place] = numbers_of(run)
-                with_history(run)
+                run, kept = _with_facts(place)
+                numbers[place] = kept.numbers.unless_skipped(run.judgement)
+                with_facts(run, kept)
                 runs.append(_light(run, verdicts))
             except (ValueError, OSError) as wrong:
                 unfinished.append(Unfinished(place, f"it can't be read: {wrong}"))
@@ -96,16 +97,24 @@ def load(folder: Path, with_history: Callable[[StoredRun], None] = lambda run: N
     return StoredCampaign(folder, facts, tuple(ordered), numbers, tuple(unfinished), tuple(controls))
 
 
+def _with_facts(folder: Path) -> tuple[StoredRun, RunFacts]:
+    """A run and its facts: those beside its history if they fit, else those of its history. Errors as `read_run`."""
+    if facts := kept_facts(folder):
+        return StoredRun(folder, read_judgement(folder)), facts
+    run = read_run(folder)
+    return run, facts_of(run.history)
+
+
 def _run_folders(campaign: Path) -> tuple[frozenset[Path], list[Path]]:
     """The folders of judged runs, and of all runs that were begun, by name."""
     judged, begun = [], []
     for place, _, files in os.walk(campaign):
         if "verdicts.json" in files:
-            judged.append(Path(place))
+            judged.append(place)
         if "history.jsonl" in files:
-            begun.append(Path(place))
+            begun.append(place)
     finished = _outermost(judged)
-    return frozenset(finished), _outermost([*finished, *begun])
+    return frozenset(map(Path, finished)), [Path(place) for place in _outermost([*finished, *begun])]
 
 
 def _light(run: StoredRun, verdicts: dict[Verdict, Verdict]) -> StoredRun:
@@ -118,11 +127,11 @@ def _mapping(said: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
 
 
-def _outermost(folders: Iterable[Path]) -> list[Path]:
+def _outermost(folders: Iterable[str]) -> list[str]:
     """Folders that lie in none of the others: an agent may write files of the same names into its own folder."""
-    found: list[Path] = []
-    for folder in sorted(set(folders), key=lambda path: path.parts):
-        if not any(folder.is_relative_to(outer) for outer in found[-1:]):
+    found: list[str] = []
+    for folder in sorted(set(folders), key=lambda path: path.replace(os.sep, "\0")):
+        if not found or not f"{folder}/".startswith(f"{found[-1]}/"):
             found.append(folder)
     return found
 

@@ -127,7 +127,7 @@ def shares(table: pd.DataFrame) -> list[str]:
     )
     lines = (("answered under transient faults", answered), ("paid under permanent faults", paid))
     said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
-    return [*said, *_strict(table), *flaky(table.to_dict("records"))]
+    return [*said, *_strict(table), *flaky(table[["scenario", "agent", "standing"]].to_dict("records"))]
 
 
 def _strict(table: pd.DataFrame) -> list[str]:

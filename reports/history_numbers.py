@@ -7,7 +7,7 @@ from typing import Any
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Ledger, Tally, books
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import took_s
@@ -31,13 +31,14 @@ class RunNumbers:
     recorded: bool
     """Whether anything happened."""
 
+    def unless_skipped(self, judgement: Judgement) -> "RunNumbers":
+        """These numbers; of a skipped run only its length."""
+        return RunNumbers({}, (), self.lasted_s, None, self.recorded) if judgement.skipped else self
 
-def numbers_of(run: StoredRun) -> RunNumbers:
-    """The numbers of one run."""
-    history = run.history
+
+def numbers_of(history: History) -> RunNumbers:
+    """The numbers of one history."""
     lasted_s = history.events[-1].at_s if history.events else 0.0
-    if run.judgement.skipped:
-        return RunNumbers({}, (), lasted_s, None, bool(history.events))
     return RunNumbers(_columns(history), tuple(times(history)), lasted_s, _least_s(history), bool(history.events))
 
 

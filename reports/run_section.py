@@ -100,7 +100,7 @@ class _PlayedRun:
     # ---- in short
 
     def _stats(self) -> Markup:
-        said = row(self.run, self.run_dir, numbers_of(self.run))
+        said = row(self.run, self.run_dir, numbers_of(self.run.history).unless_skipped(self.run.judgement))
         refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
         took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
         peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"

@@ -171,11 +171,12 @@ def play_campaign(
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
     from wedgehog.harness.agents.backend_links import check_backends
     from wedgehog.harness.run.exit_code import exit_code
+    from wedgehog.reports.facts import keep_facts
 
     check_backends(entry.agent for entry in entries)
     runs = len(entries) - len(resumed.finished if resumed else ())
     with open_progress(runs, err, quiet=output.quiet) as progress:
-        campaign = _campaign(cluster)(entries, options, progress, progress.say, resumed)
+        campaign = _campaign(cluster)(entries, options, progress, progress.say, resumed, keep_facts)
         go_on = f"go on with: wedgehog run --resume {shlex.quote(str(campaign.store.folder))}"
         stopped = f"interrupted; the report covers the finished runs; {go_on}"
         interrupted = run_until_stopped(campaign.play(), stopped)

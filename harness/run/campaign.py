@@ -53,9 +53,14 @@ class Campaign:
         progress: Progress,
         say: Callable[[str], None],
         resumed: Resumed | None = None,
+        stored: Callable[[Path], object] = lambda folder: None,
     ) -> None:
-        """`say` gets single lines for the user (which network, what was fetched); `resumed`: go on in its folder."""
+        """`say` gets single lines for the user (which network, what was fetched); `resumed`: go on in its folder.
+
+        `stored` gets, in a thread, the folder of each run that was judged.
+        """
         self.entries, self.options, self.progress, self.say = entries, options, progress, say
+        self._stored = stored
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self._resumed = resumed
         self.store = resumed.store if resumed else CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
@@ -183,6 +188,7 @@ class Campaign:
             judgement = await self._judged(entry, control, network, store)
         finally:
             store.close(judgement)
+        await asyncio.to_thread(self._stored, store.folder)
         return judgement
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:

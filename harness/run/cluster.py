@@ -48,10 +48,11 @@ class ClusterCampaign(Campaign):
         progress: Progress,
         say: Callable[[str], None],
         resumed: Resumed | None = None,
+        stored: Callable[[Path], object] = lambda folder: None,
     ) -> None:
         """`address`: `local:N`, or the address of a scheduler. ClusterError: it is neither, or Dask is missing."""
         check_address(address)
-        super().__init__(entries, options, progress, say, resumed)
+        super().__init__(entries, options, progress, say, resumed, stored)
         self._address = address
         self._client: Any = None
         self._planned = {entry.cell: cells_of([entry])[0] for entry in self._cells}
@@ -73,7 +74,7 @@ class ClusterCampaign(Campaign):
         if not control.passed or self._skipped(entry, control):
             return await super()._played(entry, control, network)
         errand = self._errand(entry, control, network)
-        return await asyncio.to_thread(self._stored, entry, await self._sent(errand))
+        return await asyncio.to_thread(self._unpacked, entry, await self._sent(errand))
 
     def _errand(self, entry: Entry, control: ControlFacts, network: Network) -> Errand:
         it = self.options
@@ -103,7 +104,7 @@ class ClusterCampaign(Campaign):
             raise ClusterError(f"cluster: {parcel.wrong}")
         return parcel
 
-    def _stored(self, entry: Entry, parcel: Parcel) -> Judgement:
+    def _unpacked(self, entry: Entry, parcel: Parcel) -> Judgement:
         assert parcel.judgement is not None  # noqa: S101  a parcel without one says what is wrong
         folder = self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat)
         judgement = replace(parcel.judgement, replay=self._replay(folder))
@@ -111,6 +112,7 @@ class ClusterCampaign(Campaign):
             shutil.rmtree(folder)
         unpack(parcel.archive, self.store.folder)
         write_judgement(folder, judgement)
+        self._stored(folder)
         return judgement
 
 

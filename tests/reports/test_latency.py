@@ -125,6 +125,24 @@ def test_parquet_holds_runs_calls_and_latency(campaign):
     assert set(taken["measure"]) == {"call", "turn", "first error", "recovery"}
 
 
+def test_an_empty_column_has_its_type_too(campaign):
+    """A campaign without a run and one of a skipped run write the types of a campaign whose columns are filled."""
+    read = pytest.importorskip("pyarrow.parquet").read_schema
+
+    def types() -> dict[str, dict[str, str]]:
+        schemas = {path.stem: read(path) for path in write_parquet(campaign.folder)}
+        return {name: {field.name: str(field.type) for field in schema} for name, schema in schemas.items()}
+
+    empty = types()
+    campaign.run(judgement("skipped", "a", skipped="no tool"), lambda telling: telling.start("skipped", "a"))
+    skipped = types()
+    campaign.run(storm_judgement(), storm(5, "buggy"))
+    assert empty == skipped == types()
+    assert not [name for columns in empty.values() for name, kind in columns.items() if kind == "null"]
+    assert empty["runs"]["recovery_s"] == "double" and empty["runs"]["paid_calls"] == "int64"
+    assert empty["calls"]["gen_ai.response.finish_reasons"].startswith("list<")
+
+
 def test_every_column_of_the_calls_is_documented(campaign, request):
     """docs/reports.md names each of them, and no other of ours."""
     campaign.run(judgement("s", "a"), _took(1.0))

@@ -25,6 +25,7 @@ from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.scenario.scenario_file import load_scenario
+from wedgehog.reports.facts import facts_of, keep_facts, kept_facts
 
 WELL = {
     "name": "well",
@@ -283,6 +284,17 @@ async def test_what_an_incident_expects_of_its_own_agent_is_not_expected_of_a_na
     assert exit_code([judgement]) == 0
     (folder,) = run_folders(campaign.store.folder)
     assert judge_again(folder) == judgement
+
+
+async def test_a_campaign_folds_from_the_facts_of_its_runs_as_from_their_histories(entry: Any, tmp_path: Path):
+    """Facts are kept when a run has been judged; the numbers and calls are equal field by field."""
+    options = Options(tmp_path / "runs", "embedded")
+    campaign = Campaign([entry()], options, Quiet(), lambda line: None, stored=keep_facts)
+    await campaign.play()
+    (folder,) = run_folders(campaign.store.folder)
+    kept = kept_facts(folder)
+    assert kept is not None and kept.numbers.columns["paid_calls"] == 1 and len(kept.calls) == 2
+    assert kept == facts_of(read_run(folder).history)
 
 
 async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):
