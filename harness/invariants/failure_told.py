@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.invariants.overload import unless_starved
+from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
 from wedgehog.harness.invariants.tools_alive import (
@@ -51,7 +51,7 @@ def _of_turn(history: History, turn: Turn) -> Iterator[Verdict]:
             yield passed()
             continue
         says = f"{name_of_call(use)} failed, and what it printed is not in its result ({carried[0].chars} characters)"
-        yield unless_starved(history, says, (use.reply, use.done[0], following), use.reply.at_s, following.at_s)
+        yield unless_slowed(history, says, (use.reply, use.done[0], following), use.reply.at_s, following.at_s)
 
 
 def _failed_by_itself(history: History, use: ToolUse) -> bool:

@@ -56,6 +56,14 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
     return fail(says, evidence)
 
 
+def unless_slowed(history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float) -> Verdict:
+    """An error between these times, in which no fault acted: a timer of the agent measures the harness's waits too."""
+    waited = history.cpu_wait(since_s, until_s)
+    if _is_much(waited.of_all_s, since_s, until_s):
+        return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)
+    return fail(says, evidence)
+
+
 def unless_timed_out(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
     """A turn ended in an error, perhaps of a timer of the agent."""
     if turn.end is None or not _may_be_a_timers(turn):
@@ -110,7 +118,11 @@ def _gave_up_starved(history: History, call: Call) -> bool:
 
 
 def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:
-    return waited.total_s >= max(STARVED_SHARE * (until_s - since_s), WORTH_SAYING_S)
+    return _is_much(waited.total_s, since_s, until_s)
+
+
+def _is_much(waited_s: float, since_s: float, until_s: float) -> bool:
+    return waited_s >= max(STARVED_SHARE * (until_s - since_s), WORTH_SAYING_S)
 
 
 def _why(waited: CpuWait, lag_s: float = 0.0) -> str:

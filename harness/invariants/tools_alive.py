@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.fake_llm.script.roles import SHELL
-from wedgehog.harness.invariants.overload import unless_starved
+from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, ends, main_calls_of, name_of_call, requests, tool_uses_of
 from wedgehog.harness.record.events.base import Event
@@ -68,7 +68,7 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
 
 def _dead(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
     until_s = turn.end.at_s if turn.end is not None else turn.start_s
-    return unless_starved(history, says, evidence, turn.start_s, until_s)
+    return unless_slowed(history, says, evidence, turn.start_s, until_s)
 
 
 def _named(tool: str) -> str:
@@ -145,7 +145,7 @@ def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdi
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
     done: BeaconSeen = use.done[0]
-    return unless_starved(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
+    return unless_slowed(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
 
 
 def _stands_for_output(result: ToolResult) -> bool:

@@ -116,7 +116,11 @@ def _outcome(turn: Turn, history: History) -> TurnOutcome:
         late = "it answered before it was killed" if turn.killed else late
         return TurnOutcome("answered", "the answer is complete", late)
     return (
-        _answered_beside(turn, history) or _stopped(turn) or _surfaced(turn, end, history) or _wordy(turn, end, history)
+        _answered_beside(turn, history)
+        or _stopped(turn)
+        or _too_late(turn, history)
+        or _surfaced(turn, end, history)
+        or _wordy(turn, end, history)
     )
 
 
@@ -131,6 +135,20 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
     if turn.start_missed is not None:
         return TurnOutcome("silent", "it sent no request to the model")
     return None
+
+
+def _too_late(turn: Turn, history: History) -> TurnOutcome | None:
+    """The outcome of a turn that ended after its deadline, in the time that a busy machine got on top of it.
+
+    The end of a recovery message counts whenever it comes: its question is whether the agent still works.
+    """
+    run, took_s = history.run, turn.duration_s
+    if run.turn_s is None or took_s is None or turn.end is None or turn.recovery:
+        return None
+    took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
+    if took_s <= history.stretched(run.turn_s) + history.lag_s + run.exit_s:
+        return None
+    return TurnOutcome("silent", "no answer and no error by the deadline")
 
 
 def told_of(turn: Turn) -> int | None:

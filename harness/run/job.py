@@ -82,6 +82,7 @@ class Job:
             start_up_s=control.start_up_s if control else 0.0,
             exit_s=control.exit_s if control else 0.0,
             turns=len(self.scenario.turns),
+            turn_s=self.turn_s,
             price_as=self.agent.price_as,
             recovery_tools=tuple(call.name for call in self.recovery_calls),
         )

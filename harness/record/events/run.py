@@ -28,6 +28,8 @@ class RunStarted(Event):
     """Seconds from the last reply to the end of the turn in the control run."""
     turns: int = 1
     """The number of stimuli, without the recovery message."""
+    turn_s: float | None = None
+    """Seconds after which the harness stops a turn, apart from what it grants on a busy machine."""
     price_as: str = "claude-sonnet-4-6"
     usual_refusals: tuple[str, ...] = ()
     """Messages of our validator's refusals in the control run, which may be our mistake."""

@@ -7,6 +7,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
 
 WAITED = "but the agent waited 2.0 s for a processor"
 
@@ -278,3 +279,26 @@ def test_what_must_never_happen_is_red_on_any_machine():
     tell.refuse(tell.ask(2), 400, pairing=True, scripted=False)
     tell.waited(10.0, for_s=1)
     assert check("tool_call_pairing", tell.fails().seal()).status == "fail"
+
+
+@pytest.mark.parametrize(("harness_s", "status"), [(0.3, "inconclusive"), (0.0, "fail")])
+def test_a_tool_that_failed_while_the_harness_waited_may_have_met_a_timer_of_the_agent(harness_s: float, status: str):
+    """Nothing was broken then: its own processes had waited as long, and a process that has ended is not measured."""
+    tell = HistoryBuilder(recovery_tools=("shell",))
+    tell.message("recovery")
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.runs(token, for_s=0.3)
+    tell.answer_step(2, [result(token, is_error=True, printed=False)])
+    tell.waited(0.0, for_s=0.5, harness_s=harness_s)
+    assert check("tools_alive", tell.end().seal()).status == status
+
+
+def test_an_apology_after_the_deadline_is_judged_as_silence_until_then():
+    """A busy machine gave the turn more time than its user has: on a quiet one it would have been stopped."""
+    tell = HistoryBuilder(turn_s=60.0)
+    tell.message()
+    tell.stall(tell.ask(1), waits_s=66)
+    tell.waited(0.0, for_s=60, harness_s=20.0)
+    history = tell.end("I'm sorry, please try again.").seal()
+    assert check("error_surfaced", history).status == "nothing"
+    assert check("turn_deadline", history, turn_s=60).status == "inconclusive"
