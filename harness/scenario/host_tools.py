@@ -18,6 +18,8 @@ class HostTool(ConfigModel):
     """What it says of itself to the model."""
     input: dict[str, Any] = {}
     """Its parameters: a JSON type (`string`, optional as `"string?"`), or a JSON Schema of the parameter."""
+    input_schema: dict[str, Any] | None = None
+    """The whole JSON Schema of its arguments, sent as it is, in the place of `input`."""
     answer: str = "done"
     """Its result."""
     delay_s: NonNegativeFloat = 0
@@ -39,6 +41,8 @@ class HostTool(ConfigModel):
     @property
     def schema_of_input(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
+        if self.input_schema is not None:
+            return self.input_schema
         required = [name for name, kind in self.input.items() if not (isinstance(kind, str) and kind.endswith("?"))]
         return {
             "type": "object",

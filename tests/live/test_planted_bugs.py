@@ -21,6 +21,10 @@ PLANTED = {
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
 }
+OF_TOOLS = {
+    "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
+    "mcp-tools-with-unusual-schemas": ("expects-properties", {"turn_answered", "session_recovers"}),
+}
 STRICT = {
     "command-prints-nothing": ("asks-twice", {"asked_once"}),
     "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
@@ -46,6 +50,18 @@ def test_a_planted_bug_is_red_and_the_sound_agent_green(wedgehog: Any, tmp_path:
     bugs, red = PLANTED[scenario]
     agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
     done = wedgehog("run", scenario, *agents, "--world", "sim")
+    found = _violated(tmp_path / "runs" / "latest")
+    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("scenario", sorted(OF_TOOLS))
+def test_a_planted_bug_with_tools_of_a_server_is_red(wedgehog: Any, tmp_path: Path, scenario: str):
+    """In the live world: the host of the tools is a process."""
+    bugs, red = OF_TOOLS[scenario]
+    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
+    for path in tmp_path.glob("*.yaml"):
+        path.write_text(path.read_text().replace('"-"', '"{tool_url}"') + "tools: http\n")
+    done = wedgehog("run", scenario, *agents)
     found = _violated(tmp_path / "runs" / "latest")
     assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
 
