@@ -250,6 +250,11 @@ def registered(family: Family | None = None) -> dict[str, type[Fault]]:
     return {name: cls for name, cls in sorted(_registry.items()) if family in (None, cls.family)}
 
 
+def fault_named(name: str) -> type[Fault] | None:
+    """The fault class of a name, if there is one. A search asks for it many thousand times."""
+    return _registry.get(name)
+
+
 def parameters(cls: type[Fault]) -> dict[str, Parameter]:
     """The parameters of a fault class in order, the main one first."""
     if cls not in _parameters:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from wedgehog.harness.faults.base import Fault, parameters, parse_fault, registered
+from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_fault, registered
 from wedgehog.harness.faults.parameters import FaultError, Parameter
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
@@ -72,7 +72,7 @@ class Cell:
     @property
     def needs_call(self) -> bool:
         """Whether its fault changes only a reply that calls a tool."""
-        known = registered().get(self.fault)
+        known = fault_named(self.fault)
         return known is not None and issubclass(known, ReplyFault) and known.needs_call
 
     @property
@@ -263,16 +263,16 @@ class Coverage:
 
     def _worth(self, cell: Cell) -> float:
         """What is new in it for its time: a value that no scenario had yet counts more than a pair."""
-        unseen = (cell.fault not in self._values) + (cell.place not in self._values)
-        worth = (self._fresh(cell) + FIRST * (unseen + self._usual(cell)) + 0.01) / (1.0 + self.expected_s(cell))
         if cell.fault == NO_FAULT:
             return FIRST**4 / (1.0 + self.expected_s(cell))
+        unseen = (cell.fault not in self._values) + (cell.place not in self._values)
+        worth = (self._fresh(cell) + FIRST * (unseen + self._usual(cell)) + 0.01) / (1.0 + self.expected_s(cell))
         return worth / 4 if cell.fault in self.broken else worth
 
     def _usual(self, cell: Cell) -> float:
         """More than nothing for a usual fault that was not tried yet."""
-        known = registered().get(cell.fault)
-        if known is None or not known.usual or cell.fault in self._values:
+        known = None if cell.fault in self._values else fault_named(cell.fault)
+        if known is None or not known.usual:
             return 0.0
         return known.usual + 0.5 * (cell.times == "always" and cell.link != AGENT)
 

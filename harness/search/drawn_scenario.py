@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.faults.base import parse_fault, registered
+from wedgehog.harness.faults.base import fault_named, parse_fault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.fault_config import AGENT
@@ -129,7 +129,7 @@ class Palette:
             return False
         if cell.fault == SECOND_MESSAGE and not self.second_message:
             return False
-        known = registered().get(cell.fault)
+        known = fault_named(cell.fault)
         if known is not None and known.unofficial and cell.fault not in self.also:
             return False
         return (self.calls_tools or cell.step != "call after a tool") and (
