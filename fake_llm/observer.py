@@ -139,8 +139,26 @@ class RequestUnscripted:
     why: str
 
 
+@value
+class TokenRequestAnswered:
+    """The token endpoint answered a request; `token` is the fingerprint of the issued token, which is not kept."""
+
+    call: int
+    grant: str
+    status: int
+    error: str
+    token: str
+
+
 Fact: TypeAlias = (
-    ConnectionOpened | ConnectionClosed | RequestSeen | RefusalSent | WriteStarted | WriteEnded | RequestUnscripted
+    ConnectionOpened
+    | ConnectionClosed
+    | RequestSeen
+    | RefusalSent
+    | WriteStarted
+    | WriteEnded
+    | RequestUnscripted
+    | TokenRequestAnswered
 )
 
 

@@ -13,6 +13,7 @@ Stop = Literal["end", "tool", "max_tokens", "refusal"]
 ItemKind = Literal["tool_result", "tool_call", "image", "thinking", "text"]
 """What an item of a conversation is."""
 BALANCE: Final = "balance"
+EXPIRED: Final = "expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,8 @@ class Overflow:
 class Failure:
     """The provider refuses or fails, in its own shape; `kind` and `message` default to what it says at `status`.
 
-    The kind BALANCE is a used-up prepaid balance, with each provider's own status and words. `html` sends a gateway's
+    The kind BALANCE is a used-up prepaid balance and EXPIRED an access token that has expired, both with each
+    provider's own status and words. `html` sends a gateway's
     page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
     "date:SECONDS" for an HTTP date that many seconds from now. `item` is the kind of an item of the conversation that
     the provider cannot use, and `overflow` a request that is longer than the model's window; both in each provider's

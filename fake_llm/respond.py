@@ -17,7 +17,7 @@ from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
 from wedgehog.fake_llm.render_cache import RenderCache
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.reply import BALANCE, EXPIRED, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import billed, within_limit
 from wedgehog.fake_llm.value import value
@@ -121,9 +121,9 @@ class Responder:
         """Write a scripted failure in the provider's shape, or as a gateway's page."""
         if failure.html:
             return _page(failure.status, failure.message)
-        if failure.kind == BALANCE:
-            broke = self.dialect.BROKE
-            return self.dialect.error(replace(broke, message=failure.message or broke.message), self.request)
+        if failure.kind in (BALANCE, EXPIRED):
+            known = self.dialect.BROKE if failure.kind == BALANCE else self.dialect.EXPIRED
+            return self.dialect.error(replace(known, message=failure.message or known.message), self.request)
         if failure.overflow:
             return self.dialect.error(self.dialect.too_long(failure.overflow, self.request), self.request)
         if failure.item:

@@ -36,6 +36,7 @@ from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import Script
 from wedgehog.fake_llm.request import Memories, Request, json_object
 from wedgehog.fake_llm.respond import RequestOutcome, Responder
+from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.wire_reply import WireReply
 
 _TOO_LARGE: Final = 413
@@ -68,6 +69,7 @@ class FakeLLM(Listener):
         close_after: Callable[[int], bool] = lambda call: False,
         waits_for_close: bool = False,
         gateway: bool = False,
+        tokens: TokenEndpoint | None = None,
     ) -> None:
         """Port 0 takes a free port. Without `listens` the caller accepts connections, each with `connection()`."""
         super().__init__(host, port, listens)
@@ -78,6 +80,7 @@ class FakeLLM(Listener):
         """Let a client that asked for `Connection: close` close first: our close would hide when it hangs up."""
         self._strict = strict
         self._gateway = gateway
+        self._tokens = tokens or TokenEndpoint()
         self._models = models
         self._clock = clock or RealClock()
         self._memories = Memories()
@@ -105,14 +108,28 @@ class FakeLLM(Listener):
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
         self._calls += 1
         request = self._read(incoming)
+        if self._tokens.is_asked(request):
+            await self._answer_token(request, connection, incoming)
+            return
+        self._tokens.carries(request.call, request.key)
         outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
         await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
         connection.by_us = outcome.image.closes and not (framed and self.waits_for_close)
 
+    async def _answer_token(self, request: Request, line: Connection, incoming: Incoming) -> None:
+        closes = not incoming.head.keep_alive or incoming.trouble is not None
+        now_s = int(self._clock.wall().timestamp())
+        fact, image, late_s = self._tokens.respond(request, now_s, closes=closes)
+        self.observer.saw(fact)
+        line.by_us = closes
+        if late_s:
+            await line.can_wait()
+        await Delivery(image, line.write, None, self._clock).run(late_s)
+
     def _read(self, incoming: Incoming) -> Request:
         head = incoming.head
-        session, path = session_of(head.path, fingerprint(head.key))
+        session, path = session_of(head.path, self._tokens.owner(head.key))
         path, deployment = openai_path(path)
         return Request(
             self._calls,

@@ -136,6 +136,8 @@ class Dialect(ABC):
     """The models that it lists if any name exists."""
     BROKE: ClassVar[Refusal]
     """The answer when a prepaid balance is used up."""
+    EXPIRED: ClassVar[Refusal] = Refusal(401)
+    """The answer to an access token that has expired; without words it is that to any unusable key."""
     NO_KEY: ClassVar[Refusal] = Refusal(401)
     TOO_LARGE: ClassVar[Refusal] = Refusal(413)
     """The answer to a body that is too large."""

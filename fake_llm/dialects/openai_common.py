@@ -42,6 +42,9 @@ class OpenAIDialect(Dialect):
     """What OpenAI's two APIs have in common."""
 
     BROKE = Refusal(429, kind=_QUOTA)
+    EXPIRED = Refusal(
+        401, "Provided authentication token is expired. Please try signing in again.", code="token_expired"
+    )
     NO_KEY = _NO_KEY
     UNUSABLE: ClassVar[Mapping[str, Refusal]] = {
         "image": Refusal(

@@ -14,6 +14,7 @@ NAMES: Mapping[str, str] = {
     "session": "the session's name",
     "message": "the user's message",
     "llm_url": "the model's address, without a path",
+    "token_url": "the OAuth token endpoint, whose tokens the fake model accepts",
     "tool_url": "the tool host's address, for MCP over HTTP",
     "tool_command": "an executable that serves the tool host's tools, for MCP over stdio",
     "store_url": "our database's address",

@@ -133,7 +133,7 @@ class LineFault:
         words = document.into(FaultConfig, at=place)
         planned = words.planned()
         on_reply = words.link == "llm" and not planned.trigger.before_request
-        if not on_reply or not isinstance(planned.fault, WireFault | ReplyFault):
+        if not on_reply or not isinstance(planned.fault, WireFault | ReplyFault) or "tokens" in planned.fault.needs:
             raise document.error(place, f"{planned.fault.name} can't strike a reply of `serve`")
         for name in sorted(words.at.model_fields_set - _PLACES):
             raise document.error(

@@ -31,6 +31,7 @@ Need = Literal[
     "thinking",
     "hosts",
     "http_tools",
+    "tokens",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

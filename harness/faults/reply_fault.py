@@ -31,6 +31,10 @@ class Context:
     lead: str = ""
     conversation: Conversation = NOTHING_SAID
     """The request that is being answered."""
+    token: int = 0
+    """The number of the token of our token endpoint that the request carries, from 1; 0: another key."""
+    tokens: int = 0
+    """How many tokens have been issued."""
     kept: dict[str, str] = field(default_factory=dict)
     """What this planned fault has written down at an earlier request of the run (of the session, in `serve`)."""
 

@@ -20,6 +20,7 @@ from wedgehog.harness.inject.services import ServiceFaults
 from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener
 from wedgehog.harness.inject.stdio import StdioFaults
 from wedgehog.harness.inject.targets import Targets
+from wedgehog.harness.inject.tokens import TokenFaults
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultArmed
@@ -55,6 +56,7 @@ class Injector(LinkFaults):
         super().__init__(plan, links, history, clock, messages, delivered)
         self.agent = ProcessFaults(self, targets or Targets())
         self.tools, self.pipes, self.backends = ServiceFaults(self), StdioFaults(self), BackendFaults(self)
+        self.tokens = TokenFaults(self)
         self.demands, self.messages = self.agent.demands, self.agent.messages
         self._held_at: dict[tuple[int, int], list[FaultState]] = {}
         """Faults by the call and the body byte at which its reply is held for them."""

@@ -10,6 +10,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
+from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
@@ -43,6 +44,8 @@ class ControlFacts:
     """Whether one of them gives a prompt to a subagent."""
     streams: bool = False
     resumes: bool = False
+    tokens: bool = False
+    """Whether it asks the token endpoint for an access token."""
     background: bool = False
     """Whether it makes calls beside the conversation: titles, loop checks."""
     refusals: frozenset[str] = frozenset()
@@ -105,6 +108,7 @@ def read_control(
         shell=shell,
         streams=call.arrived.stream,
         resumes=resumes,
+        tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),

@@ -28,6 +28,7 @@ from wedgehog.harness.record.events.call import (
     RequestRefused,
     ToolResult,
 )
+from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import Placing, SentReply
 
@@ -85,6 +86,16 @@ class Recorder:
                 self._arrived(seen)
             case fact.RequestUnscripted():
                 self._history.add(CallUnscripted(call=seen.call, why=seen.why))
+            case fact.TokenRequestAnswered():
+                self._history.add_unless_sealed(
+                    TokenAsked(
+                        turn=self._injector.turn,
+                        grant=seen.grant,
+                        status=seen.status,
+                        error=seen.error,
+                        token=seen.token,
+                    )
+                )
             case fact.ConnectionClosed(by_us=False):
                 self._closed(seen.conn.id)
             case fact.RefusalSent() | fact.WriteStarted() | fact.WriteEnded() if call := self._calls.get(seen.call):

@@ -13,6 +13,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
 from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
+from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.sim_host import agent_waits
@@ -149,7 +150,8 @@ class _Run:
             conversations=self.messages.conversations(),
             finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text) if spec.finish else None,
         )
-        self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered)
+        self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
+        self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
         self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, self.beacons.look)
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 
@@ -167,6 +169,7 @@ class _Run:
                 clock=self.clock,
                 close_after=close_after,
                 waits_for_close=True,
+                tokens=self.tokens,
                 gateway=any(planned.fault.unofficial for planned in self.injector.plan.faults),
             ) as llm,
             self.links.open("llm", (llm.host, llm.port)),

@@ -9,6 +9,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, offers, spoken, within_tools
+from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
@@ -26,6 +27,7 @@ class ScriptedReplies:
     clock: Clock
     offered: Callable[[ToolCall], None] = lambda call: None
     """Called with every tool call that the model makes."""
+    tokens: TokenEndpoint = field(default_factory=TokenEndpoint)
     shapes: dict[int, MainShape] = field(default_factory=dict)
     """The shape of each call, by its number: what the control run chooses the main shape from."""
     tools_seen: dict[int, Conversation] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class ScriptedReplies:
     def answer(self, call: int, conversation: Conversation) -> Answer:
         """What the model says here, after the plan's reply faults. Errors: UnscriptedError if no line matches."""
         place = self.place(call, conversation)
-        context = self._context(place, conversation)
+        context = self._context(call, place, conversation)
         structured = self.script.nonce_per_call and conversation.schema is not None
         aside = place.side is None and (place.background or place.turn not in self.script.turns)
         if aside or structured:
@@ -109,7 +111,7 @@ class ScriptedReplies:
             return Reply((CLOSING,))
         return None
 
-    def _context(self, place: CallPosition, conversation: Conversation) -> Context:
+    def _context(self, call: int, place: CallPosition, conversation: Conversation) -> Context:
         turn = self.script.turns.get(place.turn)
         replies = turn.replies if turn else ()
         if place.side is not None:
@@ -126,6 +128,8 @@ class ScriptedReplies:
             last_tool_call=calls[-1] if calls else None,
             lead=self._lead(place),
             conversation=conversation,
+            token=self.tokens.number_of(call),
+            tokens=self.tokens.issued,
         )
 
     def _lead(self, place: CallPosition) -> str:

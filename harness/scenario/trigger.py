@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 from wedgehog.harness.faults.base import Fault, WireFault, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
+from wedgehog.harness.faults.token_fault import TokenFault
 
 HOST = "tool:mcp"
 PIPE = "ipc:mcp"
@@ -71,6 +72,8 @@ class Trigger:
             return said, ("at", "byte")
         if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer(fault)):
             return f"{fault.name} changes the whole answer: name its call, and `event` if it has one", ("at", key)
+        if isinstance(fault, TokenFault) and self != type(self)(turn=self.turn, attempt=self.attempt):
+            return f"{fault.name} fires at token requests: write `at: {{turn: 1}}`, and which `attempt`", ("at",)
         return self._misfit(fault, link)
 
     def _not_of_an_answer(self, fault: ReplyFault) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
-from wedgehog.harness.record.events.service import StoreAsked
+from wedgehog.harness.record.events.service import StoreAsked, TokenAsked
 from wedgehog.harness.testing.history_builder import result
 
 
@@ -180,6 +180,17 @@ def _output_dropped(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _token_request_bound(play: RunDraw) -> None:
+    """After an expired token the endpoint is asked once more than is allowed."""
+    allowed = play.draw(st.integers(1, 5))
+    play.tell.message()
+    for _request in range(allowed + 1):
+        play.tell.add(TokenAsked(turn=play.tell.turn, grant="refresh_token", status=400, error="invalid_grant"))
+    play.tell.answer_step(1)
+    play.tell.end()
+    play.bounds["token_requests"] = allowed
+
+
 def _rows_bound(play: RunDraw) -> None:
     """A second message adds the same rows again; reads and updates add none."""
     rows = play.draw(st.integers(1, 5))
@@ -232,6 +243,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),
+    "token_request_bound": (_token_request_bound,),
     "side_call_bound": (_side_call_bound,),
     "subagent_kept": (_subagent_kept,),
     "tools_alive": (_tool_dead_after_healing, _output_dropped),

@@ -165,6 +165,7 @@ class _Anthropic(Dialect):
         "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or "
         "purchase credits.",
     )
+    EXPIRED = Refusal(401, "OAuth token has expired. Please obtain a new token or refresh your existing token.")
     FRAMING = Framing(SSE, _PING)
     UNUSABLE: ClassVar[Mapping[str, Refusal]] = {"image": Refusal(400, "Could not process image")}
 

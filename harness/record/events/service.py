@@ -112,3 +112,17 @@ class PageAsked(Event):
 
     path: str
     status: int
+
+
+class TokenAsked(Event):
+    """The token endpoint answered a request for an access token; neither request nor token is stored."""
+
+    turn: int
+    """The turn that began last; 0: before the first one."""
+    grant: str
+    """`client_credentials`, `refresh_token`, or what the request said."""
+    status: int
+    error: str = ""
+    """RFC 6749's name of the refusal, empty for a token."""
+    token: str = ""
+    """A fingerprint of the issued token; empty if there is none."""
