@@ -14,6 +14,16 @@ ItemKind = Literal["tool_result", "tool_call", "image", "thinking", "text"]
 """What an item of a conversation is."""
 BALANCE: Final = "balance"
 EXPIRED: Final = "expired"
+OAUTH_PATH: Final = "/oauth/token"
+HOUR_S: Final = 3600
+TokenError: TypeAlias = Literal[
+    "invalid_grant",
+    "invalid_client",
+    "invalid_request",
+    "unsupported_grant_type",
+    "server_error",
+    "temporarily_unavailable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +180,14 @@ class Failure:
 
 
 Answer: TypeAlias = Reply | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHarm:
+    """How the answer to a token request is harmed: refused with `error`, and `late_s` seconds late."""
+
+    error: TokenError | None = None
+    late_s: float = 0
 
 
 class UnscriptedError(Exception):

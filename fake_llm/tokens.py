@@ -7,27 +7,17 @@ POST /oauth/token   grant_type=client_credentials&client_id=…      200  {"acce
 from base64 import b64decode
 from binascii import Error as NoBase64Error
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final
 from urllib.parse import parse_qsl
 
 from wedgehog.fake_llm.clock import http_date
 from wedgehog.fake_llm.frame import encode
 from wedgehog.fake_llm.ids import fingerprint, made_up
 from wedgehog.fake_llm.observer import TokenRequestAnswered
+from wedgehog.fake_llm.reply import HOUR_S, OAUTH_PATH, TokenError, TokenHarm
 from wedgehog.fake_llm.request import Request, json_object
-from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import WireReply, whole
 
-PATH: Final = "/oauth/token"
-HOUR_S: Final = 3600
-TokenError: TypeAlias = Literal[
-    "invalid_grant",
-    "invalid_client",
-    "invalid_request",
-    "unsupported_grant_type",
-    "server_error",
-    "temporarily_unavailable",
-]
 _STATUS: Final = {"invalid_client": 401, "server_error": 500, "temporarily_unavailable": 503}
 _SAYS: Final = {
     "invalid_grant": "The refresh token is invalid, expired or revoked.",
@@ -39,20 +29,12 @@ _SAYS: Final = {
 }
 
 
-@value
-class TokenHarm:
-    """How the answer to a token request is harmed: refused with `error`, and `late_s` seconds late."""
-
-    error: TokenError | None = None
-    late_s: float = 0
-
-
 class TokenEndpoint:
     """Issues tokens and knows them again; `harm` is asked for each request that is right in itself.
 
     >>> endpoint = TokenEndpoint()
     >>> form = b"grant_type=client_credentials&client_id=me"
-    >>> endpoint.respond(Request(1, "POST", PATH, {}, form), 0)[0].status, endpoint.issued
+    >>> endpoint.respond(Request(1, "POST", OAUTH_PATH, {}, form), 0)[0].status, endpoint.issued
     (200, 1)
     """
 
@@ -69,7 +51,7 @@ class TokenEndpoint:
 
     def owner(self, key: str) -> str:
         """The fingerprint under which a key's requests belong together: all tokens are of one client."""
-        return fingerprint(PATH if key in self._numbers else key)
+        return fingerprint(OAUTH_PATH if key in self._numbers else key)
 
     def carries(self, call: int, key: str) -> None:
         """A model request came with this key."""

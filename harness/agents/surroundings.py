@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from wedgehog.fake_llm.tokens import PATH as TOKEN_PATH
+from wedgehog.fake_llm.reply import OAUTH_PATH
 from wedgehog.harness.agents.backend_links import BackendError, link_env, template_of
 from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
@@ -75,7 +75,7 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
         "session_dir": str(place.session_dir),
         "session": place.session,
         "llm_url": place.llm_url,
-        "token_url": f"{place.llm_url}{TOKEN_PATH}",
+        "token_url": f"{place.llm_url}{OAUTH_PATH}",
         "tool_url": place.tool_url or "",
         "tool_command": place.tool_command or "",
         "store_url": place.store_url or "",

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from wedgehog.fake_llm.tokens import TokenHarm
+from wedgehog.fake_llm.reply import TokenHarm
 from wedgehog.harness.faults.base import Aim, Fault
 
 

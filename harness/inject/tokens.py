@@ -1,6 +1,6 @@
 """Faults of the OAuth token endpoint."""
 
-from wedgehog.fake_llm.tokens import HOUR_S, TokenHarm
+from wedgehog.fake_llm.reply import HOUR_S, TokenHarm
 from wedgehog.harness.faults.token_fault import TokenFault
 from wedgehog.harness.inject.link_faults import LinkFaults
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.reply import OAUTH_PATH, TokenHarm
 from wedgehog.fake_llm.request import Request
-from wedgehog.fake_llm.tokens import PATH, TokenEndpoint, TokenHarm
+from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.scenario.fault_config import FaultConfig
 
 
 def asked(endpoint: TokenEndpoint, form: str, **headers: str) -> tuple[int, dict[str, Any]]:
     """Status and JSON of the answer."""
-    fact, image, _ = endpoint.respond(Request(1, "POST", PATH, headers, form.encode()), 0)
+    fact, image, _ = endpoint.respond(Request(1, "POST", OAUTH_PATH, headers, form.encode()), 0)
     assert b"cache-control: no-store" in image.head.lower()
     return fact.status, json.loads(image.body)
 
@@ -47,7 +48,9 @@ def test_only_a_refresh_brings_a_new_refresh_token():
 
 def test_a_harm_refuses_a_request_that_is_right():
     endpoint = TokenEndpoint(lambda: TokenHarm("temporarily_unavailable", late_s=2))
-    fact, _, late_s = endpoint.respond(Request(1, "POST", PATH, {}, b"grant_type=refresh_token&refresh_token=old"), 0)
+    fact, _, late_s = endpoint.respond(
+        Request(1, "POST", OAUTH_PATH, {}, b"grant_type=refresh_token&refresh_token=old"), 0
+    )
     assert (fact.status, fact.error, late_s, endpoint.issued) == (503, "temporarily_unavailable", 2, 0)
 
 

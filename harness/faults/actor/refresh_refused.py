@@ -6,7 +6,7 @@ agent ── POST /oauth/token ──▶ fake provider     refresh_refused   400
 from dataclasses import replace
 from typing import Literal
 
-from wedgehog.fake_llm.tokens import TokenHarm
+from wedgehog.fake_llm.reply import TokenHarm
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.parameters import Seconds
 from wedgehog.harness.faults.token_fault import TokenFault
