@@ -61,6 +61,7 @@ class Endpoint(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The peer has sent its last byte; its socket stays until the pipe is empty."""
+        self.connection.ending(self)
         self.pipe.end(self.connection.now())
         self.pump()
         return True
@@ -68,6 +69,7 @@ class Endpoint(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The socket is closed: its bytes still pass, then the other side closes."""
         self.ended = True
+        self.connection.ending(self)
         reset = self.connection.owner.tells_resets and isinstance(error, ConnectionResetError)
         self.pipe.end(self.connection.now(), "rst" if reset else "fin")
         self.pump()
@@ -160,6 +162,7 @@ class ProxiedConnection:
         self.up, self.down = Pipe(), Pipe()
         self.client, self.server = Endpoint(self, self.up), Endpoint(self, self.down)
         self.peer: Address | None = None
+        self._ended_first: Endpoint | None = None
         self._open = 2
         self._connecting: asyncio.Task[None] | None = None
 
@@ -195,6 +198,15 @@ class ProxiedConnection:
     def over(self) -> bool:
         """Whether one of its sockets is closed."""
         return self._open < 2
+
+    @property
+    def upstream_hung_up(self) -> bool:
+        """Whether the upstream ended the connection, before the agent did."""
+        return self._ended_first is self.server
+
+    def ending(self, end: Endpoint) -> None:
+        """Remember which side ended the connection first."""
+        self._ended_first = self._ended_first or end
 
     def socket_lost(self) -> None:
         """Count a closed socket; the second one ends the connection."""

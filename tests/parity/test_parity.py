@@ -146,6 +146,28 @@ async def test_one_request_is_struck_however_many_come_and_however_soon(network,
 
 
 @pytest.mark.parametrize("fault", [it for it in FAULTS if it.name == "cut"], ids=repr)
+async def test_a_cut_before_the_first_byte_of_a_large_request_is_proved(network, worlds, fault):
+    """The agent sends the body again at once, so that the next connection is open before the first one is counted."""
+    loop, request = asyncio.get_running_loop(), b"r" * 300_000
+
+    async def ask() -> None:
+        client = await world.connect()
+        with contextlib.suppress(OSError):
+            await loop.sock_sendall(client.sock, request)
+            await asyncio.wait_for(loop.sock_recv(client.sock, 1), 0.05)
+
+    async with worlds(network, resets=resets(fault), requests=True) as world:
+        strike = await world.link.strike(fault, Upstream(0))
+        await ask()
+        again = asyncio.create_task(ask())
+        proof = await strike.fired(5)
+        await strike.heal()
+        again.cancel()
+        await asyncio.gather(again, return_exceptions=True)
+        assert proof is not None and proof.bytes == 0
+
+
+@pytest.mark.parametrize("fault", [it for it in FAULTS if it.name == "cut"], ids=repr)
 @pytest.mark.parametrize("at", [0, BEFORE])
 async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds, fault, at):
     """Four at a time, without a pause: one attempt of all of them is lost."""

@@ -154,7 +154,7 @@ class UpstreamWatch:
 
     def see(self, now: Sockets) -> DeliveryFinding:
         """Return what the snapshot proves; None: nothing yet."""
-        came = [it for it in self.own(now) if it.received >= max(1, self.at) and not (it.unread and not self.at)]
+        came = [it for it in self.own(now) if it.received - it.unread >= max(1, self.at)]
         self.reached_proxy = self.reached_proxy or bool(came)
         old = self.before.proxied
         if not self.stalls:
@@ -182,6 +182,14 @@ class UpstreamWatch:
     def passes_nothing(self) -> bool:
         """Return whether no byte may pass, so that no count changes."""
         return self.at == 0
+
+    @property
+    def swallowed(self) -> bool:
+        """Return whether the proxy took bytes of the request, or closed the connection on which they came.
+
+        It never counts the bytes of a long request: its reader still waits for the limiter that has stopped.
+        """
+        return self.reached_proxy or (self.connection.up.carried > 0 and self.connection.upstream_hung_up)
 
 
 Watch = DownstreamWatch | UpstreamWatch

@@ -12,7 +12,7 @@ import pytest
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Downstream
+from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.network.tcp_diag import ESTABLISHED, SocketCount
 from wedgehog.harness.network.toxiproxy.api import ProxyCounts, ToxiproxyRefusedError
 from wedgehog.harness.network.toxiproxy.delivery_proof import Sockets
@@ -150,3 +150,12 @@ async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server(
     strike = await link.strike(Stall(), Downstream(AGENT, 100))
     await link.close()
     assert await strike.fired(1) is None
+
+
+async def test_a_cut_of_a_whole_link_is_refused_in_one_sentence():
+    """A limit is proved by the bytes of one connection, so a plugin's fault of that kind gets a reason."""
+    proxy = SlowLimiter(0, 0)
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
+    with pytest.raises(NetworkError, match="cannot stop the whole link"):
+        await link.strike(Stall(), WholeLink())
