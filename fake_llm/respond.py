@@ -11,6 +11,7 @@ from html import escape
 from typing import Final
 
 from wedgehog.fake_llm.clock import http_date
+from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
@@ -80,6 +81,7 @@ class Responder:
         return self._failed(Failure(_SERVER_ERROR, f"unscripted: {why}"), noted)
 
     def _replied(self, conversation: Conversation, reply: Reply, noted: tuple[Fact, ...]) -> RequestOutcome:
+        reply = continued(reply, conversation)
         said = within_limit(reply, conversation)
         counts = billed(said, conversation)
         exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))

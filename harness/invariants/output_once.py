@@ -39,6 +39,17 @@ def _twice(turn: Turn, shown: str) -> str:
     nonce = plain(turn.stimulus.nonce) if turn.stimulus is not None else ""
     if len(nonce) >= LEAST_CHARS and shown.count(nonce) > 1:
         return f"the same reply {shown.count(nonce)} times"
+    whole = "".join([plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok])
     broken = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended is not None and not call.ok]
-    again = [text for text in broken if len(text) >= LEAST_CHARS and shown.count(text) > 1]
+    again = any(_more_often(text, shown, whole) for text in broken)
     return "the text of a broken reply, and then the same text again" if again else ""
+
+
+def _more_often(broken: str, shown: str, whole: str) -> bool:
+    """Whether an answer shows a broken reply, or the first half of it, more often than the whole replies say it.
+
+    A connection that is reset loses the last bytes that the agent has not read.
+    """
+    half = broken[: len(broken) // 2]
+    texts = [text for text in (broken, half) if len(text) >= LEAST_CHARS]
+    return any(shown.count(text) > max(1, whole.count(text)) for text in texts)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
@@ -77,8 +78,9 @@ class ScriptedReplies:
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):
-            said = within_limit(answer, conversation)  # as the fake provider sends it
-            needed = 0 if said is answer or answer.stop == "max_tokens" else output_tokens(answer.items)
+            rest = continued(answer, conversation)
+            said = within_limit(rest, conversation)  # as the fake provider sends it
+            needed = 0 if said is rest or answer.stop == "max_tokens" else output_tokens(rest.items)
             ends = isinstance(altered, Reply) and not _calls(altered) and bool(_calls(said))
             if ends and isinstance(altered, Reply):  # the call is the answer, and no work of a tool
                 last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})

@@ -7,6 +7,9 @@ from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
+HALF = "The hedgehogs of this garden eat beetles, worms, snails"
+"""The beginning of a reply."""
+
 
 def _answered(tell: HistoryBuilder, *, sees: tuple[int, ...] | None = None) -> None:
     tell.message()
@@ -79,6 +82,28 @@ def test_a_half_reply_that_the_whole_one_continues_is_shown_once():
     tell.cut(tell.ask(1), CUT_TEXT)
     tell.answer_step(1)
     tell.end(f"{CUT_TEXT} gulls. {tell.nonce}")
+    assert check("output_once", tell.seal()).status == "pass"
+
+
+def test_a_continued_reply_whose_beginning_is_shown_twice_is_found_though_its_last_bytes_were_lost():
+    """The model goes on behind the beginning that the agent sends back; a reset took the beginning's end."""
+    for shown, status in ((f"{HALF} and berries", "pass"), (f"{HALF[:-3]}{HALF} and berries", "fail")):
+        tell = HistoryBuilder()
+        tell.message()
+        tell.cut(tell.ask(1), HALF)
+        tell.reply(tell.ask(1), f" and berries {tell.nonce}")
+        tell.end(f"{shown} {tell.nonce}")
+        assert check("output_once", tell.seal()).status == status
+
+
+def test_two_replies_that_begin_alike_are_not_shown_twice():
+    """The first of them was broken once, and came whole after that."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), f"{HALF} and")
+    tell.reply(tell.ask(1), f"{HALF} and berries.", tools=[True])
+    tell.reply(tell.ask(2), f"{HALF} in winter. {tell.nonce}")
+    tell.end(f"{HALF} and berries. {HALF} in winter. {tell.nonce}")
     assert check("output_once", tell.seal()).status == "pass"
 
 

@@ -1,6 +1,7 @@
 """The script as it is played: the words by position, harmed as the plan says, and told to the recorder."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,13 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     reply = it.answer(1, talk())
     assert reply.stop == "max_tokens" and reply.items[1].raw_args == '{"com'
     assert it.sent(1).offers == [("1.1.1", "bash", False)]
+
+
+def test_the_recorder_knows_only_the_rest_of_a_reply_that_the_client_continues(play: Any):
+    """The client sends the beginning back as the assistant's last message."""
+    it, asked = play(turns={1: ScriptedTurn((DONE,), "NONCE")}), talk()
+    it.answer(1, replace(asked, messages=(*asked.messages, Message("assistant", "Done"))))
+    assert it.sent(1).reply.items == (Text(" NONCE"),)
 
 
 @pytest.mark.parametrize(
