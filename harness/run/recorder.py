@@ -40,6 +40,7 @@ class _RecordedCall(fact.RequestFacts):
     """A request for the model, and what was delivered of its reply."""
 
     arrived_s: float = 0.0
+    """The time of the request's event, so that no time from the request begins at another one."""
     sent_s: float | None = None
     """When the first byte of the reply was sent."""
     ended_s: float = -1.0
@@ -125,12 +126,11 @@ class Recorder:
         if seen.conversation is None and seen.method != "POST":
             return
         self._calls[seen.call] = self._last_on[seen.conn.id] = _RecordedCall(seen.without_words())
-        self._calls[seen.call].arrived_s = self._clock.now()
         self._look()
         place, talk = CallPosition(0, 0, 1, "unreadable"), seen.conversation or UNREADABLE
         if seen.conversation is not None:
             place = self._placing.place(seen.call, talk)
-        self._history.add(
+        arrived = self._history.add(
             RequestArrived(
                 call=seen.call,
                 conn=seen.conn.id,
@@ -155,6 +155,7 @@ class Recorder:
                 turns_doubled=place.turns_doubled,
             )
         )
+        self._calls[seen.call].arrived_s = arrived.at_s
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result

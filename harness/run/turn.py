@@ -23,6 +23,7 @@ AFTER_STOP_S = 2.0
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
+LINE_KEPT = 2_000
 HANG_UP_ARRIVES_S = 0.002
 END_WITHIN_S = 15.0
 GiveMessage = Callable[[int], None]
@@ -259,11 +260,24 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
     return TurnEnded(
         turn=turn,
         ended=outcome.ended,
-        answer=outcome.answer[-TEXT_KEPT:],
-        error=outcome.error[-TEXT_KEPT:],
+        answer=kept_text(outcome.answer),
+        error=kept_text(outcome.error),
         exit_code=outcome.exit_code,
         status=outcome.status,
         raised=outcome.raised,
-        stdout=outcome.stdout[-TEXT_KEPT:],
-        stderr=outcome.stderr[-TEXT_KEPT:],
+        stdout=kept_text(outcome.stdout),
+        stderr=kept_text(outcome.stderr),
     )
+
+
+def kept_text(text: str) -> str:
+    """The beginning and the end of a long text, whose long lines are shortened first: one line hides no other."""
+    if len(text) <= TEXT_KEPT:
+        return text
+    return _shortened("\n".join(_shortened(line, LINE_KEPT) for line in text.split("\n")), TEXT_KEPT)
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 4]}[… {len(text) - most:,} characters are left out]{text[most // 4 - most :]}"

@@ -1,4 +1,4 @@
-"""Capture the output of a process: the last megabyte in memory, all of it in a log."""
+"""Capture the output of a process: its beginning and its last megabyte in memory, all of it in a log."""
 
 import asyncio
 import os
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+HEAD_BYTES = 250_000
+"""So much of the beginning is kept: an answer may stand before a line of many megabytes."""
 KEPT_BYTES = 1_000_000
 CHUNK_BYTES = 65_536
 
@@ -19,7 +21,7 @@ class Capture:
         self._read_end, self.write_end = ends or os.pipe()
         self._heard: Callable[[bytes], None] = lambda chunk: None
         os.set_blocking(self._read_end, False)
-        self._kept = bytearray()
+        self._head, self._kept = bytearray(), bytearray()
         self._lost = False
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -46,19 +48,20 @@ class Capture:
     def listen(self, heard: Callable[[bytes], None]) -> None:
         """Call `heard` with what was read so far, with each chunk as it is read, and at the end with nothing."""
         self._heard = heard
-        if self._kept:
-            heard(bytes(self._kept))
+        if self._head:
+            heard(bytes(self._head + self._kept))
         if self._ended.is_set():
             heard(b"")
 
     def text(self) -> str:
-        """The last megabyte as text."""
-        text = self._kept.decode("utf-8", "replace")
-        return f"[… the beginning is in the log]\n{text}" if self._lost else text
+        """The beginning and the last megabyte as text."""
+        parts = (self._head, self._kept) if self._lost else (self._head + self._kept,)
+        return "\n[… the middle is in the log]\n".join(part.decode("utf-8", "replace") for part in parts)
 
     def forget(self) -> None:
         """Drop the text of the previous turn."""
         self.read_now()
+        self._head.clear()
         self._kept.clear()
         self._lost = False
 
@@ -89,7 +92,9 @@ class Capture:
             return False
         self._log.write(chunk)
         self._heard(chunk)
-        self._kept += chunk
+        room = max(0, HEAD_BYTES - len(self._head))
+        self._head += chunk[:room]
+        self._kept += chunk[room:]
         if len(self._kept) > KEPT_BYTES:
             del self._kept[: len(self._kept) - KEPT_BYTES]
             self._lost = True

@@ -297,6 +297,14 @@ async def test_a_campaign_folds_from_the_facts_of_its_runs_as_from_their_histori
     assert kept == facts_of(read_run(folder).history)
 
 
+async def test_an_answer_before_a_line_of_ten_megabytes_is_an_answer(entry: Any, tmp_path: Path):
+    """A program's noise after its answer does not turn the verdict."""
+    code = AGENT.replace("except OSError", '    print("x" * 10_000_000)\nexcept OSError')
+    campaign, _ = await played(tmp_path / "runs", entry(code=code, invariants={"turn_answered": {}}))
+    (judgement,) = campaign.judgements
+    assert (judgement.verdict, judgement.violated) == ("pass", ())
+
+
 async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):
     """A run whose record says that it was not answered is red when judged again."""
     given = entry(invariants={"turn_answered": {}})

@@ -1,10 +1,12 @@
 """The recorder: what the fake provider saw becomes events, and a harmed reply is recorded as far as it arrived."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from hashlib import sha256
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.run.recorder import Recorder, retry_after_s
+from wedgehog.reports.calls import took_s
 
 CONN = fact.Conn(7, ("127.0.0.1", 4000))
 REPLY = Reply((Text("The lighthouse keeper counted."), ToolCall("shell", {"command": "ls"}), ToolCall("shell", {})))
@@ -291,6 +294,19 @@ async def test_the_first_byte_is_sent_when_the_gate_before_it_has_passed(
     await rig.recorder.gate(fact.Point(1, CONN, 0, 0, (), 450, 200, True))
     rig.ends(body=body)
     assert rig.ended.first_byte_s == first_byte_s
+
+
+async def test_no_call_is_shorter_than_the_time_to_its_first_byte():
+    """Both begin at the time of the request's event, also where some time passes before it is written."""
+    times = itertools.count(1)
+    rig = Rig(SimpleNamespace(now=lambda: next(times) / 1_000_000))
+    rig.recorder._look = lambda: [next(times) for _ in range(9)]
+    rig.accepted()
+    await rig.recorder.gate(fact.Point(1, CONN, 0, 0, (), 450, fact.BEFORE_HEAD, True))
+    rig.ends()
+    (call,) = rig.history.seal().calls
+    assert rig.ended.first_byte_s is not None and took_s(call) is not None
+    assert 0 < rig.ended.first_byte_s <= took_s(call)
 
 
 def test_the_end_of_a_refusal_is_not_the_end_of_a_reply(rig: Rig):

@@ -16,7 +16,15 @@ from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage
-from wedgehog.harness.run.turn import LONGEST_STRETCH_S, TEXT_KEPT, AfterStop, Bounds, NetworkBrokeError, TurnPlayer
+from wedgehog.harness.run.turn import (
+    LONGEST_STRETCH_S,
+    TEXT_KEPT,
+    AfterStop,
+    Bounds,
+    NetworkBrokeError,
+    TurnPlayer,
+    kept_text,
+)
 from wedgehog.harness.scenario.fault_plan import FaultPlan
 
 
@@ -414,4 +422,15 @@ async def test_of_an_endless_talker_the_last_words_are_kept(rig: Rig):
     rig.session.over.set()
     await rig.plays()
     ended = next(rig.history.of(TurnEnded))
-    assert len(ended.stdout) == TEXT_KEPT and ended.stdout.endswith("end")
+    assert len(ended.stdout) < TEXT_KEPT and ended.stdout.endswith("xend")
+    assert ended.stdout.startswith("xxx") and "[… 18,003 characters are left out]" in ended.stdout
+
+
+@pytest.mark.parametrize("before", ["", "step\n" * 500])
+def test_a_long_line_hides_nothing_before_or_after_it(before: str):
+    """Long lines are shortened first; what is still too long keeps its beginning and its end."""
+    kept = kept_text(f"{before}Done nonce-1\n{'x' * 10_000_000}\nbye\n")
+    assert "Done nonce-1\nxxx" in kept and kept.endswith("xxx\nbye\n") and len(kept) < TEXT_KEPT
+    many = kept_text("first\n" + "a line\n" * 10_000 + "last\n")
+    assert many.startswith("first\n") and many.endswith("last\n") and len(many) < TEXT_KEPT + 100
+    assert kept_text("y" * TEXT_KEPT) == "y" * TEXT_KEPT
