@@ -1,13 +1,16 @@
 """A baseline: a small YAML file in the user's repository with the results of a run, to compare later runs with."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from wedgehog.harness.record.store import draft_of
+from wedgehog.harness.scenario.document import BadFileError, BadValueError, BadValuesError, load
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.differences import FALSE_ALARMS, QUANTITIES, Quantity
 from wedgehog.reports.played_cells import DECIDED, Key, PlayedCell
@@ -16,27 +19,47 @@ HEAD = """\
 # The results that `wedgehog run … --baseline {name}` compares with. `wedgehog baseline RUN --into {name}` writes it.
 # Review a change of this file like a change of code: a worse result here is a result that the gate accepts.
 """
-Number = Annotated[int | float, Field(ge=0, allow_inf_nan=False)]
-Numbers = Number | list[Number]
-"""One number, if all repeats have the same."""
+LARGEST = 999_999
+"""Of every number in the file; a larger one is damage."""
+Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
+Numbers = Number | list[Number] | Literal["unknown"]
+"""One number, if all repeats have the same; `unknown`: it was not measured."""
+MEASURED = ("paid_calls", "usd", "turn_s")
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class BaselineCell(_Strict):
     """The results of one scenario and agent."""
 
     result: (
-        Literal["passed", "known", "failed"] | dict[Literal["passed", "known", "failed"], Annotated[int, Field(ge=0)]]
+        Literal["passed", "known", "failed"]
+        | dict[Literal["passed", "known", "failed"], Annotated[int, Field(ge=1, le=LARGEST)]]
     )
     """One word, or the number of repeats for each."""
-    repeats: Annotated[int, Field(ge=1)] = 1
+    repeats: Annotated[int, Field(ge=1, le=LARGEST)] = 1
     violated: list[str] = []
-    paid_calls: Numbers | None = None
-    usd: Numbers | None = None
-    turn_s: Numbers | None = None
+    paid_calls: Numbers
+    usd: Numbers
+    turn_s: Numbers
+
+    @model_validator(mode="after")
+    def _one_for_each_repeat(self) -> Self:
+        found = [((name,), said) for name in MEASURED if (said := self._wrong_length(name))]
+        if isinstance(self.result, dict) and sum(self.result.values()) != self.repeats:
+            says = f"'result': expected {self.repeats} in all, as 'repeats' says, found {sum(self.result.values())}"
+            found.insert(0, (("result",), says))
+        if found:
+            raise BadValuesError(found)
+        return self
+
+    def _wrong_length(self, name: str) -> str:
+        values = getattr(self, name)
+        if not isinstance(values, list) or len(values) == self.repeats:
+            return ""
+        return f"'{name}': expected one number, or one for each of {self.repeats} repeats, found {len(values)}"
 
 
 class Floors(_Strict):
@@ -51,13 +74,30 @@ class Baseline(_Strict):
     """The file."""
 
     wedgehog: str = ""
-    world: str = ""
+    world: Literal["live", "sim"] | None = None
     """`live` or `sim`: times of one are not compared with times of the other."""
     prices: str = ""
     """The date of the price table."""
     false_alarms: Annotated[float, Field(gt=0, lt=0.5)] = FALSE_ALARMS
     floors: Floors = Floors()
     cells: dict[str, dict[str, BaselineCell]] = {}
+
+    @field_validator("wedgehog")
+    @classmethod
+    def _of_this_version(cls, wrote: str) -> str:
+        ours = version("wedgehog")
+        if wrote and wrote.split(".")[:2] != ours.split(".")[:2]:
+            raise BadValueError(
+                f"'wedgehog': expected a baseline of this version, {ours}, found {wrote!r}: another version may judge "
+                "differently; play again, and write a new file with `wedgehog baseline`"
+            )
+        return wrote
+
+    @model_validator(mode="after")
+    def _names_its_world(self) -> Self:
+        if self.cells and self.world is None:
+            raise BadValueError("the key 'world' is missing: expected live or sim")
+        return self
 
     @property
     def played(self) -> dict[Key, PlayedCell]:
@@ -67,26 +107,15 @@ class Baseline(_Strict):
     def quantities(self, world: str) -> tuple[Quantity, ...]:
         """What is compared with a run in `world`, with the floors of this file."""
         floors = {key: floor for key, floor in self.floors.model_dump().items() if floor is not None}
-        kept = [key for key in QUANTITIES if key != "turn_s" or self.world in ("", world)]
+        kept = [key for key in QUANTITIES if key != "turn_s" or self.world in (None, world)]
         return tuple(replace(QUANTITIES[key], floor=floors.get(key, QUANTITIES[key].floor)) for key in kept)
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline. ValueError: it can't be read; one line with file, line and what is expected."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as wrong:
-        raise ValueError(f"{path}: {wrong.strerror}; `wedgehog baseline RUN --into {path}` writes it") from None
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        return Baseline.model_validate(yaml.safe_load(text) or {})
-    except yaml.MarkedYAMLError as wrong:
-        line = wrong.problem_mark.line + 1 if wrong.problem_mark else 1
-        raise ValueError(f"{path}:{line}: {wrong.problem}") from None
-    except ValidationError as wrong:
-        first = wrong.errors()[0]
-        keys = [str(part) for part in first["loc"]]
-        raise ValueError(f"{path}:{_line_of(node, keys)}: {'.'.join(keys)}: {first['msg']}") from None
+    """Read a baseline. BadFileError: each mistake in a line, with file, line and what is expected."""
+    if not path.exists():
+        raise BadFileError(path, None, f"no such file; `wedgehog baseline RUN --into {path}` writes it")
+    return load(path).into(Baseline)
 
 
 def world_of(campaign: StoredCampaign) -> str:
@@ -101,15 +130,14 @@ def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedC
         if cell.decided and not cell.undecided:
             made.setdefault(scenario, {})[agent] = _written(cell)
     facts = {key: str(campaign.facts.get(key, "")) for key in ("wedgehog", "prices")}
-    return old.model_copy(update={**facts, "world": world_of(campaign), "cells": made})
+    return old.model_copy(update={**facts, "world": world_of(campaign) or None, "cells": made})
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
     """Write the file: one line per scenario and agent, so that a change is easy to review."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(HEAD.format(name=path.name) + "\n".join(_lines(baseline)) + "\n", encoding="utf-8")
-    draft.replace(path)
+    with draft_of(path) as draft:
+        draft.write_text(HEAD.format(name=path.name) + "\n".join(_lines(baseline)) + "\n", encoding="utf-8")
 
 
 def _lines(baseline: Baseline) -> Iterator[str]:
@@ -127,34 +155,23 @@ def _flow(value: Any) -> str:
     return said.removesuffix("...\n").strip()
 
 
-def _line_of(node: yaml.Node | None, keys: Sequence[str]) -> int:
-    """The line of the deepest of these keys that the file has."""
-    line = 1
-    for key in keys:
-        if not isinstance(node, yaml.MappingNode):
-            break
-        pair = next(((k, v) for k, v in node.value if k.value == key), None)
-        if pair is None:
-            break
-        line, node = pair[0].start_mark.line + 1, pair[1]
-    return line
-
-
 def _written(cell: PlayedCell) -> BaselineCell:
     results = {name: cell.results[name] for name in DECIDED if cell.results.get(name)}
     return BaselineCell(
         result=next(iter(results)) if len(results) == 1 else results,  # type: ignore[arg-type]
         repeats=cell.decided,
         violated=list(cell.violated),
-        paid_calls=_folded(cell.paid_calls, 0),
-        usd=_folded(cell.usd, 6),
-        turn_s=_folded(cell.turn_s, 3),
+        paid_calls=_folded(cell.paid_calls, cell.decided, 0),
+        usd=_folded(cell.usd, cell.decided, 6),
+        turn_s=_folded(cell.turn_s, cell.decided, 3),
     )
 
 
-def _folded(values: Iterable[float], digits: int) -> Numbers | None:
+def _folded(values: Iterable[float], repeats: int, digits: int) -> Numbers:
     rounded = [round(value, digits) if digits else round(value) for value in values]
-    return None if not rounded else rounded[0] if len(set(rounded)) == 1 else rounded
+    if len(rounded) != repeats:
+        return "unknown"
+    return rounded[0] if len(set(rounded)) == 1 else rounded
 
 
 def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
@@ -170,7 +187,7 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
     )
 
 
-def _unfolded(value: Numbers | None, repeats: int) -> tuple[float, ...]:
-    if value is None:
+def _unfolded(value: Numbers, repeats: int) -> tuple[float, ...]:
+    if value == "unknown":
         return ()
-    return tuple(value) if isinstance(value, list) else (value,) * repeats
+    return tuple(value) if isinstance(value, list) else (float(value),) * repeats

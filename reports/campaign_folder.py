@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import StoredRun, read_judgement, read_run
+from wedgehog.harness.record.store import StoredRun, read_judgement, read_object, read_run
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.reports.facts import RunFacts, facts_of, kept_facts
 from wedgehog.reports.history_numbers import RunNumbers
@@ -91,6 +91,7 @@ def load(folder: Path, with_facts: Callable[[StoredRun, RunFacts], None] = lambd
                 unfinished.append(Unfinished(place, f"it can't be read: {wrong}"))
         elif place not in controls:
             unfinished.append(Unfinished(place, "the run ended before it was judged"))
+    unfinished += _never_begun(folder, len(begun) - len(controls))
     facts = _facts(folder / "campaign.json")
     order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
@@ -103,6 +104,19 @@ def _with_facts(folder: Path) -> tuple[StoredRun, RunFacts]:
         return StoredRun(folder, read_judgement(folder)), facts
     run = read_run(folder)
     return run, facts_of(run.history)
+
+
+def _never_begun(folder: Path, begun: int) -> list[Unfinished]:
+    """The runs of plan.json that have no folder, as one entry."""
+    plan = folder / "plan.json"
+    if not plan.is_file():
+        return []
+    try:
+        planned = sum(len(cell["repeats"]) for cell in read_object(plan)["cells"])
+    except (ValueError, TypeError, KeyError):
+        return [Unfinished(plan, "the plan of the campaign can't be read")]
+    left = planned - begun
+    return [Unfinished(plan, f"{left:,} of {planned:,} runs were never begun")] if left > 0 else []
 
 
 def _run_folders(campaign: Path) -> tuple[frozenset[Path], list[Path]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wedgehog.harness.record.store import check_run_folder
 from wedgehog.reports.baseline import read_baseline
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences
@@ -30,6 +31,7 @@ def read_side(name: str, within: Path) -> ComparedSide:
     """A run's folder, `FOLDER:AGENT`, a baseline, or an agent of the run `within`. ValueError: it is none of them."""
     place = Path(name)
     if place.is_dir():
+        check_run_folder(place)
         return _played(name, cells_of(load(place.resolve())))
     if place.is_file():
         return _played(name, read_baseline(place).played)
@@ -58,8 +60,13 @@ def _of_agent(name: str, agent: str, folder: Path) -> ComparedSide:
 
 def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
     """What differs, the worst first. Agents of other names are matched: one with one, or versions of one runtime."""
+    return differences(*_alike(before, after))
+
+
+def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedCell], dict[Key, PlayedCell]]:
+    """The cells of both sides, with the same names for agents that stand for each other."""
     names = _matched(before.agents, after.agents)
-    return differences(
+    return (
         _renamed(before.cells, {old: _pair(old, new) for old, new in names.items()}),
         _renamed(after.cells, {new: _pair(old, new) for old, new in names.items()}),
     )
@@ -89,11 +96,11 @@ def _renamed(cells: Mapping[Key, PlayedCell], names: Mapping[str, str]) -> dict[
 def compare_lines(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> Iterator[str]:
     """The totals of both sides, one line per difference, and the sum."""
     for side in (before, after):
-        yield from (f"{side.name}: {line}" for line in total_lines(side.cells.values()))
+        yield from (f"{side.name}: {line}" for line in _totals(side))
     yield ""
     for it in found:
         yield f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
-    yield _sum(after, found)
+    yield _sum(before, after, found)
 
 
 def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> Iterator[str]:
@@ -101,21 +108,26 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield f"## {escaped(before.name)} → {escaped(after.name)}"
     yield ""
     for side in (before, after):
-        yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in total_lines(side.cells.values()))
+        yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in _totals(side))
     yield ""
     if found:
         yield from ("| | scenario | agent | what |", "| --- | --- | --- | --- |")
     for it in found:
         kind = f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}"
         yield f"| {kind} | {escaped(it.scenario)} | {escaped(it.agent)} | {escaped(it.says)} |"
-    yield from ("", escaped(_sum(after, found)))
+    yield from ("", escaped(_sum(before, after, found)))
 
 
-def _sum(after: ComparedSide, found: list[Difference]) -> str:
+def _totals(side: ComparedSide) -> Iterator[str]:
+    """The total of each agent, without the agent's name where the name of the side says it."""
+    named = f"{side.agents[0]}: " if len(side.agents) == 1 and side.name.endswith(side.agents[0]) else ""
+    return (line.removeprefix(named) for line in total_lines(side.cells.values()))
+
+
+def _sum(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> str:
     numbers = {kind: sum(it.kind == kind for it in found) for kind in KINDS}
     parts = [f"{number} {KIND_WORDS[kind]}" for kind, number in numbers.items() if number]
-    new = {(it.scenario, it.agent) for it in found if it.kind == "new"}
-    touched = {(it.scenario, it.agent) for it in found if it.kind != "gone"} - new
-    common = len(after.cells) - len(new)
-    same = f"{common - len(touched)} of {many(common, 'common result')} alike"
-    return ", ".join([*parts, same])
+    old, new = _alike(before, after)
+    common = old.keys() & new.keys()
+    same = len(common - {(it.scenario, it.agent) for it in found})
+    return ", ".join([*parts, f"{same} of {many(len(common), 'common result')} alike"])

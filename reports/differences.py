@@ -167,7 +167,8 @@ def exit_code(found: Iterable[Difference]) -> int:
 def _one_sided(before: Mapping[Key, PlayedCell], after: Mapping[Key, PlayedCell]) -> Iterator[Difference]:
     for key, cell in after.items():
         if key not in before:
-            yield Difference(*key, "new", f"no earlier result; now {cell.reads()}")
+            if not cell.results.get("failed") and not cell.undecided:
+                yield Difference(*key, "new", f"no earlier result; now {cell.reads()}")
             if cell.results.get("failed"):
                 yield Difference(*key, "worse", f"new, and {cell.reads()}{_because(cell, 'failed')}", 900.0)
             yield from _unclear(cell)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from wedgehog.harness.record.store import ESCAPED, StoredRun, read_run, run_folders
+from wedgehog.harness.record.store import ESCAPED, StoredRun, check_run_folder, draft_of, read_run, run_folders
 from wedgehog.reports.otlp import resource_spans
 from wedgehog.reports.perfetto import trace_events
 from wedgehog.reports.words import one_line
@@ -38,8 +38,7 @@ def chosen(folder: Path, names: Sequence[str], unread: Callable[[str], None]) ->
     `names` are the folders of runs or of scenarios below it; none: all. ValueError: there is no such run.
     `unread` is told of each run that can't be read.
     """
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder")
+    check_run_folder(folder)
     found = {_name(path, folder): path for path in run_folders(folder)}
     if not found:
         raise ValueError(f"{folder}: no finished run in this folder")
@@ -93,20 +92,15 @@ def write_export(cells: Iterable[ExportedRun], form: Format, out: Path) -> int:
     """Write the file in one piece, and return the number of its runs. ValueError: there is none."""
     if not out.parent.is_dir():
         raise ValueError(f"{out.parent}: no such folder")
-    draft = out.with_name(f".{out.name}.part")
     runs = 0
-    try:
-        with draft.open("w", encoding="utf-8", errors=ESCAPED) as target:
-            target.write(_HEAD[form])
-            for runs, cell in enumerate(cells, start=1):
-                target.write(",\n" if runs > 1 else "\n")
-                target.write(",\n".join(map(_json, _parts(cell, form, runs))))
-            target.write("\n]}\n")
+    with draft_of(out) as draft, draft.open("w", encoding="utf-8", errors=ESCAPED) as target:
+        target.write(_HEAD[form])
+        for runs, cell in enumerate(cells, start=1):
+            target.write(",\n" if runs > 1 else "\n")
+            target.write(",\n".join(map(_json, _parts(cell, form, runs))))
+        target.write("\n]}\n")
         if not runs:
             raise ValueError(NOTHING)
-        draft.replace(out)
-    finally:
-        draft.unlink(missing_ok=True)
     return runs
 
 

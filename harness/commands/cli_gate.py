@@ -31,6 +31,7 @@ def baseline(
     It is a small file to review and to commit. Inconclusive runs and errors are left out, and results that the run does
     not have stay as they are.
     """
+    from wedgehog.harness.record.store import check_run_folder
     from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
     from wedgehog.reports.campaign_folder import load
     from wedgehog.reports.differences import differences
@@ -39,6 +40,7 @@ def baseline(
 
     with user_mistakes():
         old = read_baseline(into) if into.exists() else Baseline()
+        check_run_folder(folder)
         campaign = load(folder.resolve())
         cells = cells_of(campaign)
         fresh = updated(old, campaign, cells, prune=prune)

@@ -210,12 +210,13 @@ def check(
 
     The reports are written again too. The exit codes are those of `run`.
     """
-    from wedgehog.harness.record.store import run_folders
+    from wedgehog.harness.record.store import check_run_folder, run_folders
     from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.run.stored import judge_all
 
     with user_mistakes():
         folder, known = folder.resolve(), read_for_gate(against)
+        check_run_folder(folder)
         found = list(run_folders(folder))
         if not found:
             raise ValueError(f"{folder}: no finished run in this folder")

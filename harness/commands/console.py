@@ -69,7 +69,8 @@ class Stdout(Console):
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
         """Disable highlighting, and wrap nothing where no terminal reads: a log has no width."""
-        super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap)
+        plain = bool(os.environ.get("NO_COLOR"))  # rich would still print bold and dim
+        super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap, color_system=None if plain else "auto")
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = LOG_WIDTH
 
@@ -221,7 +222,7 @@ class LineProgress:
 @contextlib.contextmanager
 def open_progress(runs: int, console: Console, *, quiet: bool = False) -> Iterator[LineProgress]:
     """Open the progress display of `runs` runs."""
-    if console.is_terminal:
+    if console.is_terminal and not console.no_color:
         with console.status("starting") as status:
             yield LineProgress(runs, console, status, quiet=quiet)
     else:

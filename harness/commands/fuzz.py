@@ -14,8 +14,8 @@ from rich.status import Status
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
-from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.record.clock import Clock, WallClock
+from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, Options
@@ -102,7 +102,7 @@ class Fuzz:
         """Play the control runs, then search until the budget is used. Errors: ValueError if a control run failed."""
         ends_s = self.clock.now() + self.asked.budget_s
         try:
-            if self._console.is_terminal:
+            if self._console.is_terminal and not self._console.no_color:
                 with self._console.status("control run") as status:
                     await self._run(LiveLine(self._console, status, self.clock, ends_s), ends_s)
             else:

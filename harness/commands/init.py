@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from wedgehog.harness.commands.propose import InitKind, Proposal
-from wedgehog.harness.faults.parameters import did_you_mean
+from wedgehog.harness.record.expectation import did_you_mean
 
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
     "openai-chat": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/chat/completions"),

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, dataclass_transform, get_type_hints
 
-from wedgehog.harness.faults.parameters import FaultError, Parameter, accept, did_you_mean, shown
+from wedgehog.harness.faults.parameters import FaultError, Parameter, accept
+from wedgehog.harness.record.expectation import did_you_mean, shown
 
 Family = Literal["wire", "reply", "actor"]
 Ending = Literal["stall", "fin", "rst"]

@@ -4,13 +4,13 @@ A parameter's type is its annotation: `float`, `int`, `bool`, `str`, `Literal`, 
 `Annotated[int, Field(ge=400, le=599)]`. Durations are annotated `Seconds` or `Positive`.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from wedgehog.harness.record.expectation import did_you_mean, mismatch
 
 Schema = dict[str, Any]
 
@@ -100,31 +100,3 @@ def takes(schema: Schema) -> str:
     if "minimum" in schema and "maximum" in schema:
         return f"{noun} from {schema['minimum']:,} to {schema['maximum']:,}"
     return " ".join([noun, *(f"{word} {schema[key]:,}" for key, word in _BOUNDS.items() if key in schema)])
-
-
-def mismatch(expected: Iterable[str], value: object, words: Iterable[object] = ()) -> str:
-    """`expected true or false, found 'perhaps'`, with the nearest of the words that fit."""
-    near = did_you_mean(value, [str(word) for word in words]) if isinstance(value, str) else ""
-    return f"expected {' or '.join(dict.fromkeys(expected))}, found {shown(value)}{near}"
-
-
-def shown(value: object) -> str:
-    """A value in the words of a YAML file."""
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list):
-        return "an empty list" if not value else "a list"
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = repr(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return text.replace("inf", ".inf").replace("nan", ".nan")
-    return text if len(text) <= 60 else text[:57] + "…'"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'turns'?)`, or nothing where no known word is near."""
-    near = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -22,9 +22,10 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, Field
 
-from wedgehog.harness.faults.parameters import Parameter, Seconds, accept, did_you_mean
+from wedgehog.harness.faults.parameters import Parameter, Seconds, accept
 from wedgehog.harness.invariants.overload import counted
 from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Level, Verdict, error
 

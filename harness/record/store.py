@@ -18,9 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.expectation import first_mistake, shown
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.verdict import Level, Status, Verdict
 
@@ -166,9 +167,24 @@ def write_judgement(folder: Path, judgement: Judgement) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old or the new one, never a part of it."""
+    with draft_of(path) as draft:
+        draft.write_text(text, encoding="utf-8", errors=ESCAPED)
+
+
+@contextlib.contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """A file to write, which then takes the place of `path`. An OSError names `path`, not the draft."""
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text(text, encoding="utf-8", errors=ESCAPED)
-    draft.replace(path)
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as wrong:
+        if wrong.filename == str(draft):
+            raise OSError(wrong.errno, wrong.strerror, str(path)) from None
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -208,10 +224,38 @@ def read_judgement(folder: Path) -> Judgement:
     """The judgement of a finished run. ValueError, in one sentence: its file can't be read."""
     path = folder / "verdicts.json"
     try:
-        return _JUDGEMENT.validate_python(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, KeyError, ValueError) as wrong:
-        words = " ".join(str(wrong).split())
-        raise ValueError(f"{path}: not as expected: {words}") from None
+        return _JUDGEMENT.validate_python(read_object(path))
+    except ValidationError as wrong:
+        raise ValueError(f"{path}: {first_mistake(wrong)}") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that a program wrote. ValueError, in one sentence: it can't be read."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not UTF-8 text; expected JSON") from None
+    except json.JSONDecodeError as wrong:
+        raise ValueError(f"{path}:{wrong.lineno}: not valid JSON") from None
+    except RecursionError:
+        raise ValueError(f"{path}: nested too deeply") from None
+    except OSError as wrong:
+        raise ValueError(f"{path}: can't be read: {wrong.strerror}") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {shown(data)}")  # noqa: TRY004  a mistake in the file
+    return data
+
+
+_MARKS = ("campaign.json", "verdicts.json", "history.jsonl")
+
+
+def check_run_folder(folder: Path) -> None:
+    """Look two levels deep, no deeper: the folder of a campaign or of a run. ValueError: it is neither."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    below = (path for name in _MARKS[1:] for depth in ("*", "*/*") for path in folder.glob(f"{depth}/{name}"))
+    if not any((folder / name).is_file() for name in _MARKS) and next(below, None) is None:
+        raise ValueError(f"{folder}: no run folder; expected that of a campaign, such as runs/latest, or of one run")
 
 
 def run_folders(campaign: Path) -> Iterator[Path]:
@@ -266,11 +310,7 @@ class CampaignStore:
 
     def facts(self) -> dict[str, Any]:
         """What campaign.json says. ValueError: it can't be read."""
-        path = self.folder / "campaign.json"
-        try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as wrong:
-            raise ValueError(f"{path}: can't be read: {wrong}") from None
+        return read_object(self.folder / "campaign.json")
 
     def describe_again(self, resumed: str) -> None:
         """Add a time to `resumed` in campaign.json."""

@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.network.base import NetworkName
+from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.store import CampaignStore, Judgement, read_run, write_whole
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.campaign_facts import wedgehog_version
@@ -174,9 +175,7 @@ def read_plan(folder: Path) -> Plan:
     try:
         return _PLAN.validate_json(path.read_bytes())
     except ValidationError as wrong:
-        first = wrong.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ResumeError(f"{path}: damaged: {place + ': ' if place else ''}{first['msg']}") from None
+        raise ResumeError(f"{path}: damaged: {first_mistake(wrong)}") from None
 
 
 def take_up(folder: Path) -> Resumed:

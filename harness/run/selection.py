@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
-from wedgehog.harness.faults.parameters import did_you_mean
 from wedgehog.harness.invariants import InvariantError, find, known
+from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.document import BadFileError, load
 from wedgehog.harness.scenario.model import Scenario

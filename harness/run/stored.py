@@ -5,15 +5,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
+from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import (
     Judgement,
     RunStore,
     read_judgement,
+    read_object,
     read_run,
     run_folders,
     write_judgement,
@@ -96,7 +98,7 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     if stored.judgement.skipped:
         return stored.judgement
     inputs = read_inputs(folder)
-    control = _CONTROL.validate_python(inputs["control"])
+    control = _control(folder, inputs)
     if not control.passed:
         return stored.judgement
     scenario = load_scenario(folder / "scenario.yaml").scenario
@@ -109,6 +111,13 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s)
     write_judgement(folder, fresh)
     return fresh
+
+
+def _control(folder: Path, inputs: Mapping[str, object]) -> ControlFacts:
+    try:
+        return _CONTROL.validate_python(inputs.get("control"))
+    except ValidationError as wrong:
+        raise ValueError(f"{folder / 'inputs.json'}: control: {first_mistake(wrong)}") from None
 
 
 def _judged(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts, kept: object) -> Judgement:
@@ -129,10 +138,7 @@ def read_inputs(folder: Path) -> dict[str, object]:
         raise ValueError(f"{folder}: a campaign's folder; expected that of one of its runs{first}")
     if not (folder / "inputs.json").is_file():
         raise ValueError(f"{folder}: no run's folder (it has no inputs.json)")
-    try:
-        return dict(json.loads((folder / "inputs.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as wrong:
-        raise ValueError(f"{folder / 'inputs.json'}: can't be read: {wrong}") from None
+    return read_object(folder / "inputs.json")
 
 
 def stored_agent(folder: Path, inputs: Mapping[str, object]) -> AgentSpec:

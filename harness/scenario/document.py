@@ -104,7 +104,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as bad:
         line = path.read_bytes()[: bad.start].count(b"\n") + 1
-        raise BadFileError(path, line, "not UTF-8 text") from None
+        raise BadFileError(path, line, "not UTF-8 text; expected YAML") from None
     except OSError as bad:
         said = {errno.ENOENT: "no such file", errno.EISDIR: "is a folder, expected a file"}
         raise BadFileError(path, None, said.get(bad.errno or 0, f"cannot be read: {bad.strerror}")) from None

@@ -9,44 +9,12 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from wedgehog.harness.faults.parameters import did_you_mean, mismatch
+from wedgehog.harness.record.expectation import did_you_mean, dotted, expected, mismatch
 
 DocumentPath = tuple[str | int, ...]
 """The keys and list positions that lead to a value from the top."""
 Lines = Mapping[DocumentPath, int]
 """The line of each place in the file."""
-
-_EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "set_type": "a list",
-    "frozen_set_type": "a list",
-    "dict_type": "a mapping (key: value)",
-    "mapping_type": "a mapping (key: value)",
-    "model_type": "a mapping (key: value)",
-    "model_attributes_type": "a mapping (key: value)",
-    "dataclass_type": "a mapping (key: value)",
-    "none_required": "nothing",
-    "greater_than": "a number above {gt:g}",
-    "greater_than_equal": "a number of at least {ge:g}",
-    "less_than": "a number below {lt:g}",
-    "less_than_equal": "a number of at most {le:g}",
-    "literal_error": "{expected}",
-    "enum": "{expected}",
-    "too_short": "at least {min_length}",
-    "too_long": "at most {max_length}",
-    "string_too_short": "text, not nothing",
-    "string_pattern_mismatch": "text like {pattern}",
-}
 
 
 class BadValueError(ValueError):
@@ -139,27 +107,15 @@ _MISSING, _UNKNOWN = "the key '", "unknown key '"
 
 
 def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
-    error, name = mistake.error, _dotted(mistake.place)
+    error, name = mistake.error, dotted(mistake.place)
     if mistake.missing:
         inside = f" in '{name}'" if name else ""
         return f"{_MISSING}{mistake.missing}' is missing{inside}"
     if "error" in error.get("ctx", {}):
         return str(error["ctx"]["error"])
     words = re.findall(r"'([^']*)'", error["ctx"]["expected"]) if error["type"] in ("literal_error", "enum") else ()
-    said = mismatch(map(_expected, same), error["input"], words)
+    said = mismatch(map(expected, same), error["input"], words)
     return f"'{name}': {said}" if name else said
-
-
-def _dotted(place: DocumentPath) -> str:
-    text = ""
-    for step in place:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
-
-
-def _expected(error: ErrorDetails) -> str:
-    words = _EXPECTED.get(error["type"])
-    return words.format_map(error.get("ctx", {})) if words else error["msg"][:1].lower() + error["msg"][1:]
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:

@@ -68,6 +68,27 @@ def test_two_agents_of_a_run_are_compared(two_agents):
     assert same.exit_code == 0
 
 
+def test_an_agent_is_named_once_in_its_total(two_agents):
+    """`fixed: passed …`, not `fixed: fixed: passed …`."""
+    said = compared("first@1", "first@2", "--in", two_agents.folder).stdout
+    assert said.startswith("first@1: passed 2 of 2 scenarios")
+    assert "\nfirst@2: passed 1 of 2 scenarios" in said
+
+
+def test_a_new_scenario_that_fails_counts_once(tmp_path):
+    """As worse; the results that both sides have are counted without it."""
+    before, after = Campaign(tmp_path / "a").describe(), Campaign(tmp_path / "b").describe()
+    for campaign in (before, after):
+        campaign.run(judgement("old", "mine"), calls(1))
+    after.run(judgement("late", "mine", "fail", **LATE), calls(1))
+    after.run(judgement("unclear", "mine", "inconclusive"), calls(1))
+    said = compared(before.folder, after.folder).stdout.splitlines()
+    assert said[-1] == "1 worse, 1 undecided, 1 of 1 common result alike"
+    assert [line for line in said if "late" in line] == [
+        "✗ worse: late, mine: new, and failed 1 of 1: turn 1 took 9.0 s, 5.0 s allowed"
+    ]
+
+
 def test_versions_of_a_runtime_in_two_runs_are_matched(tmp_path):
     """Where no agent is in both, `first@1` and `first@2` are one."""
     folders = []

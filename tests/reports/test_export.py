@@ -302,7 +302,7 @@ def wedgehog(campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
     ("words", "said"),
     [
         (["nowhere"], "nowhere: no such folder"),
-        (["latest/bodies"], "latest/bodies: no finished run in this folder"),
+        (["latest/bodies"], "latest/bodies: no run folder; expected that of a campaign"),
         (["latest", "call"], "no run 'call' (did you mean 'calls'?)"),
         (["latest", "calls/buggy", "zzz"], "expected SCENARIO or SCENARIO/AGENT, as in calls/buggy, stall-after"),
         (["latest", "--out", "there.json"], "there.json: exists already; it is not overwritten"),
@@ -335,7 +335,7 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(wedgehog):
     """The others are exported."""
     Path("latest/calls/buggy/verdicts.json").write_text("{")
     ran = wedgehog("latest")
-    assert ran.exit_code == 0 and "calls/buggy/verdicts.json: not as expected" in ran.stderr
+    assert ran.exit_code == 0 and "calls/buggy/verdicts.json:1: not valid JSON" in ran.stderr
     assert "trace.perfetto.json: 1 run;" in ran.stderr
 
 

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.differences import Difference
@@ -187,22 +188,112 @@ def test_undecided_results_never_enter_a_baseline(tmp_path):
     assert "unclear" not in updated(Baseline(), read, cells_of(read), prune=True).cells
 
 
+GOOD = "wedgehog: 0.1.0\nworld: live\ncells:\n  s:\n"
+GOOD += "    a: {result: passed, repeats: 3, paid_calls: 2, usd: 0.1, turn_s: 1}\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("part", "instead", "said"),
     [
-        ("cells:\n  s:\n    a: {result: great}\n", ":3: cells.s.a.result"),
-        ("cells:\n  s:\n    a:\n      result: passed\n      paid_call: 3\n", ":5: cells.s.a.paid_call: Extra inputs"),
-        ("cells: [\n", ":2: "),
-        ("false_alarms: 2\n", ":1: false_alarms: Input should be less than 0.5"),
+        ("result: passed", "result: great", ":5: 'cells.s.a.result': expected "),
+        ("usd", "uds", ":5: unknown key 'uds' (did you mean 'usd'?)"),
+        (", turn_s: 1", "", ":5: the key 'turn_s' is missing in 'cells.s.a'"),
+        ("paid_calls: 2", "paid_calls: -2", ":5: 'cells.s.a.paid_calls': expected a number of at least 0"),
+        ("paid_calls: 2", "paid_calls: 1e300", "expected a number of at most 999999"),
+        ("paid_calls: 2", "paid_calls: two", ":5: 'cells.s.a.paid_calls': expected a"),
+        ("turn_s: 1", "turn_s: [1, 2]", ":5: 'turn_s': expected one number, or one for each of 3 repeats, found 2"),
+        ("result: passed", "result: {passed: 1, failed: 1}", ":5: 'result': expected 3 in all"),
+        ("repeats: 3", "repeats: 0", ":5: 'cells.s.a.repeats': expected a number of at least 1, found 0"),
+        ("world: live", "world: mars", ":2: 'world': expected 'live' or 'sim', found 'mars'"),
+        ("world: live\n", "", "the key 'world' is missing: expected live or sim"),
+        ("0.1.0", "9.9.0", ":1: 'wedgehog': expected a baseline of this version, 0.1.0, found '9.9.0'"),
+        ("world: live", "world: live\nfalse_alarms: 2", ":3: 'false_alarms': expected a number below 0.5, found 2"),
+        ("world: live", "world: live\nfloor: {usd: 1}", ":3: unknown key 'floor' (did you mean 'floors'?)"),
+        (GOOD, "cells: [\n", ":2: not valid YAML"),
+        (GOOD, "", "the file is empty"),
     ],
 )
-def test_a_wrong_baseline_is_refused_with_its_line(tmp_path, text, said):
-    """One line with file and line."""
+def test_a_damaged_baseline_is_refused_with_its_line(tmp_path, part, instead, said):
+    """In the words of every other file: what was expected, what was found."""
     path = tmp_path / "baseline.yaml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"baseline\.yaml") as wrong:
+    path.write_text(GOOD)
+    read_baseline(path)
+    assert part in GOOD
+    path.write_text(GOOD.replace(part, instead, 1))
+    with pytest.raises(BadFileError) as wrong:
         read_baseline(path)
-    assert said in str(wrong.value)
+    assert f"{path}{said if said[0] == ':' else ''}" in str(wrong.value) and said in str(wrong.value)
+    assert "Input should" not in str(wrong.value) and "\n" not in str(wrong.value)
+
+
+def test_all_mistakes_of_a_baseline_are_named_at_once(tmp_path):
+    """One line each, from the top of the file."""
+    path = tmp_path / "baseline.yaml"
+    path.write_text(GOOD.replace("live", "mars").replace("paid_calls: 2", "paid_calls: -2").replace("0.1.0", "9.9"))
+    ran = CliRunner().invoke(app, ["compare", str(path), str(path)])
+    assert ran.exit_code == 2
+    lines = ran.stderr.splitlines()
+    assert [line.removeprefix("wedgehog: ").removeprefix(f"{path}:")[0] for line in lines] == ["1", "2", "5"]
+
+
+def test_a_binary_file_is_named_with_what_was_expected(tmp_path):
+    """As a baseline, and as a history in a run's folder."""
+    path = tmp_path / "baseline.yaml"
+    path.write_bytes(b"world: \xff\xfe")
+    ran = CliRunner().invoke(app, ["compare", str(path), str(path)])
+    assert (ran.exit_code, ran.stderr) == (2, f"wedgehog: {path}:1: not UTF-8 text; expected YAML\n")
+    campaign = Campaign(tmp_path / "a").describe()
+    (campaign.run(judgement("s", "mine"), calls(1)) / "history.jsonl").write_bytes(b"\xff\xfe\n")
+    ran = CliRunner().invoke(app, ["check", str(campaign.folder)])
+    assert ran.exit_code == 2
+    assert "s/mine/history.jsonl:1: not UTF-8 text; expected an event in JSON" in ran.stderr
+
+
+@pytest.mark.parametrize("broken", ["3", "{", '{"scenario": 3}', '{"scenario": "s"}'])
+def test_damaged_verdicts_are_named_in_one_line(tmp_path, broken):
+    """No wording of a library reaches a user."""
+    campaign = Campaign(tmp_path / "a").describe()
+    path = campaign.run(judgement("s", "mine"), calls(1)) / "verdicts.json"
+    path.write_text(broken)
+    ran = CliRunner().invoke(app, ["check", str(campaign.folder)])
+    assert ran.exit_code == 2 and str(path) in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1 and "Input" not in ran.stderr and "rgument" not in ran.stderr
+
+
+def test_planned_runs_that_were_never_begun_are_undecided(tmp_path):
+    """An interrupted campaign is no pass: they count beside what was played."""
+    campaign = Campaign(tmp_path / "a").describe()
+    campaign.run(judgement("s", "mine"), calls(1))
+    baseline = baseline_of(campaign)
+    plan = campaign.folder / "plan.json"
+    plan.write_text('{"cells": [{"repeats": [1]}]}')
+    assert gate(campaign.folder, baseline).exit_code == 0
+    plan.write_text('{"cells": [{"repeats": [1, 2, 3]}, {"repeats": [1]}]}')
+    found = gate(campaign.folder, baseline)
+    assert found.exit_code == 3
+    assert "? undecided: plan.json: unfinished: 3 of 4 runs were never begun" in list(gate_lines(found))
+    plan.write_text("[]")
+    assert gate(campaign.folder, baseline).exit_code == 3
+
+
+@pytest.mark.parametrize("command", [("check",), ("export",), ("baseline", "--into", "b.yaml"), ("compare", "nothing")])
+def test_a_folder_that_is_no_run_folder_is_not_searched(tmp_path, command):
+    """As `/tmp`, in which runs lie somewhere."""
+    campaign = Campaign(tmp_path / "deep" / "below").describe()
+    campaign.run(judgement("s", "mine"), calls(1))
+    ran = CliRunner().invoke(app, [command[0], str(tmp_path), *command[1:]])
+    expected = "no run folder; expected that of a campaign, such as runs/latest, or of one run"
+    assert (ran.exit_code, ran.stderr) == (2, f"wedgehog: {tmp_path}: {expected}\n")
+
+
+def test_a_file_that_cannot_be_written_has_its_own_name_in_the_message(tmp_path):
+    """Not that of a draft."""
+    campaign = Campaign(tmp_path / "a").describe()
+    campaign.run(judgement("s", "mine"), calls(1))
+    (tmp_path / ".b.yaml.part").mkdir()
+    target = tmp_path / "b.yaml"
+    ran = CliRunner().invoke(app, ["baseline", str(campaign.folder), "--into", str(target)])
+    assert (ran.exit_code, ran.stderr) == (2, f"wedgehog: {target}: Is a directory\n")
 
 
 def test_times_of_two_worlds_are_not_compared(tmp_path):

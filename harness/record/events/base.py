@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from pydantic import TypeAdapter, ValidationError
 
+from wedgehog.harness.record.expectation import first_mistake, shown
+
 KINDS: dict[str, type["Event"]] = {}
 
 
@@ -51,8 +53,7 @@ def from_json(data: dict[str, Any]) -> Event:
     try:
         return _adapter(kind).validate_python(rest)
     except ValidationError as wrong:
-        first = wrong.errors()[0]
-        raise ValueError(f"event {kind}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ValueError(f"event {kind}: {first_mistake(wrong)}") from None
 
 
 _TAG = re.compile(rb'\{"event": "(\w+)"')
@@ -67,4 +68,16 @@ def from_line(line: bytes) -> Event:
             return _adapter(kind).validate_json(line)  # parses and checks in one pass, which takes half the time
         except ValidationError:
             pass  # it is wrong, or holds half a surrogate pair, which only `json` accepts
-    return from_json(json.loads(line.decode("utf-8")))
+    return from_json(_object(line))
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text; expected an event in JSON") from None
+    except (ValueError, RecursionError):
+        raise ValueError("not valid JSON; expected an event") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"expected an event (a JSON object), found {shown(data)}")  # noqa: TRY004  a mistake in the file
+    return data

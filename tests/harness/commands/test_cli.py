@@ -54,8 +54,8 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["run", "mine.yaml"], "mine.yaml: this is an agent spec: use it with --agent mine.yaml"),
         (["run", "specs"], "specs/a.yaml: this is an agent spec: use it with --agent specs/a.yaml"),
         (["scenarios", "specs"], "specs/a.yaml: this is an agent spec: use it with --agent specs/a.yaml"),
-        (["check", "."], "no finished run in this folder"),
-        (["check", "nowhere"], "no finished run in this folder"),
+        (["check", "."], "no run folder; expected that of a campaign"),
+        (["check", "nowhere"], "nowhere: no such folder"),
         (["replay", "."], "no run's folder (it has no inputs.json)"),
         (["replay", "nope"], "nope: no such folder; expected that of one run"),
         (["run", "well.yaml", "--plugin", "gone.py"], "plugin gone.py: no such file"),
@@ -65,7 +65,7 @@ def wedgehog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wedgehog:
         (["scenarios", "nowhere"], "no scenario file, folder or stock name 'nowhere'"),
         (["agents", "list", "empty"], "empty: no agent spec (*.yaml) in this folder"),
         (["agents", "timers", "gone.yaml"], "gone.yaml: no such file"),
-        (["run", "well.yaml", "-a", "mine.yaml", "--baseline", "gone.yaml"], "gone.yaml: No such file"),
+        (["run", "well.yaml", "-a", "mine.yaml", "--baseline", "gone.yaml"], "gone.yaml: no such file"),
         (["run", "well.yaml", "-a", "mine.yaml", "--plan"], "--plan: expected --baseline FILE too"),
         (["baseline", "nowhere", "--into", "b.yaml"], "nowhere: no such folder"),
         (["serve", "--script", "gone.yaml"], "gone.yaml: no such file"),
@@ -172,6 +172,9 @@ def test_a_run_is_reported_and_its_exit_code_is_the_campaigns(wedgehog: Wedgehog
     assert "[1/1] well x mine: error" in ran.stderr
 
 
+UNMEASURED = dict.fromkeys(("paid_calls", "usd", "turn_s"), "unknown")
+
+
 @pytest.mark.parametrize(("kept", "code"), [("failed", 0), ("passed", 1), (None, 1)])
 def test_with_a_baseline_only_what_got_worse_fails(
     wedgehog: Wedgehog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str | None, code: int
@@ -187,8 +190,8 @@ def test_with_a_baseline_only_what_got_worse_fails(
 
     monkeypatch.setattr(Campaign, "play", play)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    cells = {"well": {"mine": {"result": kept}}} if kept else {}
-    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"cells": cells}))
+    cells = {"well": {"mine": {"result": kept} | UNMEASURED}} if kept else {}
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"world": "live", "cells": cells}))
     ran = wedgehog("run", "well.yaml", "-a", "mine.yaml", "--baseline", "baseline.yaml")
     assert ran.exit_code == code, ran.output
     assert ("✗ worse: well, mine: " in ran.stdout) == ("::error title=worse%3A well" in ran.stderr) == bool(code)
@@ -197,8 +200,14 @@ def test_with_a_baseline_only_what_got_worse_fails(
 
 def test_a_plan_says_how_many_repeats_can_decide_and_plays_nothing(wedgehog: Wedgehog, tmp_path: Path):
     """By the size of the campaign, and by how much turns vary in the baseline."""
-    cell = {"result": "passed", "repeats": 10, "paid_calls": 1, "turn_s": [2.0, 2.1, 1.9, 2, 2.1, 2, 1.9, 2, 2.1, 2]}
-    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"cells": {"well": {"mine": cell}}}))
+    cell = {
+        "result": "passed",
+        "repeats": 10,
+        "paid_calls": 1,
+        "usd": 0,
+        "turn_s": [2.0, 2.1, 1.9, 2, 2.1, 2, 1.9, 2, 2.1, 2],
+    }
+    (tmp_path / "baseline.yaml").write_text(yaml.safe_dump({"world": "live", "cells": {"well": {"mine": cell}}}))
     ran = wedgehog("run", "well.yaml", "-a", "mine.yaml", "--baseline", "baseline.yaml", "--plan")
     assert ran.exit_code == 0, ran.output
     assert ran.stdout.splitlines() == [

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.status import Status
 
-from wedgehog.harness.commands.console import LineProgress, open_progress
+from wedgehog.harness.commands.console import LineProgress, Stdout, open_progress
 from wedgehog.harness.record.store import Judgement
 
 
@@ -73,3 +73,20 @@ def test_the_live_line_says_how_long_the_rest_takes(played: int, skipped: int, t
         progress.begins("a x b")
         progress.ended("a x b", judged)
     assert status.status == said
+
+
+def test_no_color_means_no_escape_byte_on_a_terminal_too(monkeypatch: pytest.MonkeyPatch):
+    """Neither bold nor dim, and no live line."""
+    said: dict[str, str] = {}
+    for value in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", value)
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+        console = Stdout()
+        console.file = io.StringIO()
+        console.print("family", style="bold")
+        with open_progress(1, console):
+            pass
+        said[value] = console.file.getvalue()
+    assert "\x1b[" in said[""]
+    assert "\x1b" not in said["1"]

@@ -47,8 +47,8 @@ def test_the_tag_is_the_class_name_in_snake_case():
     [
         ({"event": "no_such", "id": 1}, "unknown event 'no_such'"),
         ({"id": 1}, "unknown event ''"),
-        ({"event": "note"}, "event note: what"),
-        ({"event": "note", "what": ["x"]}, "event note: what"),
+        ({"event": "note"}, "event note: the key 'what' is missing"),
+        ({"event": "note", "what": ["x"]}, "event note: what: expected text, found a list"),
         ({"event": "turn_ended", "turn": 1, "ended": "somehow"}, "event turn_ended: ended"),
     ],
 )

@@ -51,7 +51,10 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("data", "says"),
-    [({"event": "nonsense"}, "unknown event 'nonsense'"), ({"event": "lag_seen"}, "event lag_seen: worst_s: Field")],
+    [
+        ({"event": "nonsense"}, "unknown event 'nonsense'"),
+        ({"event": "lag_seen"}, "event lag_seen: the key 'worst_s' is missing"),
+    ],
 )
 def test_what_is_no_event_is_named(data: dict[str, object], says: str):
     """The error is one line with the line number."""

@@ -214,7 +214,7 @@ def test_numbers_are_numbers(number: str):
     [
         (lambda file: None, "no such file"),
         (lambda file: file.mkdir(), "is a folder, expected a file"),
-        (lambda file: file.write_bytes(b"a: 1\nb: \xff\n"), "not UTF-8 text"),
+        (lambda file: file.write_bytes(b"a: 1\nb: \xff\n"), "not UTF-8 text; expected YAML"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path, make, expected: str):
