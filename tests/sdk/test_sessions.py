@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import functools
+import ssl
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -67,6 +69,14 @@ def _sdks() -> None:
     """Imported here and not when tests are collected: it takes seconds, and each worker collects all tests."""
     for name in ("anthropic", "google.genai", "ollama", "openai"):
         pytest.importorskip(name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_certificate_store() -> Iterator[None]:
+    """All clients talk plain HTTP; each would read all certificates again, which takes most of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
 
 
 CLIENTS = (openai_chat, openai_responses, messages, gemini, ollama_chat)
