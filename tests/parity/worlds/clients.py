@@ -3,9 +3,11 @@
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import aiohttp
@@ -95,11 +97,17 @@ class OnAiohttp:
         await self._session.close()
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: each client would read them again, and none of them needs any on plain HTTP."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class OnHttpx:
     """A client of httpx, kept for all messages; its timeouts are those of single reads, so the agent has one more."""
 
     def __init__(self, timer_s: float) -> None:
-        self._client = httpx.AsyncClient(timeout=timer_s, trust_env=False)
+        self._client = httpx.AsyncClient(timeout=timer_s, trust_env=False, verify=_certificates())
         self._longest_s = 1.5 * timer_s
 
     async def ask(self, url: str, body: dict[str, Any], headers: Mapping[str, str], seen: Seen) -> None:
