@@ -26,7 +26,7 @@ class CommandSession(Session):
     async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
         """Run the command line for this message."""
         self._before = {name: _signature(self._file(name)) for name in self._files()}
-        owned = await self._start(self._argv(text, kind, first=first))
+        owned = await self._start(self._argv(text, kind, first=first), talks=self._spec.stdin == "open")
         self._ended, self._delivered = "by itself", None
         try:
             code = await owned.ended()

@@ -46,7 +46,7 @@ def _misplaced(spec: AgentKeys) -> Iterator[_Problem]:
         (spec.tui, ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
         (spec.tui, ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
         (not (spec.command or spec.lines or spec.tui), ("resume",), "'{}' goes with 'command'"),
-        (not spec.command, ("wake_up",), "'{}' goes with 'command'"),
+        (not spec.command, ("stdin", "wake_up"), "'{}' goes with 'command'"),
         (
             not spec.command and not (spec.http and spec.http.start),
             ("simulate",),

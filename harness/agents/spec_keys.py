@@ -148,6 +148,8 @@ class AgentKeys(SpecPart):
     tui: TuiAgent | None = None
     resume: Argv | None = None
     wake_up: Argv | None = None
+    stdin: Literal["none", "open"] = "none"
+    """What a `command` has as its stdin: nothing, or a pipe that stays open and into which nothing is written."""
     env: dict[str, str] = {}
     inherit_env: tuple[str, ...] = ()
     files: dict[str, str] = {}

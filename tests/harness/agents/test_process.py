@@ -307,3 +307,19 @@ async def test_what_really_runs_is_known(spec_of, place):
     assert started.entry_hash and len(started.entry_hash) == 64
     assert Path(started.executable).resolve() == Path(started.executable)
     json.dumps(started.argv)
+
+
+WAITS_FOR_STDIN = """
+    import os, select, sys
+    ready, _, _ = select.select([0], [], [], 0)
+    print("the end" if ready and not os.read(0, 1) else "an agent that reads it would wait")
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"), [({}, "the end"), ({"stdin": "open"}, "an agent that reads it would wait")], ids=["none", "open"]
+)
+async def test_an_open_stdin_never_comes_to_its_end(spec_of, place, keys, found):
+    """Only then does an agent hang that reads its stdin although it has its message."""
+    async with open_agent(spec_of(WAITS_FOR_STDIN, **keys), place) as session:
+        assert (await session.say("hello", first=True)).answer.strip() == found
