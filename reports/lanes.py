@@ -136,7 +136,7 @@ def _user(history: History) -> Iterator[LaneItem]:
         came = outcome_of(turn, history)
         end_s = turn.end.at_s if turn.end else _last_s(history)
         ids = (given.id, *((turn.end.id,) if turn.end else ()))
-        says = f"{turn}: “{one_line(given.text, 80)}”: {came.kind} after {seconds(end_s - given.at_s)}"
+        says = f"{turn}: “{one_line(given.text, 80)}”: {came.kind} {seconds(end_s - given.at_s)} after the message"
         label = "R" if turn.recovery else str(turn.number)
         yield LaneItem(given.at_s, end_s, TONE_OF_OUTCOME.get(came.kind, "plain"), says, ids, label)
         yield from _stops(turn)

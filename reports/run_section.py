@@ -36,7 +36,7 @@ TEXT_SHOWN = 4_000
 """So many characters of an answer or an error are in the page."""
 
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
-_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
+_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("from first request", "n"))
 
 
 def anchor(number: int) -> str:

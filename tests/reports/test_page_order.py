@@ -120,3 +120,11 @@ def test_the_list_of_runs_that_need_attention_ends(campaign, number):
     for repeat in range(1, number + 1):
         campaign.run(_failed("s", "x", repeat=repeat), plain_run)
     assert "5 more, run by run below" in _page(campaign)
+
+
+def test_both_times_of_a_turn_name_where_they_begin(campaign):
+    """The timeline counts from the message, and the table of turns from the first request, 0.3 s later."""
+    campaign.run(judgement("s", "a"), lambda telling: (telling.start("s", "a"), telling.answered(1)))
+    page = _page(campaign)
+    assert "answered 0.80 s after the message" in page
+    assert re.search(r">from first request</th>.*?>0\.50 s</td>", page, re.DOTALL)
