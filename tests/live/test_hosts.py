@@ -2,6 +2,8 @@
 
 import csv
 import shutil
+import socketserver
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,3 +156,42 @@ def test_an_agent_that_accepts_any_certificate_is_red(play: Play):
     runs = play([("https", "anthropic")], "--network=embedded", more=careless, **stories)
     violated = {story: row["violated"] for (story, _), (row, _) in runs.items()}
     assert violated == dict.fromkeys(stories, "certificate_checked")
+
+
+ECHO_FIRST = """
+import os, runpy, socket, sys
+
+host, port = os.environ["ECHO"].rsplit(":", 1)
+with socket.create_connection((host, int(port)), timeout=5) as server:
+    server.sendall(b"ping")
+    got = b"".join(iter(lambda: server.recv(99), b""))
+if got != b"PING":
+    sys.exit(f"Error: the server said {got}")
+sys.argv = [sys.argv[1], "urllib", "anthropic", sys.argv[2]]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+class Echo(socketserver.StreamRequestHandler):
+    """Says four bytes again, in capitals, and closes."""
+
+    def handle(self) -> None:
+        self.wfile.write(self.rfile.read(4).upper())
+
+
+@pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)
+def test_an_agent_with_hosts_reaches_its_own_server_through_a_link(play: Play, tmp_path: Path, network: str):
+    """The link's address is the same inside the private network, and its faults fire there too."""
+    (tmp_path / "echo_first.py").write_text(ECHO_FIRST)
+    fault = {"link": "tcp:echo", "at": {"byte": 2}, "do": "cut"}
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        more = {
+            "command": ["{python}", "{here}/echo_first.py", str(HERE / "believers.py"), "{message}"],
+            "links": {"echo": {"to": f"127.0.0.1:{server.server_address[1]}", "env": {"ECHO": "{link}"}}},
+        }
+        runs = play([("urllib", "anthropic")], network, more=more, plain={}, cuts={"faults": [fault]})
+        server.shutdown()
+    (plain, _), (cut, history) = runs["plain", "urllib-anthropic"], runs["cuts", "urllib-anthropic"]
+    assert (plain["verdict"], plain["answered"], cut["verdict"]) == ("pass", "True", "pass")
+    assert "b'PI'" in history.turns[0].end.error and len(list(history.of(FaultFired))) == 1
