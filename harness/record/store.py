@@ -250,12 +250,16 @@ _MARKS = ("campaign.json", "verdicts.json", "history.jsonl")
 
 
 def check_run_folder(folder: Path) -> None:
-    """Look two levels deep, no deeper: the folder of a campaign or of a run. ValueError: it is neither."""
+    """Look at the folder, its parent and its children, no deeper. ValueError: it is of no campaign, scenario or run."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
-    below = (path for name in _MARKS[1:] for depth in ("*", "*/*") for path in folder.glob(f"{depth}/{name}"))
-    if not any((folder / name).is_file() for name in _MARKS) and next(below, None) is None:
+    ours = any((folder / name).is_file() for name in _MARKS) or (folder.resolve().parent / _MARKS[0]).is_file()
+    if not ours and not any(_is_run(place) for place in folder.iterdir()):
         raise ValueError(f"{folder}: no run folder; expected that of a campaign, such as runs/latest, or of one run")
+
+
+def _is_run(place: Path) -> bool:
+    return all(os.access(place / name, os.R_OK) for name in ("verdicts.json", "history.jsonl", "scenario.yaml"))
 
 
 def run_folders(campaign: Path) -> Iterator[Path]:

@@ -141,6 +141,7 @@ class Campaign:
     def __init__(self, out: Path, run_id: str = "a1b2c3") -> None:
         self.store = CampaignStore(out, datetime(2025, 5, 1, 12, 0, tzinfo=UTC), run_id)
         self.folder = self.store.folder
+        self.describe()
 
     def describe(self, **facts: Any) -> "Campaign":
         self.store.describe(facts)

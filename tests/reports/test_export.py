@@ -302,7 +302,7 @@ def wedgehog(campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
     ("words", "said"),
     [
         (["nowhere"], "nowhere: no such folder"),
-        (["latest/bodies"], "latest/bodies: no run folder; expected that of a campaign"),
+        (["latest/bodies"], "latest/bodies: no finished run in this folder"),
         (["latest", "call"], "no run 'call' (did you mean 'calls'?)"),
         (["latest", "calls/buggy", "zzz"], "expected SCENARIO or SCENARIO/AGENT, as in calls/buggy, stall-after"),
         (["latest", "--out", "there.json"], "there.json: exists already; it is not overwritten"),

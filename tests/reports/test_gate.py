@@ -279,7 +279,7 @@ def test_planned_runs_that_were_never_begun_are_undecided(tmp_path):
 @pytest.mark.parametrize("command", [("check",), ("export",), ("baseline", "--into", "b.yaml"), ("compare", "nothing")])
 def test_a_folder_that_is_no_run_folder_is_not_searched(tmp_path, command):
     """As `/tmp`, in which runs lie somewhere."""
-    campaign = Campaign(tmp_path / "deep" / "below").describe()
+    campaign = Campaign(tmp_path / "runs")
     campaign.run(judgement("s", "mine"), calls(1))
     ran = CliRunner().invoke(app, [command[0], str(tmp_path), *command[1:]])
     expected = "no run folder; expected that of a campaign, such as runs/latest, or of one run"
