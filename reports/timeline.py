@@ -33,6 +33,7 @@ from wedgehog.harness.record.events.turn import (
     Frozen,
     GaveUp,
     HangSeen,
+    PermissionAsked,
     SessionSaved,
     StartMissed,
     StimulusGiven,
@@ -129,6 +130,7 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
         f"the agent {'accepted' if event.accepted else 'refused'} it"
     ),
     HostRefused: lambda event: f"host {event.host} was refused: {event.why}",
+    PermissionAsked: lambda event: f"the agent asks for permission: {event.chosen or 'no answer'}",
     DeadlineHit: lambda event: f"turn {event.turn}: no end within {event.bound_s:g} s",
     StartMissed: lambda event: f"turn {event.turn}: no request within {event.bound_s:g} s",
     TurnEnded: _turn_ended,

@@ -15,10 +15,18 @@ from acp.connection import Connection
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, NotReadyError, Said
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.events.turn import Permission
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
 ALLOWING = ("allow_once", "allow_always")
-"""The kinds of permission that are given, the preferred one first."""
+KINDS: dict[Permission, tuple[str, ...]] = {
+    "allow": ALLOWING,
+    "allow_always": ("allow_always",),
+    "deny": ("reject_once", "reject_always"),
+    "deny_once": ("reject_once", "reject_always"),
+    "no_answer": (),
+}
+"""The kinds of option that each answer chooses, the preferred one first."""
 ENDS_WELL = ("end_turn", "cancelled")
 """Stop reasons that are no error."""
 
@@ -68,7 +76,8 @@ class AcpSession(LivingSession):
         """The agent's name for the session."""
         self._chunks: list[str] = []
         self._raised: str | None = None
-        self._stopping = False
+        self._stopping = asyncio.Event()
+        self._denied = False
         super().__init__(spec, place, surroundings, tree)
 
     async def close(self) -> None:
@@ -137,7 +146,8 @@ class AcpSession(LivingSession):
         return []
 
     async def _exchange(self, text: str) -> None:
-        self._chunks, self._raised, self._stopping = [], None, False
+        self._chunks, self._raised, self._denied = [], None, False
+        self._stopping.clear()
         words = schema.TextContentBlock(type="text", text=text)
         try:
             reply = await self._ask("session/prompt", schema.PromptRequest(session_id=self._id or "", prompt=[words]))
@@ -163,11 +173,11 @@ class AcpSession(LivingSession):
 
     async def _abort(self) -> None:
         """`session/cancel`: the agent then ends its turn."""
-        self._stopping = True
         if self._connection is not None and self._id is not None:
             with suppress(ConnectionError):
                 cancel = schema.CancelNotification(session_id=self._id).model_dump(mode="json", by_alias=True)
                 await self._connection.send_notification("session/cancel", cancel)
+        self._stopping.set()
 
     # ---- what the agent asks
 
@@ -177,7 +187,7 @@ class AcpSession(LivingSession):
             self._updated(params)
             return None
         if method == "session/request_permission":
-            return {"outcome": self._permission(params)}
+            return {"outcome": await self._permission(params)}
         raise RequestError.method_not_found(method)
 
     def _updated(self, params: Any) -> None:
@@ -186,13 +196,21 @@ class AcpSession(LivingSession):
         if update.get("sessionUpdate") == "agent_message_chunk" and isinstance(content, dict):
             self._chunks.append(str(content.get("text", "")))
 
-    def _permission(self, params: Any) -> dict[str, str]:
-        """Allow it, as long as the turn is not being stopped."""
-        options = {option.get("kind"): option.get("optionId") for option in params.get("options", [])}
-        chosen = next((options[kind] for kind in ALLOWING if kind in options), None)
-        if self._stopping or chosen is None:
+    async def _permission(self, params: Any) -> dict[str, str]:
+        """The user's answer; without one, and while the turn is being stopped, the request is cancelled with it."""
+        options = {str(option.get("kind")): str(option.get("optionId")) for option in params.get("options", [])}
+        chosen = next((kind for kind in self._wanted() if kind in options), "")
+        self.asked(tuple(options), "" if self._stopping.is_set() else chosen)
+        if not chosen:
+            await self._stopping.wait()
+        if self._stopping.is_set():
             return {"outcome": "cancelled"}
-        return {"outcome": "selected", "optionId": str(chosen)}
+        return {"outcome": "selected", "optionId": options[chosen]}
+
+    def _wanted(self) -> tuple[str, ...]:
+        """The kinds of option that the user wants now."""
+        first, self._denied = not self._denied, True
+        return KINDS["allow" if self.permission == "deny_once" and not first else self.permission]
 
 
 def _told(bad: RequestError) -> str:

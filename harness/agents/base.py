@@ -1,7 +1,7 @@
 """What every kind of agent offers the runner: open it, send a message, stop it, and end all its processes."""
 
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.turn import EndedHow
+from wedgehog.harness.record.events.turn import EndedHow, Permission
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -135,6 +135,8 @@ class Session:
 
     started: Started
     """What really runs; for a command, the latest process."""
+    permission: Permission = "allow"
+    """What its user answers in this turn when it asks whether it may run a tool."""
     _owned: Owned | None = None
     """The agent's own process, if we started it."""
     _ended: EndedHow = "by itself"
@@ -143,6 +145,12 @@ class Session:
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns and ends the processes."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+        self.asked: Callable[[tuple[str, ...], str], None] = lambda offered, chosen: None
+        """Called with each request for permission: the kinds of options, and the one that is chosen."""
+
+    def answers(self, permission: Permission, asked: Callable[[tuple[str, ...], str], None]) -> None:
+        """Set what its user answers in the next turn to a request for permission; `asked` is called with each."""
+        self.permission, self.asked = permission, asked
 
     async def open(self) -> None:
         """Prepare for the first message. Errors: AgentError."""

@@ -33,6 +33,7 @@ Need = Literal[
     "hosts",
     "http_tools",
     "tokens",
+    "permission",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

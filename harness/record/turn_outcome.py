@@ -8,15 +8,15 @@
 5. `truncated`: part of a cut reply, shown as the answer
 6. `hidden`: no words, or other words in the place of an answer (a canned apology)
 
-A turn that its user stopped (`stopped by its user`) or that a kill ended (`killed`) needs neither answer nor error. A
-wake-up needs no answer.
+A turn that its user stopped, also by denying a tool (`stopped by its user`), or that a kill ended (`killed`) needs
+neither answer nor error. A wake-up needs no answer.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wedgehog.harness.record.events.turn import TurnEnded
+from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
 
@@ -120,6 +120,7 @@ def _outcome(turn: Turn, history: History) -> TurnOutcome:
         or _stopped(turn)
         or _too_late(turn, history)
         or _surfaced(turn, end, history)
+        or _ended_by_denial(turn, history)
         or _wordy(turn, end, history)
     )
 
@@ -220,6 +221,15 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     if not gone_wrong:
         return TurnOutcome("hidden", f"no call failed, and in the place of an answer it said only {_short(words)}")
     return TurnOutcome("hidden", f"after a failed call it said only {_short(words)} {IF_ITS_ERROR}")
+
+
+def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
+    """The outcome of a turn whose user denied a tool of its last reply: many agents then wait for the next message."""
+    denied = [it.id for it in history.of(PermissionAsked) if it.turn == turn.number and it.chosen.startswith("reject")]
+    last = turn.main_calls[-1] if turn.main_calls else None
+    if last is None or not last.ok or not any(last.arrived.id < number for number in denied):
+        return None
+    return TurnOutcome("stopped by its user", "its user denied the tool, and it ended its turn")
 
 
 def _may_be_last_words(turn: Turn, answer: str) -> bool:

@@ -11,7 +11,7 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.events.service import TokenAsked
-from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
+from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
 from wedgehog.harness.record.views import Turn
@@ -58,6 +58,8 @@ class ControlFacts:
     """From the last reply to the end of the turn, at most."""
     working_tools: tuple[str, ...] = ()
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
+    asks: frozenset[str] = frozenset()
+    """The kinds of option that its requests for permission offer; empty if it asks nobody."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas of the arguments of the tools, by name."""
 
@@ -115,6 +117,7 @@ def read_control(
         no_tool_turn=_no_tool_turn(history),
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),
+        asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
 
 

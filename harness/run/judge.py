@@ -14,7 +14,7 @@ from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import SessionPlanted, Trouble
-from wedgehog.harness.record.events.turn import StartMissed, TurnEnded
+from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -185,6 +185,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     if control.background:
         yield from _beside(history, plan)
     yield from _unsaid(history, scenario)
+    yield from _unasked(history, scenario)
 
 
 def _limited(history: History) -> Iterator[Verdict]:
@@ -201,6 +202,14 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
         if turn.during is not None and number not in given:
             said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
             yield inconclusive(said).named("messages")
+
+
+def _unasked(history: History, scenario: Scenario) -> Iterator[Verdict]:
+    asked = {event.turn for event in history.of(PermissionAsked)}
+    for number, turn in enumerate(scenario.turns, 1):
+        if turn.permission != "allow" and number not in asked:
+            said = f"in turn {number} the agent never asked for permission, so nothing was answered"
+            yield inconclusive(said).named("permission")
 
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:

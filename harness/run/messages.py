@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.record.events.turn import StimulusKind
+from wedgehog.harness.record.events.turn import Permission, StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
 from wedgehog.harness.scenario.model import Scenario
 
@@ -42,6 +42,7 @@ class UserMessage:
     text: str
     marker: str
     nonce: str
+    permission: Permission = "allow"
 
     @property
     def words(self) -> str:
@@ -78,7 +79,8 @@ class RunMessages:
         turns = self.scenario.turns
         kind: StimulusKind = turns[number - 1].stimulus if number <= len(turns) else "recovery"
         text = turns[number - 1].text if number <= len(turns) else RECOVERY_TEXT
-        return UserMessage(number, kind, text, self.tokens.marker(number), self.tokens.nonce(number))
+        permission: Permission = turns[number - 1].permission if number <= len(turns) else "allow"
+        return UserMessage(number, kind, text, self.tokens.marker(number), self.tokens.nonce(number), permission)
 
     def during(self, number: int) -> dict[int, UserMessage]:
         """The messages that are given during this turn, and those that are given during such a message."""

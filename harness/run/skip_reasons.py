@@ -64,6 +64,13 @@ def as_far_as(scenario: Scenario, control: ControlFacts) -> Scenario:
     return scenario.model_copy(update={"turns": scenario.turns[:1]})
 
 
+def _can_answer(scenario: Scenario, control: ControlFacts) -> bool:
+    """Whether the agent's requests for permission offer each answer that the scenario's user gives."""
+    wanted = {turn.permission for turn in scenario.turns}
+    denies = not wanted & {"deny", "deny_once"} or bool(control.asks & {"reject_once", "reject_always"})
+    return denies and ("allow_always" not in wanted or "allow_always" in control.asks)
+
+
 def why_not_here(spec: AgentSpec) -> str:
     """Why this agent cannot be run on this system; empty if it can."""
     return (hosts_unavailable_reason() if spec.hosts else None) or ""
@@ -82,6 +89,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         ),
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
+        "the agent asks nobody for permission in its control run": "permission" in needs and not control.asks,
+        "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": "second_message" in needs

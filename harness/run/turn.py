@@ -12,7 +12,15 @@ from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, StartMissed, StimulusGiven, TurnEnded
+from wedgehog.harness.record.events.turn import (
+    AbortSent,
+    DeadlineHit,
+    GaveUp,
+    PermissionAsked,
+    StartMissed,
+    StimulusGiven,
+    TurnEnded,
+)
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
@@ -147,9 +155,18 @@ class TurnPlayer:
         finally:
             self.sessions.remove(session)
 
+    def _answer_questions(self, message: UserMessage) -> None:
+        """Set what the user of this turn answers to a request for permission, and record each request."""
+
+        def asked(offered: tuple[str, ...], chosen: str) -> None:
+            self.history.add_unless_sealed(PermissionAsked(turn=message.number, offered=offered, chosen=chosen))
+
+        self.session.answers(message.permission, asked)
+
     async def _outcome_of(self, message: UserMessage, first: bool, give: GiveMessage) -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
         self.frozen_before_s = self.injector.frozen_s
+        self._answer_questions(message)
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
         given_s = self.clock.now()
         self.at_work = True

@@ -182,6 +182,7 @@ class Scenario(ConfigModel):
         """What its faults and turns need of the agent: its own timer, or a second message while one is under way."""
         of_turns: dict[Need, bool] = {
             "wake_up": any(turn.wake_up is not None for turn in self.turns),
+            "permission": any(turn.permission != "allow" for turn in self.turns),
             "second_message": any(turn.during is not None for turn in self.turns),
         }
         needs = {need for words in self.faults for need in words.needs}

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, PositiveInt, model_validator
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.process_fault import Speak
+from wedgehog.harness.record.events.turn import Permission
 from wedgehog.harness.scenario.document import BadValueError
 from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
 
@@ -39,6 +40,8 @@ class TurnConfig(ConfigModel):
     """Lines that are appended to the session file before this turn."""
     during: TriggerConfig | None = None
     """Said while an earlier turn is under way, when that trigger of it is met."""
+    permission: Permission = "allow"
+    """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
     model: list[ReplyConfig] = []
 
     @model_validator(mode="after")

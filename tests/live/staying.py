@@ -1,7 +1,8 @@
 """A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--bug NAME]`. Standard library only.
 
 It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
-SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`.
+SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
+`waits-for-a-result-of-a-denied-call`, `waits-for-a-yes`, `question-stays-open`, `dies-of-always`.
 """
 
 import json
@@ -102,6 +103,8 @@ def run(call, allowed):
     if call["name"] != "bash" or not isinstance(command, str):
         return result(call, f"Error: no tool {call['name']} with these arguments", error=True)
     if not allowed(call):
+        if BUG == "waits-for-a-result-of-a-denied-call":
+            threading.Event().wait()
         return result(call, "Error: not permitted", error=True)
     stdin = None if BUG == "shares-its-terminal" else subprocess.DEVNULL
     with tempfile.TemporaryFile() as out:
@@ -229,6 +232,7 @@ class Protocol:
 
     def __init__(self, turns):
         self.turns, self.asked, self.answers, self.count = turns, queue.SimpleQueue(), {}, 0
+        self.open = False
 
     def serve(self):
         threading.Thread(target=self._read, daemon=True).start()
@@ -254,6 +258,8 @@ class Protocol:
             return {"result": {"sessionId": "s1"} if method == "session/new" else {}}
         if method != "session/prompt":
             return {"error": {"code": -32601, "message": f"no method {method}"}}
+        if self.open:
+            threading.Event().wait()
         text = "".join(part["text"] for part in params["prompt"])
         answer, error, stopped = self.turns.play(text, self._allowed)
         if error and BUG != "ends-without-a-word":
@@ -265,13 +271,26 @@ class Protocol:
 
     def _allowed(self, call):
         """Ask the user."""
+        chosen = self._asked(call)
+        while BUG == "waits-for-a-yes" and chosen not in ("yes", "always"):
+            chosen = self._asked(call)
+        if BUG == "dies-of-always" and chosen == "always":
+            os._exit(1)
+        return chosen in ("yes", "always")
+
+    def _asked(self, call):
+        """The option that the user chose, None if the request was cancelled."""
         self.count += 1
         answer = self.answers[self.count] = queue.SimpleQueue()
-        options = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+        kinds = {"yes": "allow_once", "always": "allow_always", "no": "reject_once"}
+        options = [{"optionId": option, "name": option, "kind": kind} for option, kind in kinds.items()]
         tool = {"toolCallId": call["id"], "title": "bash"}
         params = {"sessionId": "s1", "toolCall": tool, "options": options}
         self._send(id=self.count, method="session/request_permission", params=params)
-        return answer.get().get("outcome", {}).get("optionId") == "yes"
+        self.open = BUG == "question-stays-open"
+        chosen = answer.get().get("outcome", {}).get("optionId")
+        self.open = False
+        return chosen
 
     def _send(self, **words):
         print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 HERE = Path(__file__).parent
+CATALOGUE = HERE.parent.parent / "scenarios" / "catalogue"
 KINDS: dict[str, dict[str, Any]] = {
     "lines": {
         "ready": {"type": "ready"},
@@ -91,11 +92,45 @@ def says(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[tuple[s
     return played
 
 
+@pytest.fixture
+def asked(wedgehog: Any, tmp_path: Path) -> Callable[[list[str]], dict[tuple[str, str], str]]:
+    """Plays the stock scenarios about permission; of each run its verdict, with all that is violated."""
+
+    def played(agents: list[str]) -> dict[tuple[str, str], str]:
+        options = [word for agent in agents for word in ("--agent", agent)]
+        ran = wedgehog("run", *map(str, CATALOGUE.glob("permission-*.yaml")), *options, "--network=embedded")
+        assert "Traceback" not in ran.stderr, ran.stderr
+        with (tmp_path / "runs" / "latest" / "summary.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {(it["agent"], it["scenario"]): f"{it['verdict']}: {it['violated']}" for it in rows}
+
+    return played
+
+
 def test_a_sound_agent_of_each_kind_passes_whatever_happens_to_its_process(says: Any, agent_of: Any):
     """Killed, frozen, stopped, written to from a second window; a command that reads input, a model that refuses."""
     found = says([agent_of(kind, kind) for kind in KINDS], list(STORIES))
     assert len(found) == len(KINDS) * len(STORIES)
     assert [row for row in found.items() if not row[1].startswith("pass")] == []
+
+
+DENIED = "waits-for-a-result-of-a-denied-call", "permission-denied-once", "turn_deadline"
+OPEN = "question-stays-open", "permission-unanswered-then-stopped", "turn_deadline"
+ASKS = "waits-for-a-yes", "permission-denied-every-time", "turn_deadline"
+DIES = "dies-of-always", "permission-allowed-always", "turn_answered"
+
+
+def test_who_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any, agent_of: Any):
+    """A person denies once, each time, or does not answer and stops the turn; an agent that asks nobody is skipped."""
+    agents = [agent_of("sound", "acp"), agent_of("silent", "lines")]
+    bugs = {bug: agent_of(bug, "acp", "--bug", bug) for bug, *_ in (DENIED, OPEN, ASKS, DIES)}
+    found = asked([*agents, *bugs.values()])
+    sound = {name: says for (agent, name), says in found.items() if agent == "sound"}
+    assert len(sound) == len(list(CATALOGUE.glob("permission-*.yaml")))
+    assert [it for it in sound.items() if not it[1].startswith("pass")] == []
+    assert {says for (agent, _), says in found.items() if agent == "silent"} == {"skipped: "}
+    for bug, name, invariant in (DENIED, OPEN, ASKS, DIES):
+        assert found[bug, name].startswith("fail") and invariant in found[bug, name], found[bug, name]
 
 
 def test_a_bug_of_each_kind_is_named(says: Any, agent_of: Any):

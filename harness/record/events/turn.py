@@ -7,6 +7,9 @@ from wedgehog.harness.record.events.base import Event
 StimulusKind = Literal["user", "wake_up", "resume", "recovery"]
 EndedHow = Literal["by itself", "aborted", "gave up", "deadline", "killed"]
 
+Permission = Literal["allow", "allow_always", "deny", "deny_once", "no_answer"]
+"""What a user answers who is asked for permission."""
+
 
 class StimulusGiven(Event):
     """A stimulus was given to the agent. Turns count from 1."""
@@ -30,6 +33,16 @@ class TurnEnded(Event):
     raised: str | None
     stdout: str = ""
     stderr: str = ""
+
+
+class PermissionAsked(Event):
+    """The agent asked its user for permission to run a tool."""
+
+    turn: int
+    offered: tuple[str, ...]
+    """The kinds of options: allow_once, allow_always, reject_once, reject_always."""
+    chosen: str
+    """The kind that the user chose; empty if the user did not answer."""
 
 
 class AbortSent(Event):

@@ -7,6 +7,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import RunStarted
+from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, causes, outcome_of, plain
 from wedgehog.harness.testing import HistoryBuilder
@@ -96,6 +97,16 @@ def test_a_turn_that_its_user_stopped_owes_nothing():
         else:
             tell.give_up(after_s=30)
         assert _came_to(tell.end("", ended=how, exit_code=0).seal()).kind == "stopped by its user"
+
+
+@pytest.mark.parametrize(("chosen", "kind"), [("reject_once", "stopped by its user"), ("allow_once", "hidden")])
+def test_a_turn_may_end_without_a_word_when_its_user_denies_its_tool(chosen: str, kind: str):
+    """A tool that is allowed is no excuse."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.add(PermissionAsked(turn=1, offered=("allow_once", "reject_once"), chosen=chosen))
+    assert _came_to(tell.end("").seal()).kind == kind
 
 
 def test_a_turn_without_an_end_is_unfinished():
