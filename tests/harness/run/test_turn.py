@@ -38,6 +38,9 @@ class FakeSession:
     fails: AgentError | None = None
     cancelled: bool = False
 
+    def answers(self, permission: str, asked: object) -> None:
+        """Nobody is asked for permission here."""
+
     async def say(self, text: str, *, kind: str = "user", first: bool) -> Outcome:
         self.told.append(("say", text, kind, first))
         if self.fails:
