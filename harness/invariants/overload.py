@@ -68,6 +68,8 @@ def unless_timed_out(history: History, turn: Turn, says: str, evidence: Iterable
     """A turn ended in an error, perhaps of a timer of the agent."""
     if turn.end is None or not _may_be_a_timers(turn):
         return fail(says, evidence)
+    if late := answered_late(history, turn.calls):
+        return inconclusive(f"{says}, but {late}", evidence, overload=True)
     return unless_starved(history, says, evidence, turn.start_s, turn.end.at_s)
 
 
@@ -115,6 +117,18 @@ def _gave_up_starved(history: History, call: Call) -> bool:
         return False
     until_s = call.hung_up.at_s
     return _starved(history.cpu_wait(call.at_s, until_s), call.at_s, until_s)
+
+
+def answered_late(history: History, calls: Iterable[Call]) -> str:
+    """Says which call the agent gave up although only the harness, on a busy machine, was late; empty for none."""
+    for call in calls:
+        if call.hung_up is not None:
+            since_s, until_s = call.at_s, call.hung_up.at_s
+            began_s = min(call.started.at_s, until_s) if call.started is not None else until_s
+            waited_s = min(began_s - since_s, history.cpu_wait(since_s, began_s).harness_s)
+            if _is_much(waited_s, since_s, until_s):
+                return f"the harness began its reply to request {call.number} {waited_s:.1f} s late, on a busy machine"
+    return ""
 
 
 def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:

@@ -147,7 +147,7 @@ def _too_late(turn: Turn, history: History) -> TurnOutcome | None:
     if run.turn_s is None or took_s is None or turn.end is None or turn.recovery:
         return None
     took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
-    if took_s <= history.stretched(run.turn_s) + history.lag_s + run.exit_s:
+    if took_s <= history.stretched(run.turn_s):
         return None
     return TurnOutcome("silent", "no answer and no error by the deadline")
 

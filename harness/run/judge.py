@@ -9,6 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
+from wedgehog.harness.invariants.overload import answered_late
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
@@ -52,6 +53,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     verdicts = [*invariants, *counted, *_own(history, scenario, control)]
     if skipped and not any(verdict.status in ("fail", "error") for verdict in verdicts):
         return unplayed(scenario, agent, history.run.network, skipped=skipped)
+    verdicts.extend(_answered_late(history, verdicts))
     status = worst(verdicts)
     violated = _violated(verdicts)
     in_doubt = _in_doubt(expect, violated, verdicts)
@@ -90,6 +92,12 @@ def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:
         if said.bounds.paid_calls is not None or said.bounds.attempts is not None:
             found = within(history, said.name, said.bounds.paid_calls, said.bounds.attempts)
             yield together(found).named("side_call_bound")
+
+
+def _answered_late(history: History, verdicts: list[Verdict]) -> Iterator[Verdict]:
+    """No pass where the agent gave up a call that the harness had not begun to answer."""
+    if worst(verdicts) in ("pass", "nothing") and (late := answered_late(history, history.calls)):
+        yield inconclusive(late, (), overload=True).named("overload")
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:

@@ -302,3 +302,15 @@ def test_an_apology_after_the_deadline_is_judged_as_silence_until_then():
     history = tell.end("I'm sorry, please try again.").seal()
     assert check("error_surfaced", history).status == "nothing"
     assert check("turn_deadline", history, turn_s=60).status == "inconclusive"
+
+
+@pytest.mark.parametrize(("harness_s", "status"), [(1.8, "inconclusive"), (0.0, "fail")])
+def test_an_agent_that_gave_up_before_a_busy_harness_began_its_reply_met_no_failure(harness_s: float, status: str):
+    """The model's answer would have come at once."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(2.0).waited(0.0, for_s=2.0, harness_s=harness_s)
+    tell.reply(call, how="hung up", delivered=0)
+    tell.hangs_up(call)
+    assert check("turn_answered", tell.fails("Error: Timeout").seal()).status == status

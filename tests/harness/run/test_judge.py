@@ -190,6 +190,18 @@ def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     assert judged(with_event(well(HistoryBuilder()).seal(), FIRED), **CUT).verdict == "pass"
 
 
+@pytest.mark.parametrize(("harness_s", "verdict"), [(1.8, "inconclusive"), (0.0, "pass")])
+def test_a_call_that_a_busy_harness_answered_late_makes_no_pass(harness_s: float, verdict: str):
+    """The agent gave it up and tried again: with a quick reply the fault might have struck."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(2.0).waited(0.0, for_s=2.0, harness_s=harness_s)
+    tell.reply(call, how="hung up", delivered=0)
+    tell.hangs_up(call).answer_step(1)
+    assert judged(tell.end().seal()).verdict == verdict
+
+
 def test_each_line_of_the_plan_must_fire():
     """The second one's proof is not the first one's."""
     two = {"faults": [*CUT["faults"], {"do": {"status": 429}}]}
