@@ -1,9 +1,9 @@
 """How a scenario describes the tools of our host, and its database."""
 
 import re
-from typing import Any
+from typing import Any, Self
 
-from pydantic import NonNegativeFloat, field_validator
+from pydantic import NonNegativeFloat, field_validator, model_validator
 
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.scenario.document import BadValueError
@@ -37,6 +37,12 @@ class HostTool(ConfigModel):
                 expected = f"expected {', '.join(KINDS)} (with ? where it may be left out), or a JSON Schema"
                 raise BadValueError(f"{name}: {expected}, found {kind!r}")
         return given
+
+    @model_validator(mode="after")
+    def _one_schema(self) -> Self:
+        if self.input and self.input_schema is not None:
+            raise BadValueError("`input` and `input_schema` are two words for one schema: expected one, found both")
+        return self
 
     @property
     def schema_of_input(self) -> dict[str, Any]:

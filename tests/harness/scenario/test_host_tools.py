@@ -41,6 +41,10 @@ def test_the_database_takes_fifty_milliseconds_per_query_unless_told_otherwise(t
     ("rest", "said"),
     [
         ("tools: {weather: {input: {city: text}}}\n", "city: expected string, number, integer, boolean, array, object"),
+        (
+            "tools: {weather: {input: {city: string}, input_schema: {type: object}}}\n",
+            "`input` and `input_schema` are two words for one schema: expected one, found both",
+        ),
         ("tools: {weather: {anser: x}}\n", "unknown key 'anser' (did you mean 'answer'?)"),
         ("tools: {a b: {}}\n", "a tool's name is a word of at most 48 letters, digits, _ and -, found 'a b'"),
         ("tools: {shell: {}}\n", "`shell` means the agent's own shell: give the tool another name"),
