@@ -67,11 +67,12 @@ class CallBuilder:
         turn: int | None = None,
         side: str = "",
         quotes: Sequence[int] = (),
+        tools: Sequence[str] = (),
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
-        `doubled` are turns whose message it carries twice.
+        `doubled` are turns whose message it carries twice; `tools` are the tools that it offers.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -94,6 +95,7 @@ class CallBuilder:
                 quotes=tuple(quotes),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
+                tools=tuple(tools),
                 results=tuple(results),
                 turns_seen=tuple(self._turns if sees is None else sees),
                 turns_doubled=tuple(doubled),

@@ -19,6 +19,7 @@ PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
+    "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
 }
 OF_TOOLS = {

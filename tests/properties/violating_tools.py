@@ -237,9 +237,18 @@ def _subagent_kept(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _missing_tool_told(play: RunDraw) -> None:
+    """The model calls `shell`, which is not offered, and the result is empty."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.tell.ask(1, tools=["bash"]), tools=[True])
+    play.tell.answer_step(2, [result(token, chars=0, printed=False)])
+    play.tell.end()
+
+
 TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
+    "missing_tool_told": (_missing_tool_told,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),
