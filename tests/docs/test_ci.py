@@ -2,16 +2,20 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from wedgehog.harness.network.toxiproxy.server import VERSION
+
 ROOT = Path(__file__).parents[2]
 STUB = '#!/bin/bash\nprintf "%s|" "$@" >> "$CALLS"; echo >> "$CALLS"\n'
 WEDGEHOG = (
-    f'{STUB}mkdir -p runs/latest; echo "## page" > runs/latest/gate.md; echo "<gate/>" > runs/latest/gate.xml; exit 3\n'
+    f'{STUB}mkdir -p runs/1; ln -sfn 1 runs/latest; echo "## page" > runs/1/gate.md; echo "<gate/>" > runs/1/gate.xml\n'
+    "exit 3\n"
 )
 
 
@@ -47,18 +51,18 @@ def step(name: str) -> Any:
 
 
 def test_the_action_plays_with_its_inputs_and_keeps_the_exit_code(machine: Machine):
-    """A path with a space stays one word, and the page is kept for the summary and the comment."""
+    """A path with a space stays one word, scenarios may stand on lines of their own, and the page is kept."""
     machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
     (machine.folder / "base line.yaml").touch()
-    inputs = {"SCENARIOS": "a.yaml b", "AGENT": "my agent.yaml", "BASELINE": "base line.yaml"}
-    ran = machine.run(step("Play")["run"], **inputs, REPEAT="3", ARGS="--network embedded")
+    inputs = {"SCENARIOS": "a.yaml\nb\n", "AGENT": "my agent.yaml", "BASELINE": "base line.yaml"}
+    ran = machine.run(step("Play")["run"], **inputs, REPEAT="3", ARGS="--network embedded", NAME="chaos")
     assert ran.returncode == 0, ran.stderr
     assert machine.calls.read_text().strip() == (
         "run|a.yaml|b|--agent|my agent.yaml|--repeat|3|--out|runs|--baseline|base line.yaml|--network|embedded|"
     )
     assert (machine.folder / "output").read_text() == "exit-code=3\n"
     assert (machine.folder / "summary").read_text() == "## page\n"
-    assert (machine.folder / "wedgehog-comment.md").read_text() == "<!-- wedgehog -->\n## page\n"
+    assert (machine.folder / "wedgehog-comment.md").read_text() == "<!-- wedgehog: chaos -->\n## page\n"
     assert machine.run(step("Result")["run"], CODE="3").returncode == 3
     assert machine.run(step("Result")["run"], CODE="").returncode == 1
 
@@ -66,29 +70,62 @@ def test_the_action_plays_with_its_inputs_and_keeps_the_exit_code(machine: Machi
 def test_without_a_baseline_file_the_run_decides(machine: Machine):
     """The first run of a repository has none."""
     machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
-    machine.run(step("Play")["run"], SCENARIOS="", AGENT="a.yaml", BASELINE="none.yaml", REPEAT="1", ARGS="")
+    machine.run(step("Play")["run"], SCENARIOS="", AGENT="a.yaml", BASELINE="none.yaml", REPEAT="1", ARGS="", NAME="n")
     assert machine.calls.read_text().strip() == "run|--agent|a.yaml|--repeat|1|--out|runs|"
 
 
+def test_a_refused_run_shows_no_earlier_result(machine: Machine):
+    """Neither the folder of an earlier step nor the comment of an earlier push is taken for the result of this one."""
+    words = {"SCENARIOS": "", "AGENT": "a.yaml", "BASELINE": "", "REPEAT": "1", "ARGS": "", "NAME": "n"}
+    machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
+    machine.run(step("Play")["run"], **words)
+    machine.program("wedgehog/bin/wedgehog", f"{STUB}exit 2\n")
+    ran = machine.run(step("Play")["run"], **words)
+    assert ran.returncode == 0, ran.stderr
+    assert (machine.folder / "output").read_text() == "exit-code=3\nexit-code=2\n"
+    said = "## Wedgehog: nothing was played\n\nThe exit code is 2; the log of the job says why.\n"
+    assert (machine.folder / "wedgehog-comment.md").read_text() == f"<!-- wedgehog: n -->\n{said}"
+    assert (machine.folder / "summary").read_text() == f"## page\n{said}"
+
+
 @pytest.mark.parametrize(
-    ("found", "asked"), [("17", "repos/o/r/issues/comments/17"), ("", "repos/o/r/issues/5/comments")]
+    ("found", "asked"), [("17\n18", "repos/o/r/issues/comments/17"), ("", "repos/o/r/issues/5/comments")]
 )
 def test_one_comment_is_written_and_then_changed(machine: Machine, found: str, asked: str):
     """Not a new one for each push."""
     machine.program("bin/gh", f'{STUB}[[ "$*" == *--paginate* ]] && echo "{found}"; exit 0\n')
-    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog -->\n")
+    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog: n -->\n")
     ran = machine.run(step("Comment")["run"], PULL="5", REPOSITORY="o/r")
     assert ran.returncode == 0, ran.stderr
     assert f"{asked}|" in machine.calls.read_text().splitlines()[-1]
 
 
 def test_a_comment_that_is_not_allowed_fails_nothing(machine: Machine):
-    """A fork's token may not write: a warning."""
+    """A fork's token may not write: a warning. Comments that cannot be listed do not lead to a second one."""
     machine.program("bin/gh", f"{STUB}exit 1\n")
-    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog -->\n")
+    (machine.folder / "wedgehog-comment.md").write_text("<!-- wedgehog: n -->\n")
     ran = machine.run(step("Comment")["run"], PULL="5", REPOSITORY="o/r")
     assert ran.returncode == 0
     assert ran.stdout.startswith("::warning::")
+    assert len(machine.calls.read_text().splitlines()) == 1
+
+
+def test_the_cache_is_that_of_the_pinned_toxiproxy(machine: Machine):
+    """Wedgehog names its folder and version: GitHub's hashFiles reads no file of an action."""
+    machine.program("bin/python3", f"{STUB}exit 0\n")
+    machine.program("wedgehog/bin/pip", f"{STUB}exit 0\n")
+    machine.program("wedgehog/bin/python", f'#!/bin/bash\nexec {sys.executable} "$@"\n')
+    cache = {"XDG_CACHE_HOME": "/cache", "HOME": "/cache", "WEDGEHOG_SOURCE": "src"}
+    ran = machine.run(step("Install")["run"], **cache)
+    assert ran.returncode == 0, ran.stderr
+    assert machine.calls.read_text().splitlines() == [f"-m|venv|{machine.folder}/wedgehog|", "install|-q|src|"]
+    found = dict(line.split("=") for line in (machine.folder / "output").read_text().splitlines())
+    assert found["toxiproxy"] == VERSION and found["cache"].startswith("/cache") and found["cache"].endswith(VERSION)
+    assert step("Install")["id"] == "install" and set(found) == {"toxiproxy", "cache"}
+    with_words = step("Cache Toxiproxy")["with"]
+    assert with_words["path"] == "${{ steps.install.outputs.cache }}"
+    assert "${{ steps.install.outputs.toxiproxy }}" in with_words["key"]
+    assert "hashFiles" not in (ROOT / "action.yml").read_text()
 
 
 def test_inputs_reach_scripts_only_as_variables():
