@@ -177,7 +177,7 @@ GOOD = {
     "two rounds": [USER, calling("a"), answering("a"), calling("a"), answering("a"), USER],
     "role of old": [USER, calling("a"), {**answering("a"), "role": "function"}],
     "no role": [{"parts": [{"text": "go"}]}],
-    "an empty model": [USER, {"role": "model", "parts": []}, USER],
+    "an empty text": [USER, {"role": "model", "parts": [{"text": ""}]}, USER],
     "a prefill": [USER, {"role": "model", "parts": [{"text": "It is"}]}],
 }
 
@@ -219,6 +219,10 @@ BAD = {
     "contents of words": ({"contents": "Hi"}, "Invalid value at 'contents' (type.googleapis.com"),
     "system role": ({"contents": [{"role": "system", "parts": [{"text": "x"}]}]}, "Please use a valid role: user, mo"),
     "no parts": ({"contents": [{"role": "user"}]}, "* GenerateContentRequest.contents[0].parts: contents.parts must"),
+    "an empty model": (
+        {"contents": [USER, {"role": "model", "parts": []}, USER]},
+        "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
+    ),
     "an empty part": ({"contents": [{"parts": [{}]}]}, "* GenerateContentRequest.contents[0].parts[0].data: required"),
     "text of numbers": ({"contents": [{"parts": [{"text": 1}]}]}, "Invalid value at 'contents[0].parts[0].text' (TYPE"),
     "a nameless response": (

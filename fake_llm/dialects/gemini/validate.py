@@ -209,7 +209,7 @@ def _shape(place: str, content: object) -> Iterator[Refusal]:
     if role and role not in _ROLES:
         yield bad("Please use a valid role: user, model.")
     parts = several(field(content, "parts"))
-    if not parts and role != "model":
+    if not parts:
         yield _named(f"{place}.parts", "contents.parts must not be empty.")
     for index, part in enumerate(parts):
         yield from _part(f"{place}.parts[{index}]", part)
