@@ -1,4 +1,4 @@
-"""A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--bug NAME]`. Standard library only.
+"""A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--bug NAME[,NAME]]`. Standard library only.
 
 It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
 SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
@@ -22,7 +22,7 @@ from sound import SHELL, Session, calls_of, result, whole
 
 IDLE_S, TOTAL_S, TOOL_S, WAITS_S = 3, 12, 15, (0.2, 0.6)
 ROUNDS, RESULT_CHARS = 12, 3000
-BUG = sys.argv[sys.argv.index("--bug") + 1] if "--bug" in sys.argv else ""
+BUGS = set(sys.argv[sys.argv.index("--bug") + 1].split(",") if "--bug" in sys.argv else ())
 
 
 class ModelError(Exception):
@@ -103,17 +103,17 @@ def run(call, allowed):
     if call["name"] != "bash" or not isinstance(command, str):
         return result(call, f"Error: no tool {call['name']} with these arguments", error=True)
     if not allowed(call):
-        if BUG == "waits-for-a-result-of-a-denied-call":
+        if "waits-for-a-result-of-a-denied-call" in BUGS:
             threading.Event().wait()
         return result(call, "Error: not permitted", error=True)
-    stdin = None if BUG == "shares-its-terminal" else subprocess.DEVNULL
+    stdin = None if "shares-its-terminal" in BUGS else subprocess.DEVNULL
     with tempfile.TemporaryFile() as out:
-        own_group = BUG != "shares-its-terminal"
+        own_group = "shares-its-terminal" not in BUGS
         tool = subprocess.Popen(
             ["sh", "-c", command], stdin=stdin, stdout=out, stderr=subprocess.STDOUT, start_new_session=own_group
         )
         try:
-            code = tool.wait(None if BUG else TOOL_S)
+            code = tool.wait(None if BUGS else TOOL_S)
             told = f" (exit code {code})" if code else ""
         except subprocess.TimeoutExpired:
             code, told = -1, f" (stopped after {TOOL_S} s)"
@@ -152,7 +152,7 @@ class Turns:
     def __init__(self, url, folder):
         self.url, self.folder, self.at_work = url, folder, False
         signal.signal(signal.SIGINT, self._stop)
-        if BUG == "stale-lock":
+        if "stale-lock" in BUGS:
             self._lock_for_life()
 
     def _stop(self, *_):
@@ -262,7 +262,7 @@ class Protocol:
             threading.Event().wait()
         text = "".join(part["text"] for part in params["prompt"])
         answer, error, stopped = self.turns.play(text, self._allowed)
-        if error and BUG != "ends-without-a-word":
+        if error and "ends-without-a-word" not in BUGS:
             return {"error": {"code": -32000, "message": error}}
         for part in answer.splitlines(keepends=True):
             chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": part}}
@@ -272,9 +272,9 @@ class Protocol:
     def _allowed(self, call):
         """Ask the user."""
         chosen = self._asked(call)
-        while BUG == "waits-for-a-yes" and chosen not in ("yes", "always"):
+        while "waits-for-a-yes" in BUGS and chosen not in ("yes", "always"):
             chosen = self._asked(call)
-        if BUG == "dies-of-always" and chosen == "always":
+        if "dies-of-always" in BUGS and chosen == "always":
             os._exit(1)
         return chosen in ("yes", "always")
 
@@ -287,7 +287,7 @@ class Protocol:
         tool = {"toolCallId": call["id"], "title": "bash"}
         params = {"sessionId": "s1", "toolCall": tool, "options": options}
         self._send(id=self.count, method="session/request_permission", params=params)
-        self.open = BUG == "question-stays-open"
+        self.open = "question-stays-open" in BUGS
         chosen = answer.get().get("outcome", {}).get("optionId")
         self.open = False
         return chosen
