@@ -170,7 +170,10 @@ class Agent:
             words, calls = await self._asked(talk, sub)
             if not calls:
                 return words
-            talk.add_results(await self._results(calls))
+            results = await self._results(calls)
+            if sub and self.bug == "ends with its tool" and any(failed for _, _, failed in results):
+                raise ModelError("Error: a tool failed")
+            talk.add_results(results)
         return "Error: stopped at the limit of tool rounds"
 
     async def _asked(self, talk, sub):
@@ -309,6 +312,11 @@ async def forgets(message, *, session_dir, llm_url, key):
 async def insists(message, *, session_dir, llm_url, key):
     """A subagent that fails is run again, for ever."""
     return await Agent(Anthropic, llm_url, key, bug="insists").answer(message, session_dir)
+
+
+async def ends_with_its_tool(message, *, session_dir, llm_url, key):
+    """A failed command of a subagent ends the subagent."""
+    return await Agent(Anthropic, llm_url, key, bug="ends with its tool").answer(message, session_dir)
 
 
 async def waits(message, *, session_dir, llm_url, key):

@@ -95,6 +95,14 @@ def test_a_subagent_that_fails_or_stalls_is_survived_and_each_bug_has_its_name(p
     }
 
 
+def test_a_command_that_fails_in_a_subagent_does_not_end_the_subagent(played: Any):
+    """Its model reads the result, and says the last words."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "ends_with_its_tool"], "tool-fails-in-a-subagent")
+    kinds = {agent: ends for (_, agent), ends in stands(found).items()}
+    assert kinds == {**dict.fromkeys(correct, ("pass",)), "ends_with_its_tool": ("subagent_kept",)}
+
+
 def test_a_compaction_is_provoked_and_harmed(played: Any):
     """Tokens near every window are reported; an agent that does not compact skips the scenario, with the reason."""
     found = played(["readers", "planner", "compacts_for_ever", "loses_the_message", "never_compacts"], *COMPACTIONS)

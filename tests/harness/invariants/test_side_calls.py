@@ -66,6 +66,19 @@ def test_a_subagent_that_ends_when_its_parent_has_gone_on_is_not_judged(tell: Hi
     assert check("subagent_kept", tell.end().seal()).status == "pass"
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "goes_on", "status"), [(7, False, "fail"), (7, True, "nothing"), (0, False, "nothing")]
+)
+def test_a_failed_command_does_not_end_its_subagent(tell: HistoryBuilder, exit_code: int, goes_on: bool, status: str):
+    """Judged where the parent waits for the subagent, and where nothing but the exit code can have ended it."""
+    (token,) = tell.reply(tell.ask(1, side="subagent 1"), tools=[True])
+    tell.starts(token)
+    if goes_on:
+        tell.reply(tell.ask(2), tools=[True])
+    tell.done(token, exit_code=exit_code)
+    assert ended(tell, []).status == status
+
+
 @pytest.mark.parametrize(("times", "status"), [(30, "pass"), (31, "fail")])
 def test_refused_attempts_of_one_step_are_bounded(tell: HistoryBuilder, times: int, status: str):
     for _ in range(times):
