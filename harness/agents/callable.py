@@ -4,16 +4,15 @@ import asyncio
 import json
 import signal
 import socket
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.callable_python import python_of, started_in
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree
-from wedgehog.harness.sandbox.started import what_imports
 
 HOST = Path(__file__).with_name("callable_host.py")
 LONGEST_LINE_BYTES = 64_000_000
@@ -45,12 +44,12 @@ class CallableSession(Session):
     """One host process per run; it is started again only after a deadline, a kill, or its own end."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the host process."""
+        """`tree` owns and ends the host process. Errors: AgentError if the spec's Python cannot run it."""
         super().__init__(spec, place, surroundings, tree)
         self._target = surroundings.fill(spec.callable or "")
         self._host: _Host | None = None
         self._over: asyncio.Event | None = None
-        self.started = what_imports(self._target, [str(spec.here)])
+        self.started = started_in(spec, self._target)
 
     async def open(self) -> None:
         """Start the host. The first message imports the function's module, so an import error belongs to that turn."""
@@ -109,10 +108,14 @@ class CallableSession(Session):
 
     async def _new_host(self) -> _Host:
         ours, theirs = socket.socketpair()
-        argv = [sys.executable, "-P", str(HOST), str(theirs.fileno()), self._target, str(self._spec.here)]
+        argv = [python_of(self._spec), str(HOST), str(theirs.fileno()), self._target, str(self._spec.here)]
         env, place = self._around.env, self._place
-        with theirs:
-            owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()])
+        try:
+            with theirs:
+                owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()])
+        except OSError as bad:
+            ours.close()
+            raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {bad.strerror}") from None
         reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE_BYTES)
         self._owned, self.started = owned, replace(self.started, pid=owned.pid)
         return _Host(owned, reader, writer)

@@ -1,4 +1,12 @@
-"""A callable's process, `python -P callable_host.py FD TARGET FOLDER`: JSON lines on FD, standard library only."""
+"""A callable's process, `python callable_host.py FD TARGET FOLDER`: JSON lines on FD.
+
+Standard library only, Python 3.9 or newer: it runs in the user's own Python too, which has no package of ours.
+"""
+
+import sys
+
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the folder of this file, where `import http` would find a module of ours
 
 import asyncio
 import importlib
@@ -8,9 +16,9 @@ import json
 import os
 import signal
 import socket
-import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager, suppress
 from operator import attrgetter
 from typing import Any
 
@@ -33,20 +41,56 @@ async def awaited(result: Awaitable[Any]) -> Any:
     return await result
 
 
+class OneLoop:
+    """One event loop for all calls, as `asyncio.Runner`, which begins with Python 3.11."""
+
+    def __init__(self) -> None:
+        """Open the loop."""
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+
+    def close(self) -> None:
+        """Close the loop."""
+        asyncio.set_event_loop(None)
+        self._loop.close()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """The result. If the call is interrupted, the coroutine is cancelled, and may clean up."""
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        finally:
+            if not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    self._loop.run_until_complete(task)
+
+
+@contextmanager
+def runner() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """What runs a coroutine, on one event loop for all calls."""
+    if sys.version_info < (3, 11):  # noqa: UP036  the user's Python may be older than ours
+        with closing(OneLoop()) as one:
+            yield one.run
+    else:
+        with asyncio.Runner() as loop:
+            yield loop.run
+
+
 def text_of(result: Any) -> str:
     """The answer; None becomes an empty answer."""
-    if not isinstance(result, str | None):
+    if result is not None and not isinstance(result, str):
         raise TypeError(f"the callable returned {type(result).__name__}, expected str")
     return result or ""
 
 
-def replied(call: Callable[[], Any], runner: asyncio.Runner) -> dict[str, str]:
+def replied(call: Callable[[], Any], run: Callable[[Coroutine[Any, Any, Any]], Any]) -> dict[str, str]:
     """The reply to one call. SIGINT interrupts only the call."""
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         result = call()
         if inspect.isawaitable(result):
-            result = runner.run(awaited(result))
+            result = run(awaited(result))
         return {"answer": text_of(result)}
     except BaseException as bad:
         traceback.print_exc()
@@ -67,13 +111,9 @@ def main(descriptor: int, target: str, folder: str) -> None:
             function.append(load(target))
         return function[0](message, **given)
 
-    with (
-        socket.socket(fileno=descriptor) as line,
-        line.makefile("rw", encoding="utf-8") as calls,
-        asyncio.Runner() as runner,
-    ):
+    with socket.socket(fileno=descriptor) as line, line.makefile("rw", encoding="utf-8") as calls, runner() as run:
         for asked in calls:
-            reply = replied(lambda asked=asked: call(**json.loads(asked)), runner)  # type: ignore[misc]
+            reply = replied(lambda asked=asked: call(**json.loads(asked)), run)  # type: ignore[misc]
             sys.stdout.flush()
             sys.stderr.flush()
             calls.write(json.dumps(reply) + "\n")

@@ -28,7 +28,7 @@ def _missing(spec: AgentSpec) -> Iterator[str]:
         script = next((part for part in rest if not part.startswith("-")), "")
         if INTERPRETERS.fullmatch(Path(program).name) and _is_gone(script):
             yield f"{key}: there is no file {script!r}"
-    if spec.callable and not _can_be_imported(_filled(spec.callable, spec), spec):
+    if spec.callable and spec.python is None and not _can_be_imported(_filled(spec.callable, spec), spec):
         yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
 
 

@@ -13,6 +13,7 @@ def why_not_simulated(spec: AgentSpec) -> str:
     reasons = {
         "a command runs as a process, and the spec has no `simulate`": spec.kind == "command" and not spec.simulate,
         "a service runs as a process, and the spec has no `simulate`": spec.kind == "http" and not spec.simulate,
+        "its function runs in another Python (python)": spec.python is not None,
         "a chat agent runs as a process": spec.kind == "chat",
         f"an agent that stays ({spec.kind}) runs as a process": spec.kind in ("lines", "acp", "tui"),
         "its tools run as processes (tools)": spec.tools is not None,

@@ -52,6 +52,11 @@ def _misplaced(spec: AgentKeys) -> Iterator[_Problem]:
             ("simulate",),
             "'{}' goes with 'command' and with http: 'start'",
         ),
+        (
+            not spec.callable,
+            ("python",),
+            "'{}' goes with 'callable'; elsewhere the command line begins with its Python",
+        ),
         (spec.callable, ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
     ):
         for key in keys if applies else ():

@@ -18,6 +18,7 @@ from wedgehog.harness.agents.spec_part import (
     SpecPart,
     WholeNumber,
 )
+from wedgehog.harness.agents.templates import names_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.document import BadValueError
 
@@ -41,6 +42,12 @@ def _function(text: str) -> str:
     file = text.rpartition(":")[0]
     beside = file.endswith(".py") and not file.startswith(("/", "{"))
     return f"{{here}}/{text}" if beside else text
+
+
+def _python(text: str) -> str:
+    if not text or set(names_in(text)) - {"here"}:
+        raise BadValueError(f"expected the path of a Python, such as .venv/bin/python, found {text!r}")
+    return f"{{here}}/{text}" if "/" in text and not text.startswith(("/", "{")) else text
 
 
 class HttpCall(SpecPart):
@@ -141,6 +148,8 @@ class AgentKeys(SpecPart):
     wire: Wire
     command: Argv | None = None
     callable: Annotated[str, AfterValidator(_function)] | None = None
+    python: Annotated[str, AfterValidator(_python)] | None = None
+    """The Python that runs a `callable`; ours without this key."""
     http: Http | None = None
     chat: Chat | None = None
     lines: LinesAgent | None = None

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wedgehog.harness.agents.backend_links import check_backends
+from wedgehog.harness.agents.callable_python import check_pythons
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
@@ -157,9 +158,10 @@ class Campaign:
         """Say what agents lack before anything is fetched; if none of them can be started, nothing is fetched.
 
         Without agents the caller chooses them later. Errors: BackendError if a server of an agent's `links` does not
-        answer.
+        answer, PythonError if a callable cannot run in the Python that its spec names.
         """
         check_backends(agents)
+        check_pythons(agents)
         missing = [what_is_missing(agent) for agent in agents]
         for says in dict.fromkeys(filter(None, missing)):
             self.say(says)

@@ -50,13 +50,18 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
     return Started(tuple(argv), str(executable), version, str(entry), sha256(entry), pid)
 
 
-def what_imports(target: str, folders: Sequence[str]) -> Started:
-    """The file behind `module:function` or `file.py:function`, found in `folders` or this Python, not imported."""
+def what_imports(
+    target: str, folders: Sequence[str], python: str = sys.executable, path: Sequence[str] = sys.path
+) -> Started:
+    """The file behind `module:function` or `file.py:function`, found in `folders` or the Python's `path`, not imported.
+
+    The Python is ours unless another one and its `sys.path` are given.
+    """
     name = target.rpartition(":")[0]
-    entry = Path(name) if name.endswith(".py") else _module(name, [*folders, *sys.path])
-    installed = entry is not None and any(entry.is_relative_to(folder) for folder in _of_packages(sys.path))
-    version = _version_of_module(name, sys.path) if installed and not name.endswith(".py") else None
-    return Started((target,), sys.executable, version, str(entry) if entry else None, sha256(entry) if entry else None)
+    entry = Path(name) if name.endswith(".py") else _module(name, [*folders, *path])
+    installed = entry is not None and any(entry.is_relative_to(folder) for folder in _of_packages(path))
+    version = _version_of_module(name, path) if installed and not name.endswith(".py") else None
+    return Started((target,), python, version, str(entry) if entry else None, sha256(entry) if entry else None)
 
 
 def sha256(file: Path) -> str | None:
