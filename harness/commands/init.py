@@ -51,6 +51,9 @@ GUESSES: Mapping[str, dict[str, object]] = {
 GUESSED = """\
 # A guess: change {keys} to what the agent really has. {page}
 """
+OWN_PYTHON = """\
+# It runs in the project's own environment, into which Wedgehog need not be installed.
+"""
 CALLED = """\
 # It is called as `(message, *, session_dir, llm_url, key)` and returns the answer.
 """
@@ -119,15 +122,21 @@ def wrong_resume(kind: InitKind, command: str) -> str:
     return wrong_answer_to(kind, command) if command.strip() else ""
 
 
-def spec_text(file: str, name: str, wire: str, start: str, resume: str = "", kind: InitKind = "command") -> str:
-    """Return the content of the spec `file`; relative paths of the command line become relative to that file."""
+def spec_text(
+    file: str, name: str, wire: str, start: str, resume: str = "", kind: InitKind = "command", python: str = ""
+) -> str:
+    """Return the content of the spec `file`; relative paths of the command line become relative to that file.
+
+    `python` is the Python for a callable; empty for ours.
+    """
     spec: dict[str, object] = {"name": name, "wire": wire}
     if kind == "callable":
-        spec |= {"callable": _function(file, start.strip()), "env": dict(WIRES[wire][0])}
+        own = {"python": _there(python, Path(file).resolve().parent)} if python else {}
+        spec |= {"callable": _function(file, start.strip()), **own, "env": dict(WIRES[wire][0])}
     else:
         spec |= _started(file, start, resume, kind) | {"env": _env(start, resume) | WIRES[wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return HEAD.replace("{file}", file) + _guessed(kind) + body + HINTS
+    return HEAD.replace("{file}", file) + _guessed(kind) + (OWN_PYTHON if "python" in spec else "") + body + HINTS
 
 
 def _started(file: str, start: str, resume: str, kind: InitKind) -> dict[str, object]:

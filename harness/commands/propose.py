@@ -1,7 +1,9 @@
 """What `wedgehog init` proposes: it reads the project in the working folder, and executes nothing."""
 
 import ast
+import os
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -43,6 +45,8 @@ class Proposal:
     kind: InitKind = "command"
     command: str | None = None
     because: str = ""
+    python: str = ""
+    """The Python of the project's own environment; empty without one, or if it is ours."""
 
 
 def propose(folder: Path) -> Proposal:
@@ -50,7 +54,12 @@ def propose(folder: Path) -> Proposal:
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     kind, command, because = next(_starts(project, sources), (Proposal.kind, None, ""))
-    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because)
+    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder))
+
+
+def _python(folder: Path) -> str:
+    ours, python = (folder / ".venv").resolve() == Path(sys.prefix).resolve(), Path(".venv/bin/python")
+    return str(python) if not ours and os.access(folder / python, os.X_OK) else ""
 
 
 def _sources(folder: Path) -> Iterator[tuple[Path, str]]:

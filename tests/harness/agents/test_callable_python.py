@@ -103,6 +103,10 @@ def test_without_the_key_it_is_our_own_python(spec_of: Any):
         ({"python": "./old"}, "4: python: expected Python 3.9 or newer, and HERE/old is 3.8"),
         ({"callable": "pydantic:main"}, "3: callable: there is no module 'pydantic' in HERE/.venv/bin/python"),
         ({"callable": "only_there.sub:f"}, "3: callable: there is no module 'only_there.sub' in HERE/.venv/bin/python"),
+        (
+            {"callable": "callable_host:load"},
+            "3: callable: there is no module 'callable_host' in HERE/.venv/bin/python",
+        ),
         ({"callable": "gone.py:f"}, "3: callable: there is no module 'HERE/gone.py' in HERE/.venv/bin/python"),
         (
             {"python": sys.executable},

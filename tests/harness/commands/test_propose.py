@@ -1,10 +1,12 @@
 """What `wedgehog init` reads in a project, and what it proposes."""
 
+import venv
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from wedgehog.harness.agents.callable_python import python_of
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.commands.propose import Proposal, propose
@@ -89,3 +91,25 @@ def test_init_proposes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "agent.py suggests: python agent.py {message}" in ran.stderr
     assert (spec.wire, spec.command) == ("anthropic", ("{python}", "{here}/agent.py", "{message}"))
     assert CliRunner().invoke(app, ["init", "two.yaml", "--kind", "lines"], input="\n\n\n").exit_code == 2
+
+
+@pytest.mark.parametrize("spec", ["agent.yaml", "agents/mine.yaml"])
+def test_a_function_runs_in_the_projects_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str):
+    """Its Python is written as seen from the spec."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "core.py").write_text("def reply(message, *, session_dir, llm_url, key): ...")
+    (tmp_path / "agents").mkdir()
+    venv.create(tmp_path / ".venv", symlinks=True)
+    done = CliRunner().invoke(
+        app, ["init", spec, "--name", "a", "--wire", "ollama", "--command", "core.py:reply", "--kind", "callable"]
+    )
+    assert done.exit_code == 0, done.output
+    assert python_of(load_spec(tmp_path / spec)) == str(tmp_path / ".venv/bin/python")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / ".venv"))
+    assert propose(tmp_path).python == "", "it is our own"
+
+
+def test_without_an_environment_of_its_own_a_project_has_no_python(tmp_path: Path):
+    """A folder `.venv` alone is none."""
+    (tmp_path / ".venv").mkdir()
+    assert proposed(tmp_path).python == ""
