@@ -137,6 +137,7 @@ def test_the_command_line_shows_only_that_line_and_exits_with_2(
     path = spec_of(python=".venv/bin/gone").path
     done = CliRunner().invoke(app, [*command, str(path)])
     assert done.exit_code == 2 and "Traceback" not in done.output
+    assert list(tmp_path.iterdir()) == [], "no run folder"
     assert done.output.replace("\n", "").endswith(f"{path}:4: python: there is no file {path.parent}/.venv/bin/gone")
 
 
