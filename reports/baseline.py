@@ -85,11 +85,11 @@ class Baseline(_Strict):
     @field_validator("wedgehog")
     @classmethod
     def _of_this_version(cls, wrote: str) -> str:
-        ours = version("wedgehog")
-        if wrote and wrote.split(".")[:2] != ours.split(".")[:2]:
+        if _of_another_version(wrote):
             raise BadValueError(
-                f"'wedgehog': expected a baseline of this version, {ours}, found {wrote!r}: another version may judge "
-                "differently; play again, and write a new file with `wedgehog baseline`"
+                f"'wedgehog': expected a baseline of this version, {version('wedgehog')}, found {wrote!r}, which may "
+                "judge differently; delete this file, play again without --baseline, and write it with "
+                "`wedgehog baseline RUN --into FILE`"
             )
         return wrote
 
@@ -123,8 +123,20 @@ def world_of(campaign: StoredCampaign) -> str:
     return next((run.judgement.world for run in campaign.runs), "")
 
 
+def _of_another_version(wrote: str) -> bool:
+    return bool(wrote) and wrote.split(".")[:2] != version("wedgehog").split(".")[:2]
+
+
 def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], *, prune: bool) -> Baseline:
-    """The baseline with the decided cells of a run; other cells stay, unless `prune`."""
+    """The baseline with the decided cells of a run; other cells stay, unless `prune`.
+
+    ValueError: another version played the run, so that no command would take the file.
+    """
+    if _of_another_version(wrote := str(campaign.facts.get("wedgehog", ""))):
+        raise ValueError(
+            f"{campaign.folder}: expected a run of this version of Wedgehog, {version('wedgehog')}, found {wrote!r}, "
+            "which may judge differently; play again"
+        )
     made: dict[str, dict[str, BaselineCell]] = {} if prune else {s: dict(agents) for s, agents in old.cells.items()}
     for (scenario, agent), cell in cells.items():
         if cell.decided and not cell.undecided:

@@ -226,6 +226,30 @@ def test_a_damaged_baseline_is_refused_with_its_line(tmp_path, part, instead, sa
     assert "Input should" not in str(wrong.value) and "\n" not in str(wrong.value)
 
 
+def test_a_baseline_of_another_version_is_written_anew_as_its_message_says(tmp_path):
+    """Not updated, even with --prune; once it is deleted, the same command writes a file that is taken."""
+    path = tmp_path / "baseline.yaml"
+    path.write_text(GOOD.replace("0.1.0", "9.9.0"))
+    campaign = Campaign(tmp_path / "a").describe()
+    campaign.run(judgement("s", "a"), calls(1))
+    words = ["baseline", str(campaign.folder), "--into", str(path), "--prune"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
+    assert "delete this file, play again without --baseline, and write it with `wedgehog baseline" in refused.stderr
+    path.unlink()
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert list(read_baseline(path).cells) == ["s"]
+
+
+def test_a_run_of_another_version_makes_no_baseline(tmp_path):
+    """No command would take the file."""
+    campaign = Campaign(tmp_path / "a").describe(wedgehog="9.9.0")
+    campaign.run(judgement("s", "a"), calls(1))
+    ran = CliRunner().invoke(app, ["baseline", str(campaign.folder), "--into", str(tmp_path / "b.yaml")])
+    assert ran.exit_code == 2 and "found '9.9.0'" in ran.stderr and ran.stderr.endswith("; play again\n")
+    assert not (tmp_path / "b.yaml").exists()
+
+
 def test_all_mistakes_of_a_baseline_are_named_at_once(tmp_path):
     """One line each, from the top of the file."""
     path = tmp_path / "baseline.yaml"
