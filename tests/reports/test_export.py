@@ -80,6 +80,10 @@ def _tracks(events: list[dict[str, Any]]) -> dict[tuple[int, int], list[dict[str
     return tracks
 
 
+KEYS = {"M": set[str](), "X": {"cat", "ts", "dur"}, "i": {"cat", "ts", "s"}}
+"""By phase, beside what every event has: the Trace Event Format of Chrome, which Perfetto reads."""
+
+
 def test_a_trace_is_what_the_format_asks(sample: Path, tmp_path: Path):
     """Whole microseconds, known phases, a name for each process and track, spans of a track that nest."""
     out = tmp_path / "trace.json"
@@ -90,8 +94,11 @@ def test_a_trace_is_what_the_format_asks(sample: Path, tmp_path: Path):
     assert {it["pid"] for it in events} == set(range(1, runs + 1))
     named = {(it["pid"], it["tid"]) for it in events if it["name"] == "thread_name"}
     for it in events:
-        assert it["ph"] in "XiM" and isinstance(it["args"], dict) and it["name"]
-        if it["ph"] != "M":
+        assert {type(it["pid"]), type(it["tid"])} == {int} and isinstance(it["args"], dict) and it["name"]
+        assert set(it) == {"ph", "name", "pid", "tid", "args"} | KEYS[it["ph"]]
+        if it["ph"] == "M":
+            assert it["name"] in ("process_name", "thread_name") and it["args"]["name"]
+        else:
             assert type(it["ts"]) is int and it["ts"] >= 0 and (it["pid"], it["tid"]) in named
         if it["ph"] == "X":
             assert type(it["dur"]) is int and it["dur"] >= 0
