@@ -59,3 +59,16 @@ def test_no_token_is_stored(rows: pd.DataFrame, out: Path):
     assert history.count('"token_asked"') == 2 and '"client_credentials"' in history
     stored = [file for file in (out / "runs").rglob("*") if file.is_file() and b"wht-" in file.read_bytes()]
     assert stored == []
+
+
+def test_a_command_agent_takes_the_address_of_the_endpoint_from_its_spec(wedgehog: Any, tmp_path: Path):
+    """As a command, the agent has no other address than `TOKEN_URL`."""
+    command = f'["{{python}}", "{AGENTS}", "{{llm_url}}", "{{session_dir}}", "{{message}}"]'
+    spec = f"name: command\nwire: openai-chat\ncommand: {command}\nenv: {{TOKEN_URL: '{{token_url}}'}}\n"
+    (tmp_path / "agent.yaml").write_text(f"{spec}recover_s: 0\n")
+    out = ("--network", "embedded", "--out", str(tmp_path / "runs"))
+    wedgehog("run", EXPIRES, "--agent", str(tmp_path / "agent.yaml"), *out)
+    rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
+    assert verdicts(rows, "command") == {EXPIRES: ("pass", "")}
+    history = next((tmp_path / "runs" / "latest").glob(f"{EXPIRES}/command/history.jsonl")).read_text()
+    assert history.count('"token_asked"') == 2

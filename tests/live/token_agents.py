@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ class Client:
 
     def __init__(self, http: aiohttp.ClientSession, llm_url: str, folder: Path) -> None:
         self.http, self.url, self.file = http, llm_url, folder / "token"
+        self.token_url = os.environ.get("TOKEN_URL", f"{llm_url}/oauth/token")
 
     async def token(self, *, new: bool = False) -> str:
         """The kept token, or a new one."""
         if self.file.exists() and not new:
             return self.file.read_text()
-        async with self.http.post(f"{self.url}/oauth/token", data=GRANT) as reply:
+        async with self.http.post(self.token_url, data=GRANT) as reply:
             said = await reply.json()
         if reply.status != 200:
             raise RefusedError(f"Error: no access token: {said['error']}")
@@ -96,3 +99,9 @@ async def has_a_key(message: str, *, session_dir: str, llm_url: str, key: str) -
         return str(await client.ask(said, key))
 
     return await _answered(message, session_dir, llm_url, way)
+
+
+if __name__ == "__main__":
+    url, session, said_now = sys.argv[1:]
+    assert "TOKEN_URL" in os.environ, "the spec gives no address of the token endpoint"
+    print(asyncio.run(sound(said_now, session_dir=session, llm_url=url, key="")))
