@@ -431,13 +431,21 @@ async def test_a_campaign_leaves_nothing_in_the_temporary_folder(
 # ---- damaged folders
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"'])
-def test_inputs_that_cannot_be_read_are_one_line(tmp_path: Path, text: str):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", r"inputs\.json:1: not valid JSON"),
+        ("{", r"inputs\.json:1: not valid JSON"),
+        ("[1]", r"inputs\.json: expected a JSON object, found \[1\]"),
+        ('"x"', r"inputs\.json: expected a JSON object, found 'x'"),
+    ],
+)
+def test_inputs_that_cannot_be_read_are_one_line(tmp_path: Path, text: str, says: str):
     """Missing, torn or something else."""
     with pytest.raises(ValueError, match=r"no run's folder \(it has no inputs\.json\)"):
         read_inputs(tmp_path)
     (tmp_path / "inputs.json").write_text(text)
-    with pytest.raises(ValueError, match=r"inputs\.json: can't be read"):
+    with pytest.raises(ValueError, match=says):
         read_inputs(tmp_path)
 
 
