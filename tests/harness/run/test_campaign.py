@@ -436,7 +436,7 @@ async def test_a_campaign_leaves_nothing_in_the_temporary_folder(
     [
         ("", r"inputs\.json:1: not valid JSON"),
         ("{", r"inputs\.json:1: not valid JSON"),
-        ("[1]", r"inputs\.json: expected a JSON object, found \[1\]"),
+        ("[1]", r"inputs\.json: expected a JSON object, found a list"),
         ('"x"', r"inputs\.json: expected a JSON object, found 'x'"),
     ],
 )
