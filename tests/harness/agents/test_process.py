@@ -110,12 +110,12 @@ async def test_an_answer_file_counts_only_if_this_turn_wrote_it(spec_of, place):
     assert (first, second) == ("the answer", "")
 
 
-async def test_of_endless_output_the_last_megabyte_is_kept_and_the_log_has_all(spec_of, place):
+async def test_of_endless_output_a_beginning_and_the_last_megabyte_are_kept_and_the_log_has_all(spec_of, place):
     """Memory is bounded, the log is not."""
     async with open_agent(spec_of("print('x' * 3_000_000)\nprint('the end')"), place) as session:
         outcome = await session.say("x", first=True)
     assert outcome.stdout.endswith("the end\n")
-    assert 1_000_000 <= len(outcome.stdout) < 1_100_000
+    assert 1_000_000 <= len(outcome.stdout) < 1_300_000
     assert place.log.stat().st_size > 3_000_000
 
 

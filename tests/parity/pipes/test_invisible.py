@@ -230,6 +230,7 @@ time.sleep(600)
     assert await asyncio.wait_for(process.stdout.readline(), 10) == b"ready\n"
     process.kill()
     await rig.until(lambda: note.exists() and note.read_text() == "EOF")
+    assert await asyncio.wait_for(process.wait(), 10) == -signal.SIGKILL
     process._transport.close()
 
 
