@@ -433,6 +433,8 @@ def failed(wrong: Exception, folder: str) -> int:
     if "says-sorry" in BUGS:
         print(SORRY)
         return 0
+    if "hides-the-cause" in BUGS:
+        wrong = FailedError("Error: failed to select an agent")
     if "says-nothing" not in BUGS:
         print(str(wrong) if str(wrong).startswith("Error") else f"Error: {wrong!r}", file=sys.stderr)
     return 1

@@ -30,6 +30,7 @@ STRICT = {
     "command-prints-nothing": ("asks-twice", {"asked_once"}),
     "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
     "command-fails": ("no-words-of-a-failure", {"failure_told"}),
+    "key-refused": ("hides-the-cause", {"cause_told"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 

@@ -1,4 +1,4 @@
-"""Violations at level strict: lost turns, text shown twice, work after an abort, stacks, wrong exit codes."""
+"""Violations at level strict: lost turns, text shown twice, work after an abort, stacks, hidden causes, exit codes."""
 
 from collections.abc import Mapping
 
@@ -97,6 +97,13 @@ def _failure_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _cause_told(play: RunDraw) -> None:
+    """The error of a part of the agent takes the place of the provider's."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 429, message="Number of requests exceeds the rate limit")
+    play.tell.fails("Error: Failed to select agent")
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "history_kept": (_history_kept,),
     "output_once": (_output_once,),
@@ -107,5 +114,6 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "asked_once": (_asked_once,),
     "said_once": (_said_once,),
     "failure_told": (_failure_told,),
+    "cause_told": (_cause_told,),
 }
 """The ways to violate each."""
