@@ -1,5 +1,6 @@
 """What all tests share: their order, their workers, and a process that forks commands."""
 
+import contextlib
 import gc
 import json
 import os
@@ -26,6 +27,14 @@ LONGEST = (
     *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/"),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""
+
+TOOLS = (
+    *("mcp.client.stdio", "mcp.server.lowlevel", "mcp.server.stdio", "uvicorn", "uvicorn.protocols.http.h11_impl"),
+    "wedgehog.harness.services.mcp.response_faults",
+)
+"""What tool servers and their clients import."""
+SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.sim.world")
+"""What the process of the simulated runs imports."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -143,12 +152,15 @@ def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
-    """Runs `wedgehog …` in forked processes."""
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """Runs `wedgehog …` in forked processes; so is the process that plays its simulated runs."""
     program = Path(__file__).with_name("fork_server.py")
-    with subprocess.Popen(
-        [sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        _warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python,
+        subprocess.Popen(
+            [sys.executable, "-P", str(program), python], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
         yield ForkServer(process)
 
 
@@ -156,15 +168,23 @@ def fork_server() -> Iterator[ForkServer]:
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A `python` for programs that use the `mcp` package; their processes are forked from one that has imported it."""
     pytest.importorskip("mcp")
+    with _warm(tmp_path_factory.mktemp("warm"), TOOLS) as python:
+        yield python
+
+
+@contextlib.contextmanager
+def _warm(folder: Path, modules: Sequence[str], **environment: str) -> Iterator[str]:
+    """A `python` whose processes are forked from one that has imported the modules."""
     if not hasattr(os, "pidfd_open"):
         yield sys.executable
         return
-    here, folder = Path(__file__).parent, tmp_path_factory.mktemp("warm")
-    server = [sys.executable, "-P", str(here / "warm_python.py"), str(folder / "socket")]
+    here = Path(__file__).parent
+    server = [sys.executable, "-P", str(here / "warm_python.py"), str(folder / "socket"), *modules]
     start = [sys.executable, "-S", "-I", str(here / "warm_start.py"), str(folder / "socket")]
     (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
     (folder / "python").chmod(0o700)
-    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    env = {**os.environ, **environment}
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout and process.stdout.readline() == b"ready\n"
         yield str(folder / "python")
 

@@ -6,7 +6,8 @@ folder, an environment and an output of its own, as a started one has. Reads a J
     {"words": ["run", …], "folder": "/…", "environment": {"PATH": "/…", …}, "out": "/…", "err": "/…"}
 
 It writes the process's number in a line, and its exit code in another one when it has ended. With a file's name under
-`code`, the command runs beside the others, and its exit code is written to that file.
+`code`, the command runs beside the others, and its exit code is written to that file. `fork_server.py PYTHON` has the
+process of the simulated runs started by that program.
 """
 
 import gc
@@ -25,6 +26,7 @@ import wedgehog.reports.html
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
+from wedgehog.harness.run import sim_player
 from wedgehog.harness.services.mcp import host
 from wedgehog.reports import latency_section
 
@@ -75,5 +77,6 @@ def leave(path: Path, code: int) -> None:
 
 
 if __name__ == "__main__":
+    sim_player.sys = SimpleNamespace(executable=sys.argv[1])  # type: ignore[attr-defined]
     serve()
     cli.main()

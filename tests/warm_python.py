@@ -1,15 +1,17 @@
-"""Runs Python programs in processes that are forked from this one, which has imported the `mcp` package already.
+"""`warm_python.py SOCKET MODULE…`: runs Python programs in processes forked from this one, which imported the modules.
 
-Importing it takes a second of each process. `warm_start.py` asks for a program, and ends as that ends:
+Importing them takes a second of each process. `warm_start.py` asks for a program, and ends as that ends:
 
     {"words": ["agent.py", "Hello"], "folder": "/…", "environment": {"PATH": "/…", …}}      with three open files
 
-The program's process has these files, the folder and the environment; one more process waits for it, and kills it when
-`warm_start.py` is killed. What tests must not need of such a program: its environment in /proc, its process group.
+The program's process has these files, the folder and the environment; one more process waits for it, and kills it and
+its process group when `warm_start.py` is killed. What tests must not need of such a program: its environment in /proc,
+the process group of `warm_start.py`.
 """
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -18,14 +20,6 @@ import signal
 import socket
 import sys
 from typing import Any
-
-import mcp.client.stdio
-import mcp.server.lowlevel
-import mcp.server.stdio  # noqa: F401
-import uvicorn
-import uvicorn.protocols.http.h11_impl  # noqa: F401
-
-import wedgehog.harness.services.mcp.response_faults  # noqa: F401
 
 LONGEST_REQUEST_BYTES = 2**18
 
@@ -56,13 +50,16 @@ def forked(asking: socket.socket) -> list[str]:
     """Fork the program's process, and wait for it; return in it."""
     request, files, *_ = socket.recv_fds(asking, LONGEST_REQUEST_BYTES, 3)
     pid = os.fork()
+    with contextlib.suppress(OSError):  # (the other of the two was first, and the program has begun)
+        os.setpgid(pid, pid)
     if not pid:
         return become(json.loads(request), files)
     for file in files:
         os.close(file)
     ended = os.pidfd_open(pid)
     if ended not in select.select([asking, ended], [], [])[0]:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with contextlib.suppress(OSError):
         asking.send(str(code).encode())
@@ -93,4 +90,6 @@ def run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
     run(serve(sys.argv[1]))
