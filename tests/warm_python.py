@@ -54,6 +54,8 @@ def forked(asking: socket.socket) -> list[str]:
         os.setpgid(pid, pid)
     if not pid:
         return become(json.loads(request), files)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a signal to the whole session ends `warm_start.py`, and so the program
     for file in files:
         os.close(file)
     ended = os.pidfd_open(pid)
