@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wedgehog.harness.run.campaign import Campaign
     from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import Resumed
-    from wedgehog.harness.run.selection import Entry
+    from wedgehog.harness.run.selection import Entry, Wanted
     from wedgehog.reports.baseline import Baseline
     from wedgehog.reports.campaign_folder import StoredCampaign
 
@@ -138,7 +138,10 @@ def run(
             entries = failed_before(out, level)
         else:
             places, agents = tuple(scenarios or ()), tuple(agent or ())
-            entries = select(Wanted(places, agents, everything, " ".join(words or ()), repeat, level))
+            wanted = Wanted(places, agents, everything, " ".join(words or ()), repeat, level)
+            entries = select(wanted)
+            if world == "live":
+                entries = _without_minutes(entries, wanted)
         if dry_run or not entries:
             _list(entries)
             raise typer.Exit
@@ -151,6 +154,17 @@ def run(
             print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
             raise typer.Exit
         play_campaign(entries, options, known, output=output, cluster=cluster)
+
+
+def _without_minutes(entries: "Sequence[Entry]", wanted: "Wanted") -> "list[Entry]":
+    """The runs that a live campaign plays unasked; says which scenarios are left out."""
+    from wedgehog.harness.run.selection import without_minutes
+
+    kept, left = without_minutes(entries, wanted)
+    if left:
+        said = f"wedgehog: not played, as it takes minutes: {', '.join(left)} (name it, or use --world sim)"
+        err.print(said, markup=False, soft_wrap=True)
+    return kept
 
 
 def _list(entries: "Sequence[Entry]") -> None:

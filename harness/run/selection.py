@@ -12,6 +12,7 @@ from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
 from wedgehog.harness.invariants import InvariantError, find, known
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.run.skip_reasons import MINUTES
 from wedgehog.harness.scenario.document import BadFileError, load
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import ScenarioFile, find_scenarios, load_scenario
@@ -102,6 +103,15 @@ def select(wanted: Wanted) -> list[Entry]:
     _check_known(entries)
     entries = [replace(entry, agent=entry.agent.at_level(wanted.level)) for entry in entries]
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
+
+
+def without_minutes(entries: Sequence[Entry], wanted: Wanted) -> tuple[list[Entry], list[str]]:
+    """The runs for the live world: without scenarios that take minutes, unless asked for; and the names of these."""
+    named = {path.resolve() for path in map(place_of, wanted.scenarios) if path.is_file()}
+    if any(MINUTES in word for word in wanted.words.lower().split()):
+        return list(entries), []
+    long = [it for it in entries if MINUTES in it.scenario.tags and it.file.path.resolve() not in named]
+    return [it for it in entries if it not in long], list(dict.fromkeys(it.scenario.name for it in long))
 
 
 def _check_known(entries: Sequence[Entry]) -> None:

@@ -9,6 +9,8 @@ from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reaso
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
+MINUTES = "minutes"
+"""Tags a scenario whose replies alone take minutes: virtual time plays it at no cost, a live run waits."""
 NO_REASONING = ("openai-chat", "ollama")
 """Wires on which no reasoning is part of the conversation."""
 
@@ -71,6 +73,13 @@ def _can_answer(scenario: Scenario, control: ControlFacts) -> bool:
     return denies and ("allow_always" not in wanted or "allow_always" in control.asks)
 
 
+def _ends_before(scenario: Scenario, spec: AgentSpec) -> bool:
+    """Whether a scenario whose replies take minutes allows a turn more time than the agent promises to need."""
+    allowed = (scenario.invariants.get("turn_deadline") or {}).get("turn_s")
+    promised = spec.limits.turn_s
+    return MINUTES in scenario.tags and None not in (allowed, promised) and float(promised or 0) < float(allowed or 0)
+
+
 def why_not_here(spec: AgentSpec) -> str:
     """Why this agent cannot be run on this system; empty if it can."""
     return (hosts_unavailable_reason() if spec.hosts else None) or ""
@@ -107,6 +116,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent makes no background calls": "background" in needs and not control.background,
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
+        "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
         "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
     }
     if "disk" in needs and (why := disk_unavailable_reason()):

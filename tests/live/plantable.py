@@ -199,7 +199,8 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
             return await layered(http, url, messages, tools)
         except RetryError as wrong:
             wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
-            if not endless and (attempt >= TRIES - 1 or wait > 15):
+            last = 1 if "tries-twice" in BUGS else TRIES - 1
+            if not endless and (attempt >= last or wait > 15):
                 raise FailedError(str(wrong)) from wrong
             await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
 

@@ -1,4 +1,4 @@
-"""Agents whose MCP server answers a call with 401: one makes it a result, one repeats it, one waits for ever."""
+"""Agents whose MCP server refuses a call, with 429 or 401: one makes it a result, one repeats it, one waits."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ AGENTS = {
     "waits": "await asyncio.Event().wait()",
 }
 """What each agent does with a call that failed."""
-SCENARIOS = ("mcp-unauthorized-once", "mcp-unauthorized-always")
+SCENARIOS = ("mcp-rate-limited-once", "mcp-unauthorized-always")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def written(folder: Path, name: str) -> str:
     return str(folder / f"{name}.yaml")
 
 
-def test_an_agent_passes_that_tells_of_a_401_and_fails_if_it_never_ends(wedgehog: Any, tmp_path: Path):
+def test_an_agent_passes_that_tells_of_a_refusal_and_fails_if_it_never_ends(wedgehog: Any, tmp_path: Path):
     """A repeat helps where the refusal comes once, and never ends where it comes always."""
     agents = [word for name in AGENTS for word in ("--agent", written(tmp_path, name))]
     out = ("--out", str(tmp_path / "runs"))

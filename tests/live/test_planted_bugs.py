@@ -31,6 +31,7 @@ STRICT = {
     "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
     "command-fails": ("no-words-of-a-failure", {"failure_told"}),
     "key-refused": ("hides-the-cause", {"cause_told"}),
+    "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 
@@ -76,3 +77,12 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(wedgehog: An
     done = wedgehog("run", scenario, *agents, "--world", "sim")
     found = _violated(tmp_path / "runs" / "latest", "strict")
     assert found == {("sound", "pass"): set(), ("planted", "pass"): red}, done.stdout + done.stderr
+
+
+def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes_minutes(wedgehog: Any, tmp_path: Path):
+    """Each try is cut by it; a timer of silence alone lets the reply come."""
+    pairs = (("patient", "no-total-timer"), ("hasty", "none"))
+    agents = [word for it in pairs for word in ("--agent", _spec(tmp_path, *it))]
+    done = wedgehog("run", "reply-takes-minutes", *agents, "--world", "sim")
+    found = _violated(tmp_path / "runs" / "latest", "strict")
+    assert found == {("patient", "pass"): set(), ("hasty", "pass"): {"turn_answered"}}, done.stdout + done.stderr

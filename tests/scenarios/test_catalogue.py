@@ -6,6 +6,7 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.invariants import find
 from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
+from wedgehog.harness.run.skip_reasons import MINUTES
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
@@ -23,10 +24,12 @@ def test_each_says_why_it_matters_and_to_whom_it_happened():
 
 
 def test_each_is_for_any_agent():
-    """Nothing is expected of one by name, and no bound is set but the stock ones."""
+    """Nothing is expected of one by name; no bound is set but the stock ones, and the time of a reply of minutes."""
     for file in FILES:
         assert not file.scenario.expect and file.path.stem == file.scenario.name
-        assert all(find(name) and not given for name, given in file.scenario.invariants.items())
+        asked = dict(file.scenario.invariants)
+        assert bool(MINUTES in file.scenario.tags) == bool(asked.pop("turn_deadline", None)), file.path
+        assert all(find(name) and not given for name, given in asked.items())
         own = set(file.scenario.tools)
         assert file.scenario.tools_called <= {"shell", "subagent"} | own, "a role, or a tool of our tool host"
 

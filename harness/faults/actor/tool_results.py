@@ -6,11 +6,14 @@ agent ── tools/call (id 3) ──▶ tool host  double_result   result (id 3
                                           late_result     s seconds, then the result
                                           lose_result     nothing; the server answers other requests
                                           unauthorized    HTTP 401, www-authenticate: Bearer error="invalid_token"
+                                          call_status     HTTP 429, retry-after: 2
 """
 
 import json
+import math
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from http import HTTPStatus
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -110,6 +113,34 @@ class Unauthorized(ResultFault):
         """The challenge of RFC 6750, and the body that the official MCP package writes beside it."""
         challenge = ", ".join(f'{name}="{value}"' for name, value in EXPIRED.items())
         return CallRefusal(401, {"www-authenticate": f"Bearer {challenge}"}, json.dumps(EXPIRED))
+
+    def on_result(self, result: Result) -> Result:
+        """The same: a call that is refused has no result."""
+        return result
+
+
+@fault("call_status", family="actor")
+class CallStatus(ResultFault):
+    """The tool server refuses the call with an HTTP error, as a gateway before it does. The tool does not run.
+
+    It needs an agent with `tools: http`. `retry_after` becomes whole seconds, so a shortened one is rounded up.
+    """
+
+    code: Annotated[int, Field(ge=400, le=599)]
+    retry_after: Seconds | None = None
+    needs = ("http_tools",)
+    proof: ClassVar[str] = "the tool host answered the call with the HTTP error"
+
+    def scaled(self, factor: float) -> Self:
+        """Shorten `retry_after` to whole seconds."""
+        wait = self.retry_after
+        return self if wait is None or factor == 1 else replace(self, retry_after=math.ceil(wait / factor))
+
+    def on_call(self) -> CallRefusal:
+        """The status, and a body that says it in words."""
+        said = {status.value: status.phrase for status in HTTPStatus}.get(self.code, "error")
+        head = {} if self.retry_after is None else {"retry-after": str(math.ceil(self.retry_after))}
+        return CallRefusal(self.code, head, json.dumps({"error": said}))
 
     def on_result(self, result: Result) -> Result:
         """The same: a call that is refused has no result."""

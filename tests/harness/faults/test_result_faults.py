@@ -44,11 +44,30 @@ def test_only_a_refusal_keeps_the_tool_from_running():
 
 
 @pytest.mark.parametrize(
+    ("do", "headers"),
+    [
+        ({"call_status": 429}, {}),
+        ({"call_status": {"code": 429, "retry_after": 25}}, {"retry-after": "3"}),
+        ({"call_status": {"code": 503, "retry_after": 0}}, {"retry-after": "0"}),
+    ],
+)
+def test_a_call_is_refused_with_any_status(do: dict[str, object], headers: dict[str, str]):
+    """Ten times as fast as written; a header has whole seconds."""
+    fault = parse_fault(do).scaled(10)
+    assert isinstance(fault, ResultFault) and fault.on_result(RESULT) == RESULT
+    refusal = fault.on_call()
+    assert refusal is not None and refusal.headers == headers and str(refusal.status) in str(do)
+    assert json.loads(refusal.body)["error"] in ("Too Many Requests", "Service Unavailable")
+
+
+@pytest.mark.parametrize(
     ("do", "said"),
     [
         ("late_result", "late_result needs s"),
         ("huge_result", "huge_result needs bytes"),
         ({"huge_result": 0}, "bytes: expected a whole number from 1"),
+        ("call_status", "call_status needs code"),
+        ({"call_status": 200}, "code: expected a whole number from 400"),
         ({"late_result": -1}, "s: expected seconds of at least 0"),
     ],
 )

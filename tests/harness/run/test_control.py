@@ -15,6 +15,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
 
 SHAPE = MainShape(frozenset({"bash", "read"}))
+MINUTES = {"tags": ["minutes"], "invariants": {"turn_deadline": {"turn_s": 600}}}
 SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
 COMMAND = {"command": ["x", "{message}"]}
 
@@ -314,6 +315,9 @@ def test_a_control_that_never_began_says_so_too():
         ({"session": "planted/a.jsonl"}, SHOWN, {}, "the spec does not say where a session lies (session_file)"),
         ({"turns": [{"user": "a", "append": "planted/a.jsonl"}]}, SHOWN, {}, "(session_file)"),
         ({"session": "planted/a.jsonl"}, SHOWN, {"session_file": "{session_dir}/a.jsonl"}, ""),
+        (MINUTES, SHOWN, {"limits": {"turn_s": 60}}, "a turn ends sooner than this reply does (limits: turn_s)"),
+        (MINUTES, SHOWN, {"limits": {"turn_s": 700}}, ""),
+        (MINUTES, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
     ],

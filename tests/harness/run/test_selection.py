@@ -14,6 +14,7 @@ from wedgehog.harness.run.selection import (
     select,
     stock_folder,
     stock_incidents,
+    without_minutes,
 )
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
@@ -268,3 +269,25 @@ def test_a_variant_of_a_specimen_is_named_after_its_file(incident: Any):
     assert chosen(scenarios=scenarios, agents=(f"{spec}@only-two-s",)) == ["a x only-two-s"]
     with pytest.raises(UsageError, match=r"spec.yaml: no variant 'fixd' \(did you mean 'fixed'\?\)"):
         chosen(scenarios=scenarios, agents=(f"{spec}@fixd",))
+
+
+LONG, QUICK = "reply-takes-minutes", "stall-once"
+SPEC = str(stock_folder() / "incidents" / "dangling-call" / "agents" / "both.yaml")
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ({"scenarios": ("catalogue",)}, [LONG]),
+        ({"scenarios": (LONG, QUICK)}, []),
+        ({"scenarios": ("catalogue",), "words": "minutes"}, []),
+        ({"scenarios": (QUICK,)}, []),
+    ],
+)
+def test_a_reply_of_minutes_is_played_live_only_where_it_is_asked_for(asked: dict[str, Any], left: list[str]):
+    """By its name, or by the word."""
+    wanted = Wanted(agents=(SPEC,), **asked)
+    entries = select(wanted)
+    kept, without = without_minutes(entries, wanted)
+    assert without == left
+    assert [it for it in entries if it not in kept] == [it for it in entries if it.scenario.name in left]
