@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from wedgehog.harness.record.store import draft_of
 from wedgehog.harness.scenario.document import BadFileError, BadValueError, BadValuesError, load
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.differences import FALSE_ALARMS, QUANTITIES, Quantity
+from wedgehog.reports.differences import FALSE_ALARMS
 from wedgehog.reports.played_cells import DECIDED, Key, PlayedCell
+from wedgehog.reports.quantities import QUANTITIES, Quantity
 
 HEAD = """\
 # The results that `wedgehog run … --baseline {name}` compares with. `wedgehog baseline RUN --into {name}` writes it.
@@ -24,7 +25,8 @@ LARGEST = 999_999
 Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Numbers = Number | list[Number] | Literal["unknown"]
 """One number, if all repeats have the same; `unknown`: it was not measured."""
-MEASURED = ("paid_calls", "usd", "turn_s")
+MEASURED = ("paid_calls", "usd", "start_s", "turn_s")
+TIMES = ("start_s", "turn_s")
 
 
 class _Strict(BaseModel):
@@ -43,6 +45,8 @@ class BaselineCell(_Strict):
     violated: list[str] = []
     paid_calls: Numbers
     usd: Numbers
+    start_s: Numbers = "unknown"
+    """Files of before it was measured have none."""
     turn_s: Numbers
 
     @model_validator(mode="after")
@@ -67,6 +71,7 @@ class Floors(_Strict):
 
     paid_calls: Number | None = None
     usd: Number | None = None
+    start_s: Number | None = None
     turn_s: Number | None = None
 
 
@@ -107,7 +112,7 @@ class Baseline(_Strict):
     def quantities(self, world: str) -> tuple[Quantity, ...]:
         """What is compared with a run in `world`, with the floors of this file."""
         floors = {key: floor for key, floor in self.floors.model_dump().items() if floor is not None}
-        kept = [key for key in QUANTITIES if key != "turn_s" or self.world in (None, world)]
+        kept = [key for key in QUANTITIES if key not in TIMES or self.world in (None, world)]
         return tuple(replace(QUANTITIES[key], floor=floors.get(key, QUANTITIES[key].floor)) for key in kept)
 
 
@@ -175,6 +180,7 @@ def _written(cell: PlayedCell) -> BaselineCell:
         violated=list(cell.violated),
         paid_calls=_folded(cell.paid_calls, cell.decided, 0),
         usd=_folded(cell.usd, cell.decided, 6),
+        start_s=_folded(cell.start_s, cell.decided, 3),
         turn_s=_folded(cell.turn_s, cell.decided, 3),
     )
 
@@ -195,6 +201,7 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
         tuple(cell.violated),
         paid_calls=_unfolded(cell.paid_calls, cell.repeats),
         usd=_unfolded(cell.usd, cell.repeats),
+        start_s=_unfolded(cell.start_s, cell.repeats),
         turn_s=_unfolded(cell.turn_s, cell.repeats),
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from wedgehog.harness.record.store import check_run_folder
 from wedgehog.reports.baseline import read_baseline
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences
+from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 from wedgehog.reports.totals import total_lines
@@ -129,5 +129,5 @@ def _sum(before: ComparedSide, after: ComparedSide, found: list[Difference]) -> 
     parts = [f"{number} {KIND_WORDS[kind]}" for kind, number in numbers.items() if number]
     old, new = _alike(before, after)
     common = old.keys() & new.keys()
-    same = len(common - {(it.scenario, it.agent) for it in found})
+    same = len(unchanged(common, found))
     return ", ".join([*parts, f"{same} of {many(len(common), 'common result')} alike"])

@@ -1,16 +1,20 @@
 """What got worse, better, new or gone between two sides: a baseline and a run, two runs, or two agents of a run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
-from wedgehog.reports.rank_test import RankTest, can_decide, rank_test, real, repeats_needed
-from wedgehog.reports.words import count, many, money, seconds
+from wedgehog.reports.quantities import FAILED_SHARE, QUANTITIES, Quantity
+from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
+from wedgehog.reports.words import many
 
 FALSE_ALARMS = 0.005
 """The share of campaigns of an unchanged agent in which the tests may call anything worse."""
+
+TOGETHER = "all scenarios together"
+"""The name of the cell that stands for all cells of an agent."""
 
 FEW = 3
 """Below so many repeats of a side, the margins are wider."""
@@ -27,87 +31,6 @@ KIND_SIGNS: Mapping[DifferenceKind, str] = {
     "better": "✓",
 }
 KIND_WORDS: Mapping[DifferenceKind, str] = {kind: kind for kind in KINDS} | {"maybe": "too few repeats"}
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number that is compared. A difference below the floor never counts.
-
-    Where repeats are too few for the test, only a difference beyond the margin counts: every repeat of one side is
-    `times` as large as every repeat of the other, and more by `margin`. Below three repeats, both sides may be one odd
-    run, and `few_times` and `few_margin` count.
-    """
-
-    name: str
-    of: Callable[[PlayedCell], Sequence[float]]
-    least: Callable[[PlayedCell], Sequence[float]]
-    """The values without the part that is not the agent's: they must differ by the floor or the margin too."""
-    words: Callable[[float], str]
-    floor: float
-    margin: float
-    times: float
-    few_margin: float
-    few_times: float
-    floor_share: float = 0.1
-
-
-def _calls(number: float) -> str:
-    return count(number) if number == round(number) else f"{number:,.1f}"
-
-
-def _share(number: float) -> str:
-    return f"{number:.0%}"
-
-
-QUANTITIES: Mapping[str, Quantity] = {
-    "paid_calls": Quantity(
-        "paid calls",
-        lambda it: it.paid_calls,
-        lambda it: it.paid_calls,
-        _calls,
-        floor=1,
-        margin=2,
-        times=1.5,
-        few_margin=4,
-        few_times=2.0,
-    ),
-    "usd": Quantity(
-        "cost",
-        lambda it: it.usd,
-        lambda it: it.usd,
-        money,
-        floor=0.01,
-        margin=0.02,
-        times=1.5,
-        few_margin=0.05,
-        few_times=2.0,
-    ),
-    "turn_s": Quantity(
-        "longest turn",
-        lambda it: it.turn_s,
-        lambda it: it.turn_least_s or it.turn_s,
-        seconds,
-        floor=0.2,
-        margin=2.0,
-        times=2.0,
-        few_margin=5.0,
-        few_times=4.0,
-    ),
-}
-"""The numbers that are compared, by their keys in a baseline."""
-
-FAILED_SHARE = Quantity(
-    "failed runs",
-    lambda it: it.failures,
-    lambda it: it.failures,
-    _share,
-    floor=0,
-    margin=9,
-    times=9,
-    few_margin=9,
-    few_times=9,
-)
-"""For cells that failed in both. It has no margin: a share grows by 1 at most."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +52,27 @@ class Difference:
 
 @dataclass(frozen=True)
 class _Tested:
-    """A quantity of a cell whose medians differ by the floor or not, with the test."""
+    """A quantity of a cell, or of all cells of an agent, with the test whether it is higher on one side."""
 
-    before: PlayedCell
-    after: PlayedCell
+    scenario: str
+    agent: str
     quantity: Quantity
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    least: tuple[float, ...]
+    old: Sequence[float]
+    new: Sequence[float]
+    least: Sequence[float]
+    """Of the side that is tested for being higher."""
     test: RankTest
-    better: bool = False
+    better: bool
+
+    @property
+    def low(self) -> Sequence[float]:
+        """The other side."""
+        return self.new if self.better else self.old
+
+    @property
+    def high(self) -> Sequence[float]:
+        """The side that is tested for being higher."""
+        return self.old if self.better else self.new
 
 
 def differences(
@@ -149,9 +83,10 @@ def differences(
 ) -> list[Difference]:
     """All differences, one per cell and kind, the worst first. Both mappings have the same names for the same cells."""
     both = [(before[key], after[key]) for key in after if key in before]
+    compared = list(quantities)
     found = [*_one_sided(before, after), *(it for pair in both for it in _verdicts(*pair))]
     for better in (False, True):
-        found += _numbers(list(_tested(both, list(quantities), better=better)), rate)
+        found += _numbers(both, compared, rate, better=better)
     return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
 
 
@@ -159,6 +94,12 @@ def exit_code(found: Iterable[Difference]) -> int:
     """1 if something is worse; else 3 if something is undecided; else 0."""
     kinds = {it.kind for it in found}
     return 1 if "worse" in kinds else 3 if "undecided" in kinds else 0
+
+
+def unchanged(cells: Iterable[Key], found: Iterable[Difference]) -> set[Key]:
+    """The cells of which nothing is told; what is told of all cells of an agent is told of each."""
+    told = {(it.scenario, it.agent) for it in found}
+    return {key for key in cells if key not in told and (TOGETHER, key[1]) not in told}
 
 
 # ---- verdicts
@@ -215,29 +156,59 @@ def _because(cell: PlayedCell, result: str) -> str:
 # ---- numbers
 
 
+def _numbers(
+    both: Sequence[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], rate: float, *, better: bool
+) -> Iterator[Difference]:
+    """What is worse (or better) in one cell, and where no cell shows it, in all cells of an agent together."""
+    tested = [it for pair in both for it in _tested(*pair, (*quantities, FAILED_SHARE), better=better)]
+    pools = list(_together(tested))
+    tests = [it.test for it in (*tested, *pools)]
+    found, able = real(tests, rate), can_decide(tests, rate)
+    kind: DifferenceKind = "better" if better else "worse"
+    named = set()
+    for it, is_real, decides in zip(tested, found, able, strict=False):
+        if _over_floor(it) and (is_real or (not decides and _beyond_margin(it))):
+            named.add((it.agent, it.quantity.name))
+            yield _difference(it, kind, _p(it) if is_real else "beyond the margin")
+        elif _over_floor(it) and not decides and not better and it.test.least_p < 1:
+            yield _difference(it, "maybe", _too_few(it, len(tests), rate))
+    for it, is_real in zip(pools, found[len(tested) :], strict=True):
+        if is_real and _over_floor(it) and (it.agent, it.quantity.name) not in named:
+            yield _difference(it, kind, _p(it))
+
+
 def _tested(
-    both: Iterable[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], *, better: bool
+    before: PlayedCell, after: PlayedCell, quantities: Iterable[Quantity], *, better: bool
 ) -> Iterator[_Tested]:
-    for before, after in both:
-        for quantity in (*quantities, FAILED_SHARE):
-            first, second = (after, before) if better else (before, after)
-            low, high, least = (tuple(it) for it in (quantity.of(first), quantity.of(second), quantity.least(second)))
-            flip = quantity is FAILED_SHARE and not (first.results.get("failed") and second.results.get("failed"))
-            if low and high and not flip:
-                yield _Tested(before, after, quantity, low, high, least, rank_test(low, high), better)
+    first, second = (after, before) if better else (before, after)
+    for quantity in quantities:
+        low, high = quantity.of(first), quantity.of(second)
+        flip = quantity is FAILED_SHARE and not (first.results.get("failed") and second.results.get("failed"))
+        if low and high and not flip:
+            old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
+            test = rank_test(low, high)
+            yield _Tested(after.scenario, after.agent, quantity, old, new, least, test, better)
 
 
-def _numbers(tested: Sequence[_Tested], rate: float) -> Iterator[Difference]:
-    tests = [it.test for it in tested]
-    for it, is_real, able in zip(tested, real(tests, rate), can_decide(tests, rate), strict=True):
-        if not _over_floor(it):
-            continue
-        if is_real:
-            yield _difference(it, "better" if it.better else "worse", f"p = {it.test.p:.2g}")
-        elif not able and _beyond_margin(it):
-            yield _difference(it, "better" if it.better else "worse", "beyond the margin")
-        elif not able and not it.better and it.test.least_p < 1:
-            yield _difference(it, "maybe", _too_few(it, len(tested), rate))
+def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
+    """Each quantity of all cells of an agent, with the sums of their medians."""
+    groups: dict[tuple[str, str], list[_Tested]] = {}
+    for it in tested:
+        if it.quantity is not FAILED_SHARE:
+            groups.setdefault((it.agent, it.quantity.name), []).append(it)
+    for (agent, _), parts in groups.items():
+        if len(parts) > 1:
+            old, new, least = ((sum(map(median, sides)),) for sides in zip(*map(_sides, parts), strict=True))
+            test = pooled_test([(it.low, it.high) for it in parts])
+            yield _Tested(TOGETHER, agent, parts[0].quantity, old, new, least, test, parts[0].better)
+
+
+def _sides(it: _Tested) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+    return it.old, it.new, it.least
+
+
+def _p(it: _Tested) -> str:
+    return f"p = {it.test.p:.2g}"
 
 
 def _over_floor(it: _Tested) -> bool:
@@ -253,16 +224,16 @@ def _beyond_margin(it: _Tested) -> bool:
 
 
 def _too_few(it: _Tested, tests: int, rate: float) -> str:
-    needed, numbers = repeats_needed(tests, rate), (len(it.quantity.of(it.before)), len(it.quantity.of(it.after)))
-    return f"{numbers[0]} and {many(numbers[1], 'repeat')} cannot decide; {needed} of each can"
+    needed = repeats_needed(tests, rate)
+    return f"{len(it.old)} and {many(len(it.new), 'repeat')} cannot decide; {needed} of each can"
 
 
 def _difference(it: _Tested, kind: DifferenceKind, why: str) -> Difference:
-    old, new = median(it.quantity.of(it.before)), median(it.quantity.of(it.after))
+    old, new = median(it.old), median(it.new)
     change = f", {new / old - 1:+.0%}" if old else ""
     says = f"{it.quantity.name} {it.quantity.words(old)} → {it.quantity.words(new)}{change} ({why})"
     ratio = median(it.high) / median(it.low) if median(it.low) else 100.0
-    return Difference(it.after.scenario, it.after.agent, kind, says, min(ratio, 100.0))
+    return Difference(it.scenario, it.agent, kind, says, min(ratio, 100.0))
 
 
 def _joined(found: Iterable[Difference]) -> Iterator[Difference]:

@@ -1,7 +1,7 @@
 """The gate: a run against its baseline. Its exit code, and its words for a terminal, a pull request, CI and GitHub."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -16,9 +16,10 @@ from wedgehog.reports.differences import (
     DifferenceKind,
     differences,
     exit_code,
+    unchanged,
 )
 from wedgehog.reports.markdown import escaped
-from wedgehog.reports.played_cells import Key, cells_of
+from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 from wedgehog.reports.words import clean, many, one_line
 
 MOST_LINES = 60
@@ -50,8 +51,8 @@ class GateResult:
         """`2 worse, 1 undecided; 36 of 40 as before`."""
         numbers = Counter(it.kind for it in self.found)
         parts = [f"{numbers[kind]} {WORDS[kind]}" for kind in KINDS if numbers[kind]]
-        touched = {(it.scenario, it.agent) for it in self.found if it.kind != "gone"}
-        same = f"{len(set(self.cells) - touched)} of {many(len(self.cells), 'result')} as before"
+        found = [it for it in self.found if it.kind != "gone"]
+        same = f"{len(unchanged(self.cells, found))} of {many(len(self.cells), 'result')} as before"
         return f"{', '.join(parts)}; {same}" if parts else same
 
 
@@ -65,13 +66,23 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     ]
     if not cells and not campaign.unfinished:
         found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))
-    return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, baseline)))
+    return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, cells, baseline)))
 
 
-def _notes(campaign: StoredCampaign, baseline: Baseline) -> Iterator[str]:
+def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[tuple[PlayedCell, PlayedCell]]:
+    before = baseline.played
+    return ((cell, before[key]) for key, cell in cells.items() if key in before)
+
+
+def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[str]:
     world, prices = world_of(campaign), str(campaign.facts.get("prices", ""))
     if baseline.world and world and baseline.world != world:
         yield f"the baseline was played in the world {baseline.world}, this run in {world}: times are not compared"
+    if any(cell.start_s and not old.start_s for cell, old in _pairs(cells, baseline)):
+        yield (
+            "the baseline was written before the time to the first request was measured, so starts are not compared; "
+            "`wedgehog baseline RUN --into FILE` adds them"
+        )
     if baseline.prices and prices and baseline.prices != prices:
         yield f"the prices are of {prices}, those of the baseline of {baseline.prices}: a cost can differ by that alone"
 

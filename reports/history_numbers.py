@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import Ledger, Tally, books
 from wedgehog.harness.record.store import Judgement
@@ -28,18 +29,27 @@ class RunNumbers:
     lasted_s: float
     turn_least_s: float | None
     """The longest turn, without the waits for a processor."""
+    start_least_s: float | None
+    """The longest start, without them."""
     recorded: bool
     """Whether anything happened."""
 
     def unless_skipped(self, judgement: Judgement) -> "RunNumbers":
         """These numbers; of a skipped run only its length."""
-        return RunNumbers({}, (), self.lasted_s, None, self.recorded) if judgement.skipped else self
+        return RunNumbers({}, (), self.lasted_s, None, None, self.recorded) if judgement.skipped else self
 
 
 def numbers_of(history: History) -> RunNumbers:
     """The numbers of one history."""
     lasted_s = history.events[-1].at_s if history.events else 0.0
-    return RunNumbers(_columns(history), tuple(times(history)), lasted_s, _least_s(history), bool(history.events))
+    return RunNumbers(
+        _columns(history),
+        tuple(times(history)),
+        lasted_s,
+        _least_s(history),
+        longest_start_s(history, without_waits=True),
+        bool(history.events),
+    )
 
 
 def _columns(history: History) -> dict[str, Any]:
@@ -110,6 +120,7 @@ def waited(history: History) -> dict[str, Any]:
     """How long its user waited, and for what."""
     played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
     return {
+        "start_s": _rounded(longest_start_s(history)),
         "turn_s": _rounded(worst_turn_s(history)),
         "first_error_s": _rounded(next((turn.duration_s for turn, came in played if came.kind in _SHOWN), None)),
         "recovery_s": _rounded(recovery_s(history)),
@@ -123,6 +134,29 @@ def worst_turn_s(history: History, without_s: Callable[[Turn, float], float] = l
     ended = [(turn, turn.end.at_s) for turn in history.turns if not turn.recovery and turn.end is not None]
     times = (max(0.0, (turn.duration_s or 0.0) - without_s(turn, end_s)) for turn, end_s in ended)
     return max(times, default=None)
+
+
+def longest_start_s(history: History, *, without_waits: bool = False) -> float | None:
+    """The longest start of a turn, with or without the waits for a processor; None if none was measured."""
+    waited_s = (history.cpu_wait(*span).total_s if without_waits else 0.0 for span in _starts(history))
+    return max(
+        (max(0.0, end - begin - wait) for (begin, end), wait in zip(_starts(history), waited_s, strict=True)),
+        default=None,
+    )
+
+
+def _starts(history: History) -> Iterator[tuple[float, float]]:
+    """From each message to its first request; for the first, from the start of an agent that stays.
+
+    Left out is a turn whose requests a fault kept away, and one that was given while the agent worked on another.
+    """
+    started = history.first(AgentStarted)
+    for turn in history.turns:
+        if turn.recovery or turn.stimulus is None or not turn.calls or turn.kept_from_start:
+            continue
+        if not any(other.number < turn.number for other in history.beside(turn)):
+            ready_s = started.ready_s if started is not None and turn.number == 1 else 0.0
+            yield turn.stimulus.at_s - ready_s, turn.calls[0].at_s
 
 
 def _rounded(number: float | None) -> float | None:

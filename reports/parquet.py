@@ -16,8 +16,8 @@ from wedgehog.reports.rows import COLUMNS, WHOLE, table
 
 _TRUTHS = ("at_least", "answered")
 _NUMBERS = (
-    *("time_scale", "cost_usd", "calls_s", "peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s"),
-    *("recovery_s", "virtual_s", "real_s"),
+    *("time_scale", "cost_usd", "calls_s", "peak_calls_per_min", "peak_usd_per_min", "start_s", "turn_s"),
+    *("first_error_s", "recovery_s", "virtual_s", "real_s"),
 )
 _KINDS: Mapping[ColumnType, tuple[str, ...]] = {"int64": WHOLE, "bool": _TRUTHS, "double": _NUMBERS}
 TYPES: Mapping[str, ColumnType] = {

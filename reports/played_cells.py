@@ -36,6 +36,8 @@ class PlayedCell:
     turn_s: tuple[float, ...] = ()
     turn_least_s: tuple[float, ...] = ()
     """The same without the time for which the agent waited for a processor; empty: not known."""
+    start_s: tuple[float, ...] = ()
+    start_least_s: tuple[float, ...] = ()
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
 
@@ -101,7 +103,9 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         paid_calls=_column(rows, "paid_calls"),
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
-        turn_least_s=tuple(it.turn_least_s for it in decided if it.turn_least_s is not None),
+        turn_least_s=_whole([it.turn_least_s for it in decided]),
+        start_s=_column(rows, "start_s"),
+        start_least_s=_whole([it.start_least_s for it in decided]),
         says={result: run.judgement.says for result, run in by_result.items()},
     )
 
@@ -111,6 +115,9 @@ def _in_each(violated: Sequence[Iterable[str]]) -> tuple[str, ...]:
 
 
 def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:
-    """The numbers of a column; none at all if one is missing, because a part would be another sample."""
-    values = [row[name] for row in rows]
+    return _whole([row[name] for row in rows])
+
+
+def _whole(values: Sequence[Any]) -> tuple[float, ...]:
+    """The numbers; none at all if one is missing, because a part would be another sample."""
     return () if any(missing(value) for value in values) else tuple(float(value) for value in values)

@@ -5,7 +5,8 @@ sides, ties included. It assumes nothing of the values but that repeats of the s
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_REPEATS = 1000
+ROUNDED = 1e-12
+"""A smaller chance cannot be told from the rounding of a Fourier transform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,33 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> RankTest:
     ways = _ways(tuple(sorted(ranks)), len(after))
     reached, highest = sum(ranks[len(before) :]), int(np.flatnonzero(ways)[-1])
     return RankTest(float(ways[reached:].sum() / ways.sum()), float(ways[highest] / ways.sum()))
+
+
+def pooled_test(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> RankTest:
+    """Test whether the second sides of all pairs together are higher: the ranks within each pair are added up.
+
+    The distribution of the sum is exact too, but for the rounding of a Fourier transform.
+    """
+    parts: Counter[tuple[tuple[int, ...], int]] = Counter()
+    reached, least_p = 0, 1.0
+    for before, after in pairs:
+        ranks = _doubled_ranks([*before, *after])
+        parts[tuple(sorted(ranks)), len(after)] += 1
+        reached += sum(ranks[len(before) :])
+        least_p *= rank_test(before, after).least_p
+    shares = _sums(parts)
+    return RankTest(min(1.0, max(least_p, ROUNDED, float(shares[reached:].sum()))), max(least_p, ROUNDED))
+
+
+def _sums(parts: Mapping[tuple[tuple[int, ...], int], int]) -> NDArray[Any]:
+    """The chance of each sum of ranks over all parts, of which some are alike."""
+    length = sum(number * sum(ranks) for (ranks, _), number in parts.items()) + 1
+    product = np.ones(length // 2 + 1, dtype=complex)
+    for (ranks, chosen), number in parts.items():
+        ways = _ways(ranks, chosen)
+        product *= np.fft.rfft(ways / ways.sum(), length) ** number
+    found: NDArray[Any] = np.fft.irfft(product, length)
+    return found
 
 
 def real(tests: Sequence[RankTest], rate: float) -> list[bool]:

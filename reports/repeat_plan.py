@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from math import exp, log
 
 from wedgehog.reports.baseline import Baseline
-from wedgehog.reports.differences import QUANTITIES
 from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.quantities import QUANTITIES
 from wedgehog.reports.rank_test import rank_test, repeats_needed
 from wedgehog.reports.words import many
 
@@ -25,7 +25,8 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     if not known:
         yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
         return
-    tests, rate = len(known) * len(QUANTITIES), baseline.false_alarms
+    together = len({cell.agent for cell in known})
+    tests, rate = (len(known) + together) * len(QUANTITIES), baseline.false_alarms
     yield (
         f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
         f"with a false alarm in at most {rate:.1%} of campaigns"

@@ -8,7 +8,7 @@ from wedgehog.reports.words import missing
 _ALIKE = ("scenario", "agent", "standing", "reads", "violated")
 LARGEST = (
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "calls_s"),
-    *("peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s", "recovery_s"),
+    *("peak_calls_per_min", "peak_usd_per_min", "start_s", "turn_s", "first_error_s", "recovery_s"),
 )
 
 

@@ -14,7 +14,8 @@ COLUMNS = (
     *("scenario", "agent", "world", "network", "time_scale", "verdict", "expected", "violated"),
     *("level", "strict"),
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "usage", "at_least"),
-    *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "turn_s", "first_error_s", "recovery_s", "answered"),
+    *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "start_s", "turn_s"),
+    *("first_error_s", "recovery_s", "answered"),
     *("virtual_s", "real_s", "faults_fired", "run_dir", "replay"),
 )
 """The columns of summary.csv, in order."""

@@ -135,6 +135,8 @@ class Session:
 
     started: Started
     """What really runs; for a command, the latest process."""
+    ready_s: float = 0.0
+    """Seconds that `open` took, in real time."""
     permission: Permission = "allow"
     """What its user answers in this turn when it asks whether it may run a tool."""
     _owned: Owned | None = None
@@ -277,5 +279,7 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
             tree.enter = place.hosts.argv
         session = _session_class(spec)(spec, place, surroundings, tree)
         stack.push_async_callback(session.close)
+        opened_s = place.clock.now()
         await session.open()
+        session.ready_s = place.clock.now() - opened_s
         yield session

@@ -225,9 +225,13 @@ class Turn:
         due_s = (self.stimulus.at_s if self.stimulus else 0.0) + self.start_up_s
         if not self.calls:
             return due_s
-        first = self.calls[0].arrived
-        kept_away = bool(self.kept_away) and self.kept_away[0].id < first.id
-        return min(due_s, first.at_s) if kept_away else first.at_s
+        first_s = self.calls[0].at_s
+        return min(due_s, first_s) if self.kept_from_start else first_s
+
+    @property
+    def kept_from_start(self) -> bool:
+        """Whether a fault kept its first request away, known or not."""
+        return bool(self.kept_away) and (not self.calls or self.kept_away[0].id < self.calls[0].arrived.id)
 
     @property
     def stopped(self) -> AbortSent | GaveUp | None:

@@ -83,6 +83,7 @@ class Turns:
                 entry_hash=started.entry_hash or "",
                 version=started.version or "",
                 pid=started.pid or 0,
+                ready_s=round(self.player.session.ready_s, 4),
             )
         )
 

@@ -179,6 +179,54 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path):
     assert "mine: {result: passed, repeats: 3, paid_calls: 5, " in path.read_text()
 
 
+def later(begins_s: float):
+    """One answered message whose first request comes after so many seconds."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("any", "mine")
+        telling.message(1)
+        call = telling.later(begins_s).request(1)
+        telling.accept(call)
+        telling.later(1).whole(call, "Three files.")
+        telling.end(1, "Three files.")
+
+    return tell
+
+
+def started_after(folder, begins_s: float) -> Campaign:
+    campaign = Campaign(folder)
+    for repeat in (1, 2, 3):
+        campaign.run(judgement("s", "mine", repeat=repeat), later(begins_s))
+    return campaign
+
+
+def _text(baseline: Baseline, tmp_path) -> str:
+    write_baseline(baseline, tmp_path / "kept.yaml")
+    return (tmp_path / "kept.yaml").read_text()
+
+
+def test_an_agent_that_starts_more_slowly_is_worse(tmp_path):
+    """Before its first request it makes no turn longer, and its user waits all the same."""
+    baseline = baseline_of(started_after(tmp_path / "a", 0.5))
+    assert "start_s: 0.5, turn_s: 1" in _text(baseline, tmp_path)
+    result = gate(started_after(tmp_path / "b", 2.7).folder, baseline)
+    assert result.exit_code == 1
+    assert next(gate_lines(result)) == "✗ worse: s, mine: start 0.50 s → 2.70 s, +440% (beyond the margin)"
+
+
+def test_a_baseline_without_starts_compares_all_else_and_says_so(tmp_path):
+    """As one that was written before they were measured; the next `wedgehog baseline` adds them."""
+    old = tmp_path / "old.yaml"
+    old.write_text(_text(baseline_of(started_after(tmp_path / "a", 0.5)), tmp_path).replace("start_s: 0.5, ", ""))
+    campaign = started_after(tmp_path / "b", 2.7)
+    result = gate(campaign.folder, read_baseline(old))
+    assert (result.exit_code, len(result.notes)) == (0, 1)
+    assert "starts are not compared; `wedgehog baseline RUN --into FILE` adds them" in result.notes[0]
+    read = load(campaign.folder)
+    fresh = updated(read_baseline(old), read, cells_of(read), prune=False)
+    assert gate(campaign.folder, fresh).notes == ()
+
+
 def test_undecided_results_never_enter_a_baseline(tmp_path):
     """What the baseline had stays."""
     old = baseline_of(yesterday(tmp_path))

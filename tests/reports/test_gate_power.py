@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.reports.differences import differences
+from wedgehog.reports.differences import TOGETHER, differences, unchanged
 from wedgehog.reports.played_cells import PlayedCell
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gate.py"
@@ -50,7 +50,8 @@ def side(turn_s: float, wait_s: float = 0.0) -> dict[tuple[str, str], PlayedCell
     ("before", "after", "wait_s", "kinds"),
     [
         (2.0, 2.6, 0.0, ["worse"]),
-        (2.0, 2.6, 0.5, []),
+        (2.0, 2.6, 0.1, ["worse"]),
+        (2.0, 2.6, 0.25, []),
         (2.0, 2.15, 0.0, []),
         (0.3, 0.45, 0.0, []),
         (2.6, 2.0, 0.0, ["better"]),
@@ -59,6 +60,30 @@ def side(turn_s: float, wait_s: float = 0.0) -> dict[tuple[str, str], PlayedCell
 def test_only_a_difference_over_the_floor_and_beyond_the_waits_counts(before, after, wait_s, kinds):
     """Less than 10 % or 0.2 s, or explained by waits for a processor, is nothing, however sure the test is."""
     assert [it.kind for it in differences(side(before), side(after, wait_s))] == kinds
+
+
+def three_of_each(factor: float) -> dict[tuple[str, str], PlayedCell]:
+    """Twelve scenarios with three repeats."""
+    times = tuple(factor * (2.0 + number / 100) for number in range(3))
+    return {(name, "mine"): PlayedCell(name, "mine", {"passed": 3}, turn_s=times) for name in "abcdefghijkl"}
+
+
+def test_an_agent_that_is_slower_everywhere_is_found_with_three_repeats():
+    """No scenario alone can show it; all of them together do, in one line."""
+    found = differences(three_of_each(1.0), three_of_each(1.3))
+    assert [it.kind for it in found] == ["worse"] + ["maybe"] * 12
+    assert found[0].where == f"{TOGETHER}, mine"
+    assert found[0].says.startswith("longest turn 24.1 s → 31.4 s, +30% (p = ")
+    assert unchanged([("a", "mine"), ("a", "other")], found[:1]) == {("a", "other")}
+    assert [it.kind for it in differences(three_of_each(1.3), three_of_each(1.0))] == ["better"]
+    assert not differences(three_of_each(1.0), three_of_each(1.0))
+
+
+def test_what_one_scenario_shows_is_not_told_of_all():
+    """One line says it."""
+    after = three_of_each(1.0)
+    after["a", "mine"] = replace(after["a", "mine"], turn_s=(9.0, 9.1, 9.2))
+    assert [it.scenario for it in differences(three_of_each(1.0), after) if it.kind == "worse"] == ["a"]
 
 
 def test_few_repeats_say_that_they_cannot_decide():

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from wedgehog.reports.rank_test import can_decide, rank_test, real, repeats_needed
+from wedgehog.reports.rank_test import can_decide, pooled_test, rank_test, real, repeats_needed
 
 
 def by_counting(before, after) -> float:
@@ -23,6 +23,26 @@ def test_the_probability_is_exact_with_ties_too(seed):
     before = [draw.randint(1, 4) for _ in range(draw.randint(1, 6))]
     after = [draw.randint(1, 5) for _ in range(draw.randint(1, 6))]
     assert rank_test(before, after).p == pytest.approx(by_counting(before, after))
+
+
+def test_several_tests_together_are_as_exact_as_one():
+    """The chance of a sum of ranks is that over all divisions of both."""
+    first, second = ([1, 3, 2], [4, 2, 5]), ([1, 1], [2, 1])
+    assert pooled_test([first]).p == pytest.approx(rank_test(*first).p)
+    assert pooled_test([first, second]).p == pytest.approx(by_counting_both(first, second))
+    assert pooled_test([([5], [5])] * 2).least_p == 1
+    assert pooled_test([([1, 2], [3, 4])] * 40).p == pytest.approx(1e-12)
+
+
+def by_counting_both(*pairs) -> float:
+    """The share of all divisions of both whose ranks are together at least as high."""
+    sums, reached = [], 0.0
+    for before, after in pairs:
+        values = [*before, *after]
+        ranks = [sum(o < v for o in values) + sum(o <= v for o in values) for v in values]
+        reached += sum(ranks[len(before) :])
+        sums.append([sum(ranks[i] for i in it) for it in combinations(range(len(values)), len(after))])
+    return sum(a + b >= reached for a in sums[0] for b in sums[1]) / (len(sums[0]) * len(sums[1]))
 
 
 def test_equal_values_can_decide_nothing():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import DeadlineHit
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.rows import COLUMNS, table, write_csv
@@ -29,7 +30,8 @@ def test_summary_csv_has_exactly_the_promised_columns_in_order(sample, tmp_path)
     assert head == (
         "scenario,agent,world,network,time_scale,verdict,expected,violated,level,strict,"
         "paid_calls,refused_calls,tokens_billed,"
-        "tokens_delivered,cost_usd,usage,at_least,calls_s,peak_calls_per_min,peak_usd_per_min,turn_s,first_error_s,"
+        "tokens_delivered,cost_usd,usage,at_least,calls_s,peak_calls_per_min,peak_usd_per_min,start_s,turn_s,"
+        "first_error_s,"
         "recovery_s,answered,virtual_s,real_s,faults_fired,run_dir,replay"
     )
 
@@ -54,6 +56,52 @@ def test_times_count_from_the_first_request_to_what_the_user_saw(campaign):
     row = _row(campaign)
     assert row["turn_s"] == row["first_error_s"] == pytest.approx(10 * 0.079, abs=1e-3)
     assert row["recovery_s"] == pytest.approx(0.5)
+
+
+def _refused() -> FaultFired:
+    """A closed port: no request is known."""
+    place = {"turn": 1, "step": None, "attempt": None, "call": None}
+    return FaultFired(fault=0, name="refuse", link="llm", proof="the port was closed", **place)
+
+
+def _asks_after(*begins_s: float, ready_s: float = 0.0):
+    """One turn for each number: so many seconds from its message to its first request."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "mine", ready_s=ready_s)
+        for number, one_s in enumerate(begins_s, start=1):
+            telling.message(number)
+            call = telling.later(one_s).request(number)
+            telling.accept(call)
+            telling.whole(call)
+            telling.end(number, "Done.")
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("begins_s", "ready_s", "start_s"), [((0.5, 2.0), 0.0, 2.0), ((0.5, 1.0), 3.0, 3.5), ((0.2, 4.0), 3.0, 4.0)]
+)
+def test_the_start_is_the_longest_time_from_a_message_to_its_first_request(campaign, begins_s, ready_s, start_s):
+    """An agent that stays starts before its first message: that time is part of the first start."""
+    campaign.run(judgement("s", "mine"), _asks_after(*begins_s, ready_s=ready_s))
+    assert _row(campaign)["start_s"] == pytest.approx(start_s)
+
+
+def test_a_turn_whose_requests_a_fault_kept_away_has_no_start(campaign):
+    """The fault decides when its first request comes. Nor has one without a request."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "mine")
+        telling.message(1)
+        telling.history.add(_refused())
+        telling.later(20).request(1)
+        telling.end(1, "Done.")
+        telling.message(2)
+        telling.later(9).end(2, "Done.")
+
+    campaign.run(judgement("s", "mine"), tell)
+    assert pd.isna(_row(campaign)["start_s"])
 
 
 def test_a_recovery_that_was_not_answered_has_no_time(campaign):

@@ -49,6 +49,8 @@ class AgentStarted(Event):
     entry_hash: str = ""
     version: str = ""
     pid: int = 0
+    ready_s: float = 0.0
+    """Seconds from its start until it could take its first message; an agent that starts with each message has none."""
 
 
 class SessionPlanted(Event):

@@ -1,0 +1,109 @@
+"""The numbers that the gate and `compare` look at, each with its floor and its margin."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from wedgehog.reports.played_cells import PlayedCell
+from wedgehog.reports.words import count, money, seconds
+
+WAITS_COUNT = 2.0
+"""A machine with waits is slower in other ways too, so the waits are taken off so many times."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number that is compared. A difference below the floor never counts.
+
+    Where repeats are too few for the test, only a difference beyond the margin counts: every repeat of one side is
+    `times` as large as every repeat of the other, and more by `margin`. Below three repeats, both sides may be one odd
+    run, and `few_times` and `few_margin` count.
+    """
+
+    name: str
+    of: Callable[[PlayedCell], Sequence[float]]
+    least: Callable[[PlayedCell], Sequence[float]]
+    """The values without the part that is not the agent's: they must differ by the floor or the margin too."""
+    words: Callable[[float], str]
+    floor: float
+    margin: float
+    times: float
+    few_margin: float
+    few_times: float
+    floor_share: float = 0.1
+
+
+def _calls(number: float) -> str:
+    return count(number) if number == round(number) else f"{number:,.1f}"
+
+
+def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[float]:
+    """The times less `WAITS_COUNT` times the waits for a processor, where these are known."""
+    if not least:
+        return times
+    return [max(0.0, long - WAITS_COUNT * (long - short)) for long, short in zip(times, least, strict=True)]
+
+
+def _share(number: float) -> str:
+    return f"{number:.0%}"
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "paid_calls": Quantity(
+        "paid calls",
+        lambda it: it.paid_calls,
+        lambda it: it.paid_calls,
+        _calls,
+        floor=1,
+        margin=2,
+        times=1.5,
+        few_margin=4,
+        few_times=2.0,
+    ),
+    "usd": Quantity(
+        "cost",
+        lambda it: it.usd,
+        lambda it: it.usd,
+        money,
+        floor=0.01,
+        margin=0.02,
+        times=1.5,
+        few_margin=0.05,
+        few_times=2.0,
+    ),
+    "start_s": Quantity(
+        "start",
+        lambda it: it.start_s,
+        lambda it: _without_waits(it.start_s, it.start_least_s),
+        seconds,
+        floor=0.2,
+        margin=2.0,
+        times=2.0,
+        few_margin=5.0,
+        few_times=4.0,
+    ),
+    "turn_s": Quantity(
+        "longest turn",
+        lambda it: it.turn_s,
+        lambda it: _without_waits(it.turn_s, it.turn_least_s),
+        seconds,
+        floor=0.2,
+        margin=2.0,
+        times=2.0,
+        few_margin=5.0,
+        few_times=4.0,
+    ),
+}
+"""The numbers that are compared, by their keys in a baseline."""
+
+FAILED_SHARE = Quantity(
+    "failed runs",
+    lambda it: it.failures,
+    lambda it: it.failures,
+    _share,
+    floor=0,
+    margin=9,
+    times=9,
+    few_margin=9,
+    few_times=9,
+)
+"""For cells that failed in both. It has no margin: a share grows by 1 at most."""
