@@ -2,6 +2,7 @@
 
 import random
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from math import exp, log
 
@@ -25,7 +26,7 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     if not known:
         yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
         return
-    together = len({cell.agent for cell in known})
+    together = sum(number > 1 for number in Counter(cell.agent for cell in known).values())
     tests, rate = (len(known) + together) * len(QUANTITIES), baseline.false_alarms
     yield (
         f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
