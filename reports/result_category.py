@@ -42,7 +42,7 @@ def result_category(judgement: Judgement) -> ResultCategory:
         return "passed"
     if judgement.verdict == "error":
         return "error"
-    if judgement.verdict == "inconclusive" or judgement.in_doubt:
+    if judgement.verdict == "inconclusive":
         return "inconclusive"
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
 

@@ -198,7 +198,6 @@ class LineProgress:
             self._done += 1
             self._played += not judgement.skipped
             expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
-            expected = " in doubt" if judgement.in_doubt else expected
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
             number = f"{self._done}/{self._runs}" if self._done <= self._runs else "again"
             if not self._quiet:

@@ -46,8 +46,6 @@ class Judgement:
     """As written: "pass", "fail: a;b", or empty if the scenario expects nothing of this agent."""
     as_expected: bool | None = None
     """None if nothing is expected."""
-    in_doubt: tuple[str, ...] = ()
-    """Expected violations that could not be judged, if the others and no more came: then the run counts as unclear."""
     says: str = ""
     """The reason, in one sentence."""
     skipped: str = ""
@@ -88,8 +86,7 @@ class Judgement:
     @property
     def overloaded(self) -> bool:
         """Whether a busy machine left it undecided."""
-        undecided = self.verdict == "inconclusive" or bool(self.in_doubt)
-        return undecided and any(it.overload for it in self.verdicts if it.status == "inconclusive")
+        return self.verdict == "inconclusive" and any(it.overload for it in self.verdicts if it.status == "inconclusive")
 
 
 _JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)

@@ -54,9 +54,9 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
     if skipped and not any(verdict.status in ("fail", "error") for verdict in verdicts):
         return unplayed(scenario, agent, history.run.network, skipped=skipped)
     verdicts.extend(_answered_late(history, verdicts))
-    status = worst(verdicts)
     violated = _violated(verdicts)
     in_doubt = _in_doubt(expect, violated, verdicts)
+    status = "inconclusive" if in_doubt else worst(verdicts)
     return Judgement(
         scenario=scenario.name,
         agent=agent.name,
@@ -65,8 +65,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         violated=violated,
         expected=expected_words(expect),
         as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
-        in_doubt=tuple(v.name for v in in_doubt),
-        says="; ".join([_says(history, verdicts), *(f"{v.name}: {v.says}" for v in in_doubt)]),
+        says="; ".join([*(f"{v.name}: {v.says}" for v in in_doubt), _says(history, verdicts)]),
         known=agent.known.get(scenario.name, ""),
         faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
@@ -109,7 +108,7 @@ def _violated(verdicts: list[Verdict]) -> tuple[str, ...]:
 
 
 def _in_doubt(expect: Expect | None, violated: tuple[str, ...], verdicts: list[Verdict]) -> list[Verdict]:
-    """The missing expected violations, if all of them are inconclusive and no other came."""
+    """The missing expected violations, if all of them are inconclusive and no other came: then the run is, too."""
     if not isinstance(expect, FailConfig) or not violated:
         return []
     missing = set(expect.fail) - set(violated)

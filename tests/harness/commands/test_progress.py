@@ -21,7 +21,7 @@ def judgement(**more: Any) -> Judgement:
         (judgement(), "[1/2] a x b: pass"),
         (judgement(as_expected=True, verdict="fail"), "[1/2] a x b: fail as expected"),
         (judgement(as_expected=False), "[1/2] a x b: pass UNEXPECTED"),
-        (judgement(as_expected=False, verdict="fail", in_doubt=("x",)), "[1/2] a x b: fail in doubt"),
+        (judgement(as_expected=False, verdict="inconclusive"), "[1/2] a x b: inconclusive UNEXPECTED"),
         (judgement(verdict="nothing", skipped="no tool"), "[1/2] a x b: skipped"),
     ],
 )

@@ -475,11 +475,11 @@ def test_an_expectation_is_met_by_exactly_its_violations(expect: Any, as_expecte
 
 
 @pytest.mark.parametrize(
-    ("also", "waited_s", "in_doubt"),
-    [([], 0.0, ()), (["turn_deadline"], 30.0, ("turn_deadline",)), (["turn_deadline", "spend_bound"], 30.0, ())],
+    ("also", "waited_s", "verdict"),
+    [([], 0.0, "fail"), (["turn_deadline"], 30.0, "inconclusive"), (["turn_deadline", "spend_bound"], 30.0, "fail")],
 )
-def test_an_expected_violation_that_could_not_be_judged_leaves_the_run_in_doubt(
-    also: list[str], waited_s: float, in_doubt: tuple[str, ...]
+def test_an_expected_violation_that_could_not_be_judged_makes_the_run_inconclusive(
+    also: list[str], waited_s: float, verdict: str
 ):
     """Only where nothing else is missing, and nothing came that was not expected."""
     tell = HistoryBuilder()
@@ -491,9 +491,10 @@ def test_an_expected_violation_that_could_not_be_judged_leaves_the_run_in_doubt(
     words = {"expect": {"a": {"fail": ["paid_call_bound", *also]}}, "invariants": {"turn_deadline": {"turn_s": 120}}}
     judgement = judged(tell.end().seal(), **words)
     assert judgement.violated == (("paid_call_bound",) if waited_s else ("paid_call_bound", "turn_deadline"))
-    assert (judgement.in_doubt, judgement.as_expected) == (in_doubt, False)
-    if in_doubt:
-        assert "turn_deadline: turn 1 took 135" in judgement.says and "for a processor" in judgement.says
+    assert (judgement.verdict, judgement.as_expected) == (verdict, False)
+    if verdict == "inconclusive":
+        assert judgement.says.startswith("turn_deadline: turn 1 took 135") and "paid_call_bound: " in judgement.says
+        assert judgement.overloaded and "for a processor" in judgement.says
 
 
 def test_a_run_that_passed_where_red_was_expected_is_not_as_expected():
