@@ -86,7 +86,8 @@ class Judgement:
     @property
     def overloaded(self) -> bool:
         """Whether a busy machine left it undecided."""
-        return self.verdict == "inconclusive" and any(it.overload for it in self.verdicts if it.status == "inconclusive")
+        undecided = (it for it in self.verdicts if it.status == "inconclusive")
+        return self.verdict == "inconclusive" and any(it.overload for it in undecided)
 
 
 _JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
