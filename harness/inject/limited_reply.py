@@ -44,7 +44,7 @@ class Written:
         whole = max(self.head + self.body, self.parts[-1][1])
         ends = (*(begin for _, begin in self.parts[1:]), whole)
         for number, ((at_s, begin), end) in enumerate(zip(self.parts, ends, strict=True)):
-            _play(pipe, min(at_s, until_s))
+            pipe.skip(min(at_s, until_s))
             if number == first:
                 fault.on_pipe(pipe, pipe.carried)
             held += end - begin
@@ -52,14 +52,5 @@ class Written:
                 continue  # a kernel joins what is written at one time
             pipe.feed(bytes(held), at_s)
             held, last_s = 0, at_s
-        last_s = max(last_s, _play(pipe, until_s))
+        last_s = max(last_s, pipe.skip(until_s))
         return max(0, pipe.carried - self.head), last_s
-
-
-def _play(pipe: Pipe, until_s: float) -> float:
-    """Let pass what passes until then; return when the last of it did."""
-    last_s = 0.0
-    while (at_s := pipe.next_at()) is not None and at_s <= until_s:
-        pipe.ready(at_s)
-        last_s = at_s
-    return last_s

@@ -141,6 +141,34 @@ class Pipe:
         """When to ask `ready` again; None if only new bytes can change anything."""
         return self._due() if self._queue and self.reading and not self.held else None
 
+    def skip(self, until_s: float) -> float:
+        """Let everything pass that passes until then, as `ready` does; return when the last of it did.
+
+        >>> pipe = Pipe()
+        >>> pipe.pace(0, every_s=0.5, size=1)
+        >>> pipe.feed(b"hello", now=0)
+        >>> pipe.skip(until_s=1.2), pipe.carried
+        (1.0, 3)
+        """
+        last_s = 0.0
+        while (at_s := self.next_at()) is not None and at_s <= until_s:
+            last_s = self._skip_paced(at_s, until_s)
+            self.ready(last_s)
+        return last_s
+
+    def _skip_paced(self, at_s: float, until_s: float) -> float:
+        """Let the pieces of the first chunk pass but the last that passes until then; return when that one is due."""
+        chunk, pace = self._queue[0], self._pace
+        if chunk.data is None or pace is None or self._stop is not None or self.carried < pace.at:
+            return at_s
+        pieces, most = 0, (len(chunk.data) - 1) // pace.size
+        while pieces < most and at_s + pace.every_s <= until_s:
+            at_s += pace.every_s  # not multiplied: the sums are those of a pipe that is asked piece by piece
+            pieces += 1
+        self.carried += pieces * pace.size
+        chunk.data = chunk.data[pieces * pace.size :]
+        return at_s
+
     def _due(self) -> float:
         head = self._queue[0]
         paced = self._pace is not None and self.carried >= self._pace.at and head.data is not None

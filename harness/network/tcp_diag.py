@@ -16,7 +16,7 @@ from wedgehog.harness.network.base import Address
 
 SOCK_DIAG, BY_FAMILY, DUMP, DONE, ERROR = 4, 20, 0x301, 3, 2
 INFO, INFO_REQUESTED = 2, 1 << 1
-ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT = 1, 4, 5, 8
+ESTABLISHED, SYN_SENT, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT = 1, 2, 4, 5, 8
 WITH_COUNTS = 0xFFF & ~(1 << 6) & ~(1 << 10)  # every state but TIME_WAIT and LISTEN
 HEADER, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 REQUEST = struct.Struct("=BBBxI")

@@ -1,7 +1,7 @@
 """Measures an agent's timers: plays every probe, and all of them again for each changed knob.
 
 How long it waits for a connection that is never accepted is measured without a scenario. The backlog of our port is
-full, so the system neither accepts nor refuses; its table of connections shows who tries to connect. Linux only.
+full, so the system neither accepts nor refuses; the kernel says who tries to connect. Linux only.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import contextlib
 import math
 import secrets
 import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from wedgehog.harness.commands.timers.chain import Measured
 from wedgehog.harness.commands.timers.taken import CONNECT, PROBES, Probe, Taken, TimedAttempt, Turned, taken
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.network.ports import HOST
+from wedgehog.harness.network.tcp_diag import SYN_SENT, TcpDiag
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import Judgement, safe_name
@@ -42,9 +42,6 @@ LEAST_S = 1.0
 OVERHEAD_S = 15.0
 """The expected overhead of a run: two starts of the agent."""
 
-TABLE = Path("/proc/net/tcp")
-SYN_SENT = "02"
-"""A connect without an answer, in that table."""
 TICK_S = 0.02
 FILLERS = 3
 
@@ -86,7 +83,7 @@ async def take(agent: AgentSpec, how: ProbeOptions, say: ProgressLine) -> Measur
     variants = [(knob, s, turned(agent, knob, s)) for knob, s in knobs(agent)]
     agents = (agent, *(it for _, _, it in variants))
     runs = len(PROBES) * len(agents)
-    rounds = math.ceil(runs / how.jobs) + len(variants) + 2  # plus control runs and connect probes
+    rounds = math.ceil(runs / how.jobs) + math.ceil(len(agents) / how.jobs) + 1  # connect probes, control runs
     minutes = math.ceil(rounds * (how.look_out_s + OVERHEAD_S) / 60)
     watch = f"{runs} runs, {how.jobs} at a time, each observed for {how.look_out_s:g} s"
     say(f"{watch}: about {minutes} min if no stall ends earlier")
@@ -94,7 +91,7 @@ async def take(agent: AgentSpec, how: ProbeOptions, say: ProgressLine) -> Measur
         out = how.keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
         takens = await _played([(bare(it), probe) for it in agents for probe in PROBES], out, how, say)
-        connects = [await _connect(it, out, how) for it in agents]
+        connects = await _connects(agents, out, how)
     played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
     # The endless reply first, then the probes in the order of a request.
     own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
@@ -147,8 +144,19 @@ def _read(probe: Probe, judged: Judgement, folder: Path) -> Taken:
     return taken(probe, read(folder / judged.scenario / safe_name(judged.agent) / "history.jsonl"))
 
 
+async def _connects(agents: Sequence[AgentSpec], out: Path, how: ProbeOptions) -> list[Taken]:
+    """Play the probe that needs no provider, `jobs` at a time."""
+    free = asyncio.Semaphore(how.jobs)
+
+    async def one(agent: AgentSpec) -> Taken:
+        async with free:
+            return await _connect(agent, out, how)
+
+    return await asyncio.gather(*map(one, agents))
+
+
 async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
-    """Play the probe that needs no provider."""
+    """Play it for one agent."""
     not_for = "not for `hosts` or `chat`" if agent.hosts or agent.kind == "chat" else ""
     why = connect_unavailable_reason() or not_for
     if why:
@@ -174,7 +182,8 @@ class BlackHole:
     """A loopback port that neither accepts nor refuses connections while the context is open."""
 
     def __enter__(self) -> "BlackHole":
-        """Listen, and fill the backlog."""
+        """Listen, and fill the backlog. Raises OSError where the kernel has no sock_diag."""
+        self._diag = TcpDiag()
         self._sockets = [socket.socket()]
         self._sockets[0].bind((HOST, 0))
         self._sockets[0].listen(0)
@@ -191,18 +200,20 @@ class BlackHole:
         """Close all sockets."""
         for one in self._sockets:
             one.close()
+        self._diag.close()
 
     def callers(self) -> set[int]:
         """Return the local ports of connects that are in progress."""
-        rows = [line.split() for line in TABLE.read_text(encoding="ascii").splitlines()[1:]]
-        to_us = f":{self.port:04X}"
-        calls = {row[1] for row in rows if row[3] == SYN_SENT and row[2].endswith(to_us)}
-        return {int(local.partition(":")[2], 16) for local in calls} - self._own
+        sockets = self._diag.sockets(remote_port=self.port)  # /proc/net/tcp takes ten times as long
+        return {it.local[1] for it in sockets if it.state == SYN_SENT} - self._own
 
 
 def connect_unavailable_reason() -> str | None:
     """Return why connection attempts cannot be observed on this system; None if they can."""
-    return None if sys.platform == "linux" and TABLE.exists() else "only Linux shows connects in progress"
+    if view := TcpDiag.open():
+        view.close()
+        return None
+    return "only Linux with sock_diag shows connects in progress"
 
 
 @dataclass

@@ -1,6 +1,11 @@
 """The byte engine, without a socket or a clock."""
 
+import math
+from collections.abc import Sequence
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from wedgehog.harness.network.pipe import Close, Pipe, Send
 
@@ -120,3 +125,37 @@ def test_healing_lets_delayed_bytes_go_at_once():
     assert pipe.waiting == 3
     assert pipe.heal() == []
     assert passed(pipe, 0) == b"abc"
+
+
+@given(
+    feeds=st.lists(st.tuples(st.floats(0, 3), st.integers(1, 60)), max_size=4),
+    pace=st.none() | st.tuples(st.integers(0, 80), st.sampled_from((0.0, 0.1, 0.5)), st.integers(1, 9)),
+    stop=st.none() | st.integers(0, 120),
+    delay_s=st.sampled_from((0.0, 0.25)),
+    until_s=st.floats(0, 10) | st.just(math.inf),
+)
+@example(feeds=[(0.0, 40)], pace=(8, 0.1, 3), stop=None, delay_s=0.0, until_s=0.9)
+@example(feeds=[(0.0, 40), (1.0, 40)], pace=(8, 0.1, 3), stop=50, delay_s=0.25, until_s=math.inf)
+def test_what_is_skipped_is_what_passes_piece_by_piece(
+    feeds: Sequence[tuple[float, int]],
+    pace: tuple[int, float, int] | None,
+    stop: int | None,
+    delay_s: float,
+    until_s: float,
+):
+    """The same bytes, the same time of the last one, and the same afterwards."""
+    pipes = (Pipe(), Pipe())
+    for pipe in pipes:
+        pipe.delay(delay_s)
+        if pace:
+            pipe.pace(*pace)
+        if stop is not None:
+            pipe.stop(stop, "stall")
+        for at_s, size in sorted(feeds):
+            pipe.feed(bytes(size), at_s)
+    last_s = 0.0
+    while (at_s := pipes[1].next_at()) is not None and at_s <= until_s:
+        pipes[1].ready(at_s)
+        last_s = at_s
+    assert pipes[0].skip(until_s) == last_s
+    assert pipes[0] == pipes[1]
