@@ -156,7 +156,7 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer
     """Runs `wedgehog …` in forked processes; so is the process that plays its simulated runs."""
     program = Path(__file__).with_name("fork_server.py")
     with (
-        _warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python,
+        warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python,
         subprocess.Popen(
             [sys.executable, "-P", str(program), python], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process,
@@ -168,12 +168,12 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A `python` for programs that use the `mcp` package; their processes are forked from one that has imported it."""
     pytest.importorskip("mcp")
-    with _warm(tmp_path_factory.mktemp("warm"), TOOLS) as python:
+    with warm(tmp_path_factory.mktemp("warm"), TOOLS) as python:
         yield python
 
 
 @contextlib.contextmanager
-def _warm(folder: Path, modules: Sequence[str], **environment: str) -> Iterator[str]:
+def warm(folder: Path, modules: Sequence[str], **environment: str) -> Iterator[str]:
     """A `python` whose processes are forked from one that has imported the modules."""
     if not hasattr(os, "pidfd_open"):
         yield sys.executable

@@ -59,13 +59,25 @@ def forked(asking: socket.socket) -> list[str]:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(pid)
-    if ended not in select.select([asking, ended], [], [])[0]:
+    while ended not in select.select([asking, ended], [], [])[0]:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+            if number := _received(asking):
+                os.kill(pid, int(number))
+            else:
+                os.killpg(pid, signal.SIGKILL)
+                break
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with contextlib.suppress(OSError):
         asking.send(str(code).encode())
     os._exit(0)
+
+
+def _received(asking: socket.socket) -> bytes:
+    """The number of a signal for the program; empty when `warm_start.py` is gone."""
+    try:
+        return asking.recv(99)
+    except ConnectionError:
+        return b""
 
 
 def become(told: dict[str, Any], files: list[int]) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/dangling-call/specimen.py"
+PYTHON = sys.executable  # see conftest.py
 SCALE = 90  # the 90 s timeout fires after 1 s
 OFF = 0.1  # the timeout is minutes away
 
@@ -93,7 +94,7 @@ class Coder:
     async def start(self, message: str, fixes: str, *more: str, scale: float = OFF) -> asyncio.subprocess.Process:
         options = {"--fixes": fixes, "--time-scale": str(scale), "--session": str(self.folder / "session")}
         options |= {"--url": self.fake.url, "--key": "k"}
-        argv = [sys.executable, str(SPECIMEN), *(word for pair in options.items() for word in pair), *more]
+        argv = [PYTHON, str(SPECIMEN), *(word for pair in options.items() for word in pair), *more]
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
             *argv, *([message] if message else []), cwd=self.folder, stdout=pipe, stderr=pipe

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/endless-loop/specimen.py"
+PYTHON = sys.executable  # see conftest.py
 ENDS_WITHIN = aiohttp.ClientTimeout(total=60)  # a loop without an end is a failure, not a hang
 FAST = 300.0  # 60 s become 0.2 s
 
@@ -125,7 +126,7 @@ async def service(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        PYTHON,
         str(SPECIMEN),
         *("--fixes", fixes, "--session", str(folder), "--url", fake.url, "--key", "k"),
         *("--port", str(port), "--time-scale", str(time_scale), *options),

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/retry-storm/specimen.py"
+PYTHON = sys.executable  # see conftest.py
 STORM_IDLE_MS = 5  # nothing ever comes, so the shortest timer gives the same storm sooner
 ENDS_WITHIN_S = 60  # a storm without an end is a failure, not a hang
 FIXED = "outer-counter,reset-on-output"
@@ -120,7 +121,7 @@ class Ended:
 
 async def tell(fake: Provider, session: Path, fixes: str, *options: str, idle_ms: float = STORM_IDLE_MS) -> Ended:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        PYTHON,
         str(SPECIMEN),
         *("--fixes", fixes, "--session", str(session), "--url", fake.url, "--key", "k"),
         *("--idle-ms", str(idle_ms), *options, "what is due?"),
