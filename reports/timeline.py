@@ -25,6 +25,7 @@ from wedgehog.harness.record.events.service import (
     StoreAsked,
     TokenAsked,
     ToolAsked,
+    ToolRefused,
 )
 from wedgehog.harness.record.events.turn import (
     AbortSent,
@@ -109,6 +110,7 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     FaultHealed: lambda event: f"fault {event.name}: removed",
     BeaconSeen: _command,
     ToolAsked: lambda event: f"tool {event.tool} of the tool host was called",
+    ToolRefused: lambda event: f"the tool host refused a request with {event.status}",
     TokenAsked: lambda event: f"token request ({event.grant}): {event.status} {event.error}".rstrip(),
     StoreAsked: lambda event: f"query {event.number}: {event.verb}, {event.rows:,} rows, {event.latency_s:.3f} s",
     PipeOpened: lambda event: f"pipe {event.name}: opened",

@@ -26,7 +26,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class CallRefusal:
-    """The HTTP response with which a tool server refuses a call; the tool does not run."""
+    """The HTTP response with which a tool server refuses a request; no tool runs.
+
+    `{origin}` in a header stands for the server's own address, which only the server knows.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -41,6 +44,8 @@ class ResultFault(Fault):
     strikes_at_once: ClassVar[bool] = False
     """It has fired as soon as the call has come; else once the faulty response is written."""
     proof: ClassVar[str] = "the tool host wrote it so"
+    refuses_requests: ClassVar[bool] = False
+    """Whether it can also be aimed at every request, by `phase: connect`."""
 
     def on_result(self, result: Result) -> Result:
         """The faulty result."""
@@ -48,4 +53,11 @@ class ResultFault(Fault):
 
     def on_call(self) -> CallRefusal | None:
         """The response with which the call is refused before it begins; None: the tool runs."""
+        return None
+
+    def on_request(self, *, authorized: bool) -> CallRefusal | None:
+        """The response with which any request to the server is refused, `initialize` too; None: it has an answer.
+
+        `authorized`: the request carries an `Authorization` header.
+        """
         return None

@@ -7,7 +7,7 @@ from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFaul
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool
+from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool, BeforeRequest
 
 ConnectionPoint = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""
@@ -38,6 +38,13 @@ class ServiceFaults:
         """The refusal of the call turn.step.call, None if it may begin, and the faults that fire as it is written."""
         states = [state for state in self._named(token) if _refusal(state) and state.meets_one_more()]
         return (_refusal(states[0]) if states else None), states
+
+    def refused_request(self, authorized: bool) -> tuple[CallRefusal | None, Sequence[FaultState]]:
+        """The same for any other request to the tool host, and for a call that may begin."""
+        states = [state for state in self._run.of_turn(self._run.turn) if _refuses(state) and state.meets_one_more()]
+        faults = (state.planned.fault for state in states)
+        refusals = [it.on_request(authorized=authorized) for it in faults if isinstance(it, ResultFault)]
+        return next(iter(refusals), None), states
 
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[FaultState]]:
         """The result of the call turn.step.call as the plan leaves it, and the faults that fire as it is written."""
@@ -106,6 +113,12 @@ def about_bytes(state: FaultState) -> bool:
 def _refusal(state: FaultState) -> CallRefusal | None:
     fault = state.planned.fault
     return fault.on_call() if isinstance(fault, ResultFault) else None
+
+
+def _refuses(state: FaultState) -> bool:
+    """Whether a fault refuses every request of its turn."""
+    fault, connects = state.planned.fault, isinstance(state.at, BeforeRequest)
+    return connects and isinstance(fault, ResultFault) and fault.refuses_requests and not state.healed.is_set()
 
 
 def _at_once(state: FaultState) -> bool:

@@ -14,7 +14,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject import Hit, Injector
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked
+from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked, ToolRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.fault_plan import FaultPlan
@@ -167,6 +167,10 @@ class RunServices:
     def called(self, tool: str, token: str, server: int) -> None:
         """A server of the tool host was called."""
         self._history.add_unless_sealed(ToolAsked(tool=tool, token=token, server=server))
+
+    def refused(self, status: int, server: int) -> None:
+        """A server of the tool host refused a request."""
+        self._history.add_unless_sealed(ToolRefused(turn=self._injector.turn, status=status, server=server))
 
     async def beacon(self, token: str, phase: BeaconPhase, exit_code: int | None) -> None:
         """A call to the tool host has started, or is done; return when the faults that it triggers are armed."""

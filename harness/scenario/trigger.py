@@ -85,7 +85,10 @@ class Trigger:
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ResultFault):
-            return f"{fault.name} fires at a tool call: write `at: {{tool: 1}}` with its turn and step", ("at",)
+            connects = ", or `phase: connect` for every request of the turn" if fault.refuses_requests else ""
+            return f"{fault.name} fires at a tool call: write `at: {{tool: 1}}` with its turn and step{connects}", (
+                "at",
+            )
         return _NEEDS_CHAT if link == CHAT else None
 
 
@@ -177,6 +180,9 @@ class BeforeRequest(Trigger):
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if link == CHAT and not self.in_request:
             return _chat_carries(fault, self.step)
+        if isinstance(fault, ResultFault) and fault.refuses_requests and not self.in_request:
+            steps = f"{fault.name} refuses requests from the start of a turn: leave `step` out", ("at", "step")
+            return steps if self.step > 1 else None
         if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
             return _IN_A_REPLY.format("phase", link), ("at", "phase")
         counts = isinstance(fault, WireFault) and fault.reach == "connection" and self.phase == "connect"

@@ -1,4 +1,4 @@
-"""Agents whose MCP server refuses a call, with 429 or 401: one makes it a result, one repeats it, one waits."""
+"""Agents whose MCP server refuses them, with 429 or 401: one tells the model or goes on, one repeats it, one waits."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,13 +11,17 @@ pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the MCP packag
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "tools"
 FAILED = 'return f"The tool failed: {type(wrong).__name__}"'
+UNREACHED = "            return []"
 AGENTS = {
-    "sound": FAILED,
-    "repeats": "await asyncio.sleep(0.5)\n            return await self.result(call)",
-    "waits": "await asyncio.Event().wait()",
+    "sound": (FAILED, UNREACHED),
+    "repeats": (
+        "await asyncio.sleep(0.5)\n            return await self.result(call)",
+        "            await asyncio.sleep(0.1)\n            return await self.listed()",
+    ),
+    "waits": ("await asyncio.Event().wait()", "            await asyncio.Event().wait()"),
 }
-"""What each agent does with a call that failed."""
-SCENARIOS = ("mcp-rate-limited-once", "mcp-unauthorized-always")
+"""What each agent does with a call that failed, and with a server to which it cannot connect."""
+SCENARIOS = ("mcp-rate-limited-once", "mcp-unauthorized-always", "mcp-unauthorized-at-start")
 
 
 @pytest.fixture
@@ -29,8 +33,9 @@ def environment(environment: dict[str, str], warm_python: str) -> dict[str, str]
 def written(folder: Path, name: str) -> str:
     """The spec of an agent that does so."""
     code, spec = (EXAMPLE / "agent.py").read_text(), (EXAMPLE / "http.yaml").read_text()
-    assert code.count(FAILED) == 1
-    (folder / f"{name}.py").write_text(code.replace(FAILED, AGENTS[name]))
+    failed, unreached = AGENTS[name]
+    assert code.count(FAILED) == code.count(UNREACHED) == 1
+    (folder / f"{name}.py").write_text(code.replace(FAILED, failed).replace(UNREACHED, unreached))
     spec = spec.replace("agent.py", f"{name}.py").replace("tools-over-http", name)
     if name != "sound":
         spec = spec.replace("turn_s: 30, tool_s: 20", "turn_s: 5, tool_s: 4")
@@ -45,13 +50,17 @@ def test_an_agent_passes_that_tells_of_a_refusal_and_fails_if_it_never_ends(wedg
     done = wedgehog("run", *SCENARIOS, *agents, "--network", "embedded", "--jobs", "2", *out, timeout=300)
     rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
     red = {(row.agent, row.scenario.rpartition("-")[2]): row.violated for row in rows.itertuples()}
+    assert "tool_refusal_bound" in red["repeats", "start"] and "tool_refusal_bound" not in red["waits", "start"], red
     assert {key: bool(violated) for key, violated in red.items()} == {
         ("sound", "once"): False,
         ("sound", "always"): False,
+        ("sound", "start"): False,
         ("repeats", "once"): False,
         ("repeats", "always"): True,
+        ("repeats", "start"): True,
         ("waits", "once"): True,
         ("waits", "always"): True,
+        ("waits", "start"): True,
     }, done.stdout
     assert all("turn_deadline" in violated for violated in red.values() if violated), red
     assert (rows.faults_fired > 0).all() and set(rows.verdict) == {"pass", "fail"}

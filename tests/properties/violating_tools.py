@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
-from wedgehog.harness.record.events.service import StoreAsked, TokenAsked
+from wedgehog.harness.record.events.service import StoreAsked, TokenAsked, ToolRefused
 from wedgehog.harness.testing.history_builder import result
 
 
@@ -191,6 +191,17 @@ def _token_request_bound(play: RunDraw) -> None:
     play.bounds["token_requests"] = allowed
 
 
+def _tool_refusal_bound(play: RunDraw) -> None:
+    """An agent connects once more than is allowed to a tool host that refuses it."""
+    allowed = play.draw(st.integers(1, 20))
+    play.tell.message()
+    for _request in range(allowed + 1):
+        play.tell.add(ToolRefused(turn=play.tell.turn, status=401, server=1))
+    play.tell.answer_step(1)
+    play.tell.end()
+    play.bounds["refused_requests"] = allowed
+
+
 def _rows_bound(play: RunDraw) -> None:
     """A second message adds the same rows again; reads and updates add none."""
     rows = play.draw(st.integers(1, 5))
@@ -257,6 +268,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "subagent_kept": (_subagent_kept,),
     "tools_alive": (_tool_dead_after_healing, _output_dropped),
     "tool_deadline": (_tool_deadline,),
+    "tool_refusal_bound": (_tool_refusal_bound,),
     "tool_result_bound": (_tool_result_bound,),
     "tool_round_bound": (_tool_round_bound,),
     "work_kept": (_work_kept,),

@@ -7,6 +7,7 @@ agent ── tools/call (id 3) ──▶ tool host  double_result   result (id 3
                                           lose_result     nothing; the server answers other requests
                                           unauthorized    HTTP 401, www-authenticate: Bearer error="invalid_token"
                                           call_status     HTTP 429, retry-after: 2
+agent ── initialize ─────────▶ tool host  unauthorized    the same, with `phase: connect`
 """
 
 import json
@@ -96,23 +97,37 @@ class LoseResult(ResultFault):
         return replace(result, lost=True)
 
 
-EXPIRED = {"error": "invalid_token", "error_description": "The access token expired"}
+PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+"""Where RFC 9728 puts the metadata of a server at `/mcp`."""
+
+
+def _challenge(says: str) -> CallRefusal:
+    """The challenge of RFC 6750 and RFC 9728, and the body that the official MCP package writes beside it."""
+    told = {"error": "invalid_token", "error_description": says}
+    words = told | {"resource_metadata": f"{{origin}}{PROTECTED_RESOURCE}"}
+    challenge = ", ".join(f'{name}="{value}"' for name, value in words.items())
+    return CallRefusal(401, {"www-authenticate": f"Bearer {challenge}"}, json.dumps(told))
 
 
 @fault("unauthorized", family="actor")
 class Unauthorized(ResultFault):
     """The tool server refuses the call with HTTP 401 and `WWW-Authenticate: Bearer`: the access token expired.
 
-    The tool does not run. It needs an agent with `tools: http`.
+    The tool does not run. With `at: {turn: 1, phase: connect}` every HTTP request of the turn is refused, `initialize`
+    too; `attempt` and `times` count requests. It needs an agent with `tools: http`.
     """
 
     needs = ("http_tools",)
-    proof: ClassVar[str] = "the tool host answered the call with 401"
+    proof: ClassVar[str] = "the tool host answered with 401"
+    refuses_requests: ClassVar[bool] = True
 
     def on_call(self) -> CallRefusal:
-        """The challenge of RFC 6750, and the body that the official MCP package writes beside it."""
-        challenge = ", ".join(f'{name}="{value}"' for name, value in EXPIRED.items())
-        return CallRefusal(401, {"www-authenticate": f"Bearer {challenge}"}, json.dumps(EXPIRED))
+        """The token of an open session has expired."""
+        return _challenge("The access token expired")
+
+    def on_request(self, *, authorized: bool) -> CallRefusal:
+        """The same at any request; a client without a token must get one first."""
+        return self.on_call() if authorized else _challenge("Authentication required")
 
     def on_result(self, result: Result) -> Result:
         """The same: a call that is refused has no result."""

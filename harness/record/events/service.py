@@ -33,6 +33,16 @@ class ToolAsked(Event):
     """The pid of the server."""
 
 
+class ToolRefused(Event):
+    """Our tool host refused a request over HTTP."""
+
+    turn: int
+    """The turn that began last; 0: before the first one."""
+    status: int
+    server: int
+    """The pid of the server."""
+
+
 class StoreAsked(Event):
     """Our database answered a query."""
 

@@ -1,4 +1,4 @@
-"""Whether a tool call over HTTP may begin, or which refusal the server writes."""
+"""Whether a request over HTTP may reach the tools, or which refusal the server writes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,9 @@ class ResultSource(Protocol):
     def refused(self, token: str) -> tuple[CallRefusal | None, Sequence[Any]]:
         """Return the refusal of a call, None if it may begin, and the faults that this applies."""
 
+    def refused_request(self, authorized: bool) -> tuple[CallRefusal | None, Sequence[Any]]:
+        """Return the refusal of any request, None if it may begin, and the faults that this applies."""
+
     def asked(self, token: str, result: Result) -> tuple[Result, Sequence[Any]]:
         """Return the result of a call with the plan's faults applied, and these faults."""
 
@@ -31,10 +34,13 @@ class ResultSource(Protocol):
 
 
 class CallRecorder(Protocol):
-    """The recorder's interface for refused calls."""
+    """The recorder's interface for calls and refused requests."""
 
     def called(self, tool: str, token: str, server: int) -> None:
         """Record a call to a server."""
+
+    def refused(self, status: int, server: int) -> None:
+        """Record that a server has refused a request."""
 
 
 class CallGate:
@@ -44,19 +50,24 @@ class CallGate:
         """`offers` are the model's calls; `source` says which of them is refused."""
         self._offers, self._source, self._records = offers, source, records
         self._numbers = itertools.count(1)
-        self._faults: dict[int, Sequence[Any]] = {}
+        self._faults: dict[int, tuple[Sequence[Any], int]] = {}
 
-    def refusal(self, server: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The refusal of a call to this server; empty if the call may begin."""
-        token = self._offers.next_match(name, arguments)
+    def refusal(self, server: int, name: str, arguments: Mapping[str, Any], authorized: bool = False) -> dict[str, Any]:
+        """The refusal of a request to this server, empty if it may begin; `name` is empty if it is no tool call."""
+        token = self._offers.next_match(name, arguments) if name else ""
         refusal, faults = self._source.refused(dotted(token)) if token else (None, ())
         if refusal is None:
+            refusal, faults = self._source.refused_request(authorized)
+        if refusal is None:
             return {}
-        self._records.called(name, dotted(token), server)
+        if name:
+            self._records.called(name, dotted(token) if token else "", server)
         number = next(self._numbers)
-        self._faults[number] = faults
+        self._faults[number] = faults, refusal.status
         return {"refusal": number, **asdict(refusal)}
 
-    def written(self, number: int) -> None:
+    def written(self, server: int, number: int) -> None:
         """The refusal of this number has reached the agent's side of the front."""
-        self._source.written(self._faults.pop(number))
+        faults, status = self._faults.pop(number)
+        self._records.refused(status, server)
+        self._source.written(faults)

@@ -227,10 +227,11 @@ class ToolHost:
         if do == "ready":
             server.ready.set_result(int(question["port"]))
         elif do == "begin":
-            return self._gate.refusal(server.pid, str(question["name"]), dict(question["arguments"]))
+            name, arguments = str(question["name"]), dict(question["arguments"])
+            return self._gate.refusal(server.pid, name, arguments, bool(question["authorized"]))
         elif do == "refused":
             await self._offset(question["client"], int(question["written"]))
-            self._gate.written(int(question["refusal"]))
+            self._gate.written(server.pid, int(question["refusal"]))
         elif do == "call":
             return await self._called(server, str(question["name"]), dict(question["arguments"]))
         elif do == "write":

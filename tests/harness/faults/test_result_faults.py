@@ -39,8 +39,11 @@ def test_only_a_refusal_keeps_the_tool_from_running():
     assert refusal is not None and refusal.status == 401 and fault.on_result(RESULT) == RESULT
     assert refusal.headers["www-authenticate"].startswith('Bearer error="invalid_token"')
     assert json.loads(refusal.body)["error"] == "invalid_token"
+    assert "resource_metadata=" in refusal.headers["www-authenticate"]
+    without, expired = fault.on_request(authorized=False), fault.on_request(authorized=True)
+    assert expired == refusal and without is not None and "Authentication required" in without.body
     late = parse_fault({"late_result": 30})
-    assert isinstance(late, ResultFault) and late.on_call() is None
+    assert isinstance(late, ResultFault) and late.on_call() is None and late.on_request(authorized=False) is None
 
 
 @pytest.mark.parametrize(

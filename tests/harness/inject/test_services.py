@@ -90,6 +90,23 @@ async def test_a_call_is_refused_before_it_begins(it: Any, more: dict[str, Any],
 
 
 @pytest.mark.parametrize(
+    ("more", "refused"),
+    [({}, [True, False, False]), ({"times": "always"}, [True] * 3), ({"attempt": 2, "times": 2}, [False, True, True])],
+)
+async def test_every_request_of_a_turn_is_refused_at_its_connection(it: Any, more: dict[str, Any], refused: list[bool]):
+    """Attempts and times count requests; at the end of the turn the client is let in."""
+    at = {"phase": "connect"} | ({"attempt": more.pop("attempt")} if "attempt" in more else {})
+    made = await it({"link": "tool:mcp", "at": at, "do": "unauthorized", **more})
+    assert made.tools.refused("1.1.1") == (None, [])
+    found = [made.tools.refused_request(authorized=True) for _ in range(3)]
+    assert [refusal is not None for refusal, _ in found] == refused and made.fired == []
+    made.tools.written(next(faults for refusal, faults in found if refusal))
+    assert made.fired == ["unauthorized"]
+    await made.injector.after_turn(1)
+    assert made.tools.refused_request(authorized=True) == (None, [])
+
+
+@pytest.mark.parametrize(
     ("more", "lost"),
     [
         ({}, [True, False, False]),

@@ -67,6 +67,15 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
     [
         ("{do: lose_result}", "lose_result is something our tool host does: write `link: tool:mcp`"),
         ("{link: tool:mcp, do: lose_result}", "lose_result fires at a tool call: write `at: {tool: 1}`"),
+        ("{link: tool:mcp, at: {phase: connect}, do: lose_result}", "lose_result fires at a tool call"),
+        (
+            "{link: tool:mcp, at: {phase: request}, do: unauthorized}",
+            "or `phase: connect` for every request of the turn",
+        ),
+        (
+            "{link: tool:mcp, at: {phase: connect, step: 2}, do: unauthorized}",
+            "from the start of a turn: leave `step` out",
+        ),
         (
             "{link: tool:mcp, at: {tool: 1, when: done}, do: lose_result}",
             "lose_result fires before the result is there: leave `when` out",
