@@ -141,7 +141,10 @@ class RequestUnscripted:
 
 @value
 class TokenRequestAnswered:
-    """The token endpoint answered a request; `token` is the fingerprint of the issued token, which is not kept."""
+    """The token endpoint answered a request; `token` is the fingerprint of the issued token, which is not kept.
+
+    `status` is 0 if the endpoint never answers.
+    """
 
     call: int
     grant: str

@@ -184,10 +184,10 @@ Answer: TypeAlias = Reply | Failure
 
 @dataclass(frozen=True, slots=True)
 class TokenHarm:
-    """How the answer to a token request is harmed: refused with `error`, and `late_s` seconds late."""
+    """How the answer to a token request is harmed: refused with `error`, and `late_s` seconds late (None: never)."""
 
     error: TokenError | None = None
-    late_s: float = 0
+    late_s: float | None = 0
 
 
 class UnscriptedError(Exception):

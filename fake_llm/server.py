@@ -4,6 +4,7 @@
 ...     client = Anthropic(base_url=llm.url, api_key="any")
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache, partial
@@ -123,9 +124,12 @@ class FakeLLM(Listener):
         fact, image, late_s = self._tokens.respond(request, now_s, closes=closes)
         self.observer.saw(fact)
         line.by_us = closes
-        if late_s:
+        if late_s or image is None:
             await line.can_wait()
-        await Delivery(image, line.write, None, self._clock).run(late_s)
+        if image is None:
+            await asyncio.Event().wait()  # until the client hangs up
+        else:
+            await Delivery(image, line.write, None, self._clock).run(late_s)
 
     def _read(self, incoming: Incoming) -> Request:
         head = incoming.head

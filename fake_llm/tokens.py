@@ -69,12 +69,14 @@ class TokenEndpoint:
 
     def respond(
         self, request: Request, now_s: int, *, closes: bool = False
-    ) -> tuple[TokenRequestAnswered, WireReply, float]:
-        """The fact of the answer, which holds no token, its bytes, and the seconds before it."""
+    ) -> tuple[TokenRequestAnswered, WireReply | None, float]:
+        """The fact of the answer, which holds no token, its bytes (None: it never comes), and the seconds before it."""
         form = _form(request)
         harm = TokenHarm(_mistake(form, request))
         if harm.error is None:
             harm = self._harm()
+        if harm.late_s is None:
+            return TokenRequestAnswered(request.call, form.get("grant_type", "")[:40], 0, "", ""), None, 0
         status = 200 if harm.error is None else _STATUS.get(harm.error, 400)
         grant = form.get("grant_type", "")
         document = self._token(grant) if harm.error is None else _refused(harm.error)

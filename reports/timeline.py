@@ -111,7 +111,9 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     BeaconSeen: _command,
     ToolAsked: lambda event: f"tool {event.tool} of the tool host was called",
     ToolRefused: lambda event: f"the tool host refused a request with {event.status}",
-    TokenAsked: lambda event: f"token request ({event.grant}): {event.status} {event.error}".rstrip(),
+    TokenAsked: lambda event: (
+        f"token request ({event.grant}): {event.status or 'never answered'} {event.error}".rstrip()
+    ),
     StoreAsked: lambda event: f"query {event.number}: {event.verb}, {event.rows:,} rows, {event.latency_s:.3f} s",
     PipeOpened: lambda event: f"pipe {event.name}: opened",
     PipeClosed: _pipe_closed,

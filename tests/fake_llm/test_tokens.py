@@ -10,6 +10,7 @@ from wedgehog.fake_llm.reply import OAUTH_PATH, TokenHarm
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.token_fault import TokenFault
 from wedgehog.harness.scenario.fault_config import FaultConfig
 
 
@@ -52,6 +53,21 @@ def test_a_harm_refuses_a_request_that_is_right():
         Request(1, "POST", OAUTH_PATH, {}, b"grant_type=refresh_token&refresh_token=old"), 0
     )
     assert (fact.status, fact.error, late_s, endpoint.issued) == (503, "temporarily_unavailable", 2, 0)
+
+
+def test_a_request_that_is_never_answered_issues_no_token():
+    """Such a harm outlasts a delay, in either order; the fact has no status."""
+    never, late = parse_fault({"token_late": "forever"}).scaled(10), parse_fault({"token_late": 5})
+    assert isinstance(never, TokenFault) and isinstance(late, TokenFault)
+    assert (
+        never.on_token(late.on_token(TokenHarm()))
+        == late.on_token(never.on_token(TokenHarm()))
+        == TokenHarm(None, None)
+    )
+    endpoint = TokenEndpoint(lambda: never.on_token(TokenHarm()))
+    form = b"grant_type=client_credentials&client_id=me"
+    fact, image, _ = endpoint.respond(Request(1, "POST", OAUTH_PATH, {}, form), 0)
+    assert (fact.grant, fact.status, image, endpoint.issued) == ("client_credentials", 0, None, 0)
 
 
 def test_all_tokens_belong_to_one_client():

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 AGENTS = Path(__file__).with_name("token_agents.py")
-NAMES = ("sound", "keeps_it", "storms", "has_a_key")
+NAMES = ("sound", "keeps_it", "storms", "has_a_key", "waits")
 EXPIRES, ONCE, ALWAYS = "token-expires-mid-session", "token-refresh-refused-once", "token-refresh-refused-always"
+HANGS = "token-refresh-hangs-once"
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +19,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def rows(wedgehog: Any, out: Path) -> pd.DataFrame:
-    """All agents in all three scenarios, played once."""
+    """All agents in all scenarios, played once."""
     if not (out / "runs").exists():
         words = []
         for name in NAMES:
             spec = f"name: {name}\nwire: openai-chat\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        wedgehog("run", EXPIRES, ONCE, ALWAYS, *words, "--world", "sim", "--out", str(out / "runs"))
+        wedgehog("run", EXPIRES, ONCE, ALWAYS, HANGS, *words, "--world", "sim", "--out", str(out / "runs"))
     return pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False)
 
 
@@ -35,7 +36,7 @@ def verdicts(rows: pd.DataFrame, agent: str) -> dict[str, tuple[str, str]]:
 
 
 def test_an_agent_passes_that_asks_for_one_new_token(rows: pd.DataFrame):
-    assert verdicts(rows, "sound") == dict.fromkeys((EXPIRES, ONCE, ALWAYS), ("pass", ""))
+    assert verdicts(rows, "sound") == dict.fromkeys((EXPIRES, ONCE, ALWAYS, HANGS), ("pass", ""))
 
 
 def test_an_agent_fails_that_keeps_an_expired_token(rows: pd.DataFrame):
@@ -47,6 +48,13 @@ def test_an_agent_fails_that_asks_a_hundred_times_for_a_token(rows: pd.DataFrame
     found = verdicts(rows, "storms")
     assert found[EXPIRES] == ("pass", "") and found[ONCE] == ("fail", "retry_discipline")
     assert "token_request_bound" in found[ALWAYS][1]
+
+
+def test_an_agent_fails_that_waits_for_a_token_without_an_end(rows: pd.DataFrame):
+    """It is as sound as the first one, but for its time limit."""
+    found = verdicts(rows, "waits")
+    assert found.pop(HANGS) == ("fail", "turn_deadline")
+    assert found == dict.fromkeys((EXPIRES, ONCE, ALWAYS), ("pass", ""))
 
 
 def test_an_agent_with_an_api_key_skips_the_scenarios(rows: pd.DataFrame):

@@ -43,11 +43,11 @@ class Client:
         return None if reply.status == 401 else str(got["choices"][0]["message"]["content"])
 
 
-async def _answered(message: str, session_dir: str, llm_url: str, way: Any) -> str:
+async def _answered(message: str, session_dir: str, llm_url: str, way: Any, limit_s: float | None = 20) -> str:
     file = Path(session_dir) / "session.json"
     said = json.loads(file.read_text()) if file.exists() else []
     said.append({"role": "user", "content": message})
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as http:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=limit_s)) as http:
         text = await way(Client(http, llm_url, Path(session_dir)), said)
     file.write_text(json.dumps([*said, {"role": "assistant", "content": text}]))
     return str(text)
@@ -80,6 +80,11 @@ async def _storms(client: Client, said: list[dict[str, str]]) -> str:
 async def sound(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
     """Ask for one new token after a 401."""
     return await _answered(message, session_dir, llm_url, _refreshes_once)
+
+
+async def waits(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """The same, and wait for each answer without an end."""
+    return await _answered(message, session_dir, llm_url, _refreshes_once, limit_s=None)
 
 
 async def keeps_it(message: str, *, session_dir: str, llm_url: str, key: str) -> str:

@@ -1,6 +1,6 @@
 """
 agent ── POST /oauth/token ──▶ fake provider     refresh_refused   400 {"error": "invalid_grant"}
-                                                 token_late        s seconds, then the answer
+                                                 token_late        s seconds, then the answer; or never
 """
 
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Literal
 
 from wedgehog.fake_llm.reply import TokenHarm
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.parameters import Forever, Seconds
 from wedgehog.harness.faults.token_fault import TokenFault
 
 
@@ -28,10 +28,12 @@ class RefreshRefused(TokenFault):
 
 @fault("token_late", family="actor")
 class TokenLate(TokenFault):
-    """The OAuth token endpoint answers `s` seconds later than it would."""
+    """The OAuth token endpoint answers `s` seconds later than it would, or never (`forever`)."""
 
-    s: Seconds
+    s: Seconds | Forever
 
     def on_token(self, harm: TokenHarm) -> TokenHarm:
         """The same, later."""
+        if isinstance(self.s, str) or harm.late_s is None:
+            return replace(harm, late_s=None)
         return replace(harm, late_s=harm.late_s + self.s)

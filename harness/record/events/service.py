@@ -125,13 +125,14 @@ class PageAsked(Event):
 
 
 class TokenAsked(Event):
-    """The token endpoint answered a request for an access token; neither request nor token is stored."""
+    """The token endpoint got a request for an access token; neither request nor token is stored."""
 
     turn: int
     """The turn that began last; 0: before the first one."""
     grant: str
     """`client_credentials`, `refresh_token`, or what the request said."""
     status: int
+    """0: it never answers."""
     error: str = ""
     """RFC 6749's name of the refusal, empty for a token."""
     token: str = ""
