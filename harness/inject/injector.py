@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+from wedgehog.harness.faults.result_fault import ResultFault
 from wedgehog.harness.inject.backends import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.limited_reply import LimitKind
@@ -305,6 +306,8 @@ def _keeps_away(state: FaultState) -> bool:
         return bool(state.armed) and not state.healed.is_set()
     if isinstance(state.planned.fault, HostFault):
         return not state.healed.is_set()
+    if isinstance(state.planned.fault, ResultFault):  # a tool server that lets nobody in
+        return at.before_request and state.fired > 0 and not state.healed.is_set()
     away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
     away = away or (state.wire is not None and state.wire.closes_port)
     return away and not isinstance(at, AtPipe) and bool(state.armed) and not state.healed.is_set()

@@ -2,7 +2,8 @@
 
 It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
 SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
-`waits-for-a-result-of-a-denied-call`, `waits-for-a-yes`, `question-stays-open`, `dies-of-always`.
+`waits-for-a-result-of-a-denied-call`, `waits-for-a-yes`, `question-stays-open`, `dies-of-always`,
+`tools-inherit-its-lock`.
 """
 
 import json
@@ -107,10 +108,16 @@ def run(call, allowed):
             threading.Event().wait()
         return result(call, "Error: not permitted", error=True)
     stdin = None if "shares-its-terminal" in BUGS else subprocess.DEVNULL
+    inherits = "tools-inherit-its-lock" in BUGS
     with tempfile.TemporaryFile() as out:
         own_group = "shares-its-terminal" not in BUGS
         tool = subprocess.Popen(
-            ["sh", "-c", command], stdin=stdin, stdout=out, stderr=subprocess.STDOUT, start_new_session=own_group
+            ["sh", "-c", command],
+            stdin=stdin,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=own_group,
+            close_fds=not inherits,
         )
         try:
             code = tool.wait(None if BUGS else TOOL_S)
@@ -192,6 +199,7 @@ def one_at_a_time(folder):
     @contextlib.contextmanager
     def locked():
         with (Path(folder) / "lock").open("w") as lock:
+            os.set_inheritable(lock.fileno(), "tools-inherit-its-lock" in BUGS)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

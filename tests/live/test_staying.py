@@ -40,6 +40,7 @@ def story(command: str, *faults: dict[str, Any], during: dict[str, Any] | None =
 IN_MID_TOOL = {"turn": 1, "step": 1, "tool": 1, "when": "started"}
 STORIES = {
     "killed": story("sleep 30", {"at": IN_MID_TOOL, "do": "kill"}),
+    "orphaned": story("sleep 30", {"at": IN_MID_TOOL, "do": {"kill": {"whom": "leader"}}}),
     "frozen": story("sleep 0.3", {"at": IN_MID_TOOL, "do": {"freeze": {"for_s": 1}}}),
     "aborted": story("sleep 30", {"at": IN_MID_TOOL, "do": "abort"}),
     "two-at-once": story("sleep 0.5", during=IN_MID_TOOL),
@@ -48,6 +49,7 @@ STORIES = {
 }
 BUGS = {
     "stale-lock": ("lines", "killed", "session_recovers: the message after healing was not answered"),
+    "tools-inherit-its-lock": ("lines", "orphaned", "session_recovers: the message after healing was not answered"),
     "ends-without-a-word": ("acp", "refused", "error_surfaced: turn 1: no answer and no word of an error"),
     "shares-its-terminal": ("tui", "reads", "turn_deadline: turn 1 gave no answer and no error within"),
 }
@@ -140,7 +142,7 @@ def test_who_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any
 
 
 def test_a_bug_of_each_kind_is_named(says: Any, agent_of: Any):
-    """A lock that outlives a killed process, an error that ends without a word, a terminal that a tool shares."""
+    """A lock that outlives a killed process, or that its command holds; a silent error; a shared terminal."""
     agents = [agent_of(bug, kind, "--bug", bug) for bug, (kind, _, _) in BUGS.items()]
     found = says(agents, list(dict.fromkeys(name for _, name, _ in BUGS.values())))
     for bug, (_, name, words) in BUGS.items():

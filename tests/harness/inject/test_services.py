@@ -100,8 +100,9 @@ async def test_every_request_of_a_turn_is_refused_at_its_connection(it: Any, mor
     assert made.tools.refused("1.1.1") == (None, [])
     found = [made.tools.refused_request(authorized=True) for _ in range(3)]
     assert [refusal is not None for refusal, _ in found] == refused and made.fired == []
+    assert not made.injector.keeps_requests_away
     made.tools.written(next(faults for refusal, faults in found if refusal))
-    assert made.fired == ["unauthorized"]
+    assert made.fired == ["unauthorized"] and made.injector.keeps_requests_away
     await made.injector.after_turn(1)
     assert made.tools.refused_request(authorized=True) == (None, [])
 
