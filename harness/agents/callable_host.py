@@ -22,6 +22,9 @@ from contextlib import closing, contextmanager, suppress
 from operator import attrgetter
 from typing import Any
 
+STACK_BELOW = "wedgehog: the function raised this exception:"
+"""The line before the stack that this host prints."""
+
 
 def load(target: str) -> Callable[..., Any]:
     """The function named by `package.module:function` or `/path/file.py:function`."""
@@ -93,6 +96,7 @@ def replied(call: Callable[[], Any], run: Callable[[Coroutine[Any, Any, Any]], A
             result = run(awaited(result))
         return {"answer": text_of(result)}
     except BaseException as bad:
+        print(STACK_BELOW, file=sys.stderr)
         traceback.print_exc()
         return {"raised": f"{type(bad).__name__}: {bad}" if str(bad) else type(bad).__name__}
     finally:

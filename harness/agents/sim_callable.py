@@ -3,12 +3,13 @@
 import asyncio
 import inspect
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any, cast
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
-from wedgehog.harness.agents.callable_host import load, text_of
+from wedgehog.harness.agents.callable_host import STACK_BELOW, load, text_of
 from wedgehog.harness.agents.sim_host import CALL, SimHost
 from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource
@@ -62,6 +63,7 @@ class SimCallableSession(Session):
         except BlockingError as missing:
             raise self._host.refused(missing) from None
         except BaseException:
+            print(STACK_BELOW, file=sys.stderr)
             traceback.print_exc()
             raise
 

@@ -83,6 +83,8 @@ class Fault:
     """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
     searched: ClassVar[bool] = True
     """Whether a search draws it: what only agents with a special spec can meet is not drawn."""
+    lasts_its_turn: ClassVar[bool] = False
+    """Whether its harm lasts until it is healed, so that no second try in its turn can be answered."""
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
 

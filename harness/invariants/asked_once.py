@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, requests
+from wedgehog.harness.record.events.turn import Frozen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call
@@ -14,7 +15,8 @@ def asked_once(history: History) -> Iterator[Verdict]:
     """A request of the conversation is not sent again, word for word, after its reply has come whole.
 
     Each is paid, and the second reply may be another one: two answers, or a tool that runs twice. Judged on replies
-    with words or a tool call that no fault struck, in turns that nothing stopped. An agent that asks for several
+    with words or a tool call that no fault struck, in turns that nothing stopped. A reply that comes while the agent is
+    frozen counts as struck. An agent that asks for several
     replies on purpose, to choose among them, is red here.
 
     Fix: Look for two subscribers of one event, two results that each start the model, or a call that is made once to
@@ -24,7 +26,8 @@ def asked_once(history: History) -> Iterator[Verdict]:
         if turn.end is None or over(turn) is not None or history.beside(turn):
             continue
         calls = main_calls_of(turn)
-        again = next(filter(None, (_repeated(call, calls) for call in calls)), None)
+        freezes = [it for it in history.of(Frozen) if it.turn == turn.number and it.whom != "tool"]
+        again = next(filter(None, (_repeated(call, calls, freezes) for call in calls)), None)
         if again is not None:
             first, second = again
             says = f"request {second.number} is the same as request {first.number}, whose reply had come whole"
@@ -33,11 +36,14 @@ def asked_once(history: History) -> Iterator[Verdict]:
             yield passed()
 
 
-def _repeated(call: Call, calls: Sequence[Call]) -> tuple[Call, Call] | None:
-    """This call and an equal one after it that came whole too, if there is one."""
+def _repeated(call: Call, calls: Sequence[Call], freezes: Sequence[Frozen]) -> tuple[Call, Call] | None:
+    """This call and an equal one after it that came whole too, if there is one and no freeze is between them."""
     same = (it for it in calls if it.number > call.number and _body(it) == _body(call))
     second = next((it for it in same if _usable(it)), None)
-    return (call, second) if second is not None and _usable(call) else None
+    if second is None or not _usable(call):
+        return None
+    froze = any(call.arrived.id < freeze.id < second.arrived.id for freeze in freezes)
+    return None if froze else (call, second)
 
 
 def _body(call: Call) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
 from wedgehog.harness.record.history import History
@@ -23,14 +24,15 @@ def no_traceback(history: History) -> Iterator[Verdict]:
     """A turn that ends in an error shows no stack of the program.
 
     Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
-    failure. Judged on the agent's output, in turns that end in a visible error.
+    failure. Judged on the agent's output, in turns that end in a visible error. The stack of an exception that a
+    `callable` raises is printed by Wedgehog, and does not count.
 
     Fix: Catch this error where the turn ends, and print one sentence. Write the stack to a log file.
     """
     for turn in history.turns:
         if turn.end is None or outcome_of(turn, history).kind != "surfaced":
             continue
-        said = f"{turn.end.stdout}\n{turn.end.stderr}\n{turn.end.answer}\n{turn.end.error}"
+        said = f"{turn.end.stdout}\n{turn.end.stderr.partition(STACK_BELOW)[0]}\n{turn.end.answer}\n{turn.end.error}"
         stack = next((it for it in STACKS if re.search(it, said, re.MULTILINE)), None)
         if stack is not None:
             yield fail(f"{turn}: the error that its user sees is the stack of the program", ends(turn))

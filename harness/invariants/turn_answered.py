@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
@@ -14,15 +15,19 @@ from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 def turn_answered(history: History) -> Iterator[Verdict]:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
-    `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer.
+    `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
+    nor does one that ends in an error after the agent got a signal.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
     Limit the attempts.
     """
+    signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
     for turn in history.turns:
         outcome = outcome_of(turn, history)
         owes_answer = turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")
         if not owes_answer or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
+            continue
+        if outcome.kind == "surfaced" and turn.number in signalled:
             continue
         if outcome.kind == "answered":
             yield passed()

@@ -143,7 +143,8 @@ def _strict(history: History, scenario: Scenario, agent: AgentSpec) -> Iterator[
 
 def _lasts(planned: FaultConfig) -> bool:
     """Whether its harm does not pass before the end of its turn."""
-    return planned.times == "always" or (isinstance(planned.fault, ReplyFault) and planned.fault.lasts)
+    stays = planned.fault.lasts_its_turn and planned.heal is None
+    return stays or planned.times == "always" or (isinstance(planned.fault, ReplyFault) and planned.fault.lasts)
 
 
 def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:

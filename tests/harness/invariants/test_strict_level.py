@@ -2,6 +2,7 @@
 
 import pytest
 
+from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.testing import HistoryBuilder
@@ -167,3 +168,28 @@ def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code
     tell.answer_step(1)
     tell.end(exit_code=code) if answered else tell.end("", error="Error: overloaded", exit_code=code)
     assert check("exit_code_tells", tell.seal()).status == status
+
+
+@pytest.mark.parametrize(("frozen", "status"), [(True, "pass"), (False, "fail")])
+def test_a_reply_that_came_while_the_agent_stood_still_may_be_asked_for_again(frozen: bool, status: str):
+    """Its timer and its reply are both due when it wakes up, and the timer may win."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1, body="same")
+    if frozen:
+        tell.frozen(20.0)
+    tell.reply(call, f"Done {tell.nonce}")
+    tell.reply(tell.ask(1, body="same"), f"Done {tell.nonce}")
+    assert check("asked_once", tell.end().seal()).status == status
+
+
+def test_the_stack_that_a_functions_host_prints_is_not_shown_by_the_function():
+    """To raise is how a function tells its caller of an error; what the function itself printed still counts."""
+    stack = 'Traceback (most recent call last):\n  File "a.py", line 1\nTurnFailed: overloaded\n'
+    said = {"error": "TurnFailed: overloaded", "raised": "TurnFailed: overloaded", "exit_code": None}
+    for stderr, status in ((f"{STACK_BELOW}\n{stack}", "pass"), (f"{stack}{STACK_BELOW}\n{stack}", "fail")):
+        tell = HistoryBuilder()
+        tell.message()
+        tell.refuse(tell.ask(1))
+        tell.end("", stderr=stderr, **said)
+        assert check("no_traceback", tell.seal()).status == status

@@ -1,6 +1,9 @@
 """A message is answered in spite of the fault (where a scenario asks)."""
 
+import pytest
+
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -44,3 +47,14 @@ def test_it_cannot_be_told_where_our_validator_refused_or_answers_carry_no_nonce
     tell.message()
     tell.reply(tell.ask(1), "Done")
     assert check("turn_answered", tell.end("All is well.").seal()).status == "inconclusive"
+
+
+@pytest.mark.parametrize(("whom", "status"), [("tree", "nothing"), ("leader", "nothing"), ("tool", "fail")])
+def test_a_service_that_tells_its_caller_of_the_signal_owes_no_answer(whom: str, status: str):
+    """The error reaches the caller before the process ends, so the turn ends by itself."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    tell.add(AgentKilled(turn=tell.turn, signal="SIGTERM", whom=whom, pids=(4711,)))
+    tell.end("", error="Error: interrupted", status=409)
+    assert check("turn_answered", tell.seal()).status == status

@@ -560,3 +560,15 @@ def test_what_the_report_measured_stands_beside():
     """In the report's own words."""
     judgement = judged(well(HistoryBuilder()).seal(), report="elapsed=60002ms")
     assert (judgement.report_number, judgement.faults_planned) == ("elapsed=60002ms", 0)
+
+
+@pytest.mark.parametrize(("heals", "violated"), [({}, ()), ({"heal": {"after_s": 0.1}}, ("turn_answered",))])
+def test_a_disk_that_stays_full_needs_no_answer(heals: dict[str, Any], violated: tuple[str, ...]):
+    """No second try within the turn finds room; only a disk that gets room again is harm that passes."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    tell.fails("Error: the session cannot be saved: No space left on device")
+    full = {"faults": [{"link": "agent", "at": {"turn": 1, "step": 1}, "do": "disk_full", **heals}]}
+    it = judged(well(tell).seal(), of=agent(level="strict"), **full)
+    assert it.strict == violated
