@@ -12,10 +12,11 @@ from wedgehog.harness.record.views import Call, Turn
 
 @invariant("history_kept", level="strict")
 def history_kept(history: History) -> Iterator[Verdict]:
-    """After a failure, a retry or a restart the next turns still carry an earlier answered turn, or a summary of it.
+    """The next turns still carry an earlier answered turn, or a summary of it, also after a failure or a restart.
 
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
-    accepted requests of turns that follow an answered one, where the agent has carried a turn before. A background call
+    accepted requests of turns that follow an answered one, where the agent has carried a turn before, in this run or in
+    its control run. A background call
     in between may have made a summary, whose words are unknown.
 
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
@@ -30,7 +31,9 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
 
 def _carries(history: History, until: Turn) -> bool:
-    """Whether a request before this turn carried a turn before its own: only then the agent keeps a conversation."""
+    """Whether the agent keeps a conversation: a request of the control run, or before this turn, carried a turn."""
+    if history.run.resumes:
+        return True
     earlier = [turn for turn in history.turns if turn.number < until.number]
     return any(
         min(call.arrived.turns_seen, default=turn.number) < turn.number for turn in earlier for call in turn.calls

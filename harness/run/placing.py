@@ -60,5 +60,8 @@ class Placing(Protocol):
     def quotes(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages."""
 
+    def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply's whole text stands in the messages."""
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""

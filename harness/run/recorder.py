@@ -153,6 +153,7 @@ class Recorder:
                 results=self._results(talk) + (() if place.background else self._results_in_text(talk)),
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
+                replies_seen=self._placing.replies_in(talk),
             )
         )
         self._calls[seen.call].arrived_s = arrived.at_s

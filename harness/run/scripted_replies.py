@@ -15,6 +15,7 @@ from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject import Injector
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.turn_outcome import plain
 from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 
@@ -55,6 +56,14 @@ class ScriptedReplies:
     def quotes(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages, also as results of tools."""
         return self.script.positions.sides.quoted(conversation)
+
+    def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply's whole text stands in the messages, in any case and with any punctuation."""
+        said = {call: text for call, it in self.replies.items() if (text := spoken(it.reply).strip())}
+        whole = "\n".join(message.text for message in conversation.messages) if said else ""
+        found = {call for call, text in said.items() if text in whole}
+        bare = plain(whole) if len(found) < len(said) else ""
+        return tuple(call for call, text in said.items() if call in found or plain(text) in bare)
 
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if it got another answer."""

@@ -163,6 +163,10 @@ class Trial:
         """There are no side conversations."""
         return ()
 
+    def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
+        """One request is the whole conversation."""
+        return ()
+
     def sent(self, call: int) -> SentReply:
         """The same reply for each request."""
         return SentReply(REPLY)

@@ -32,6 +32,7 @@ STRICT = {
     "command-fails": ("no-words-of-a-failure", {"failure_told"}),
     "key-refused": ("hides-the-cause", {"cause_told"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
+    "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 

@@ -104,6 +104,23 @@ def _cause_told(play: RunDraw) -> None:
     play.tell.fails("Error: Failed to select agent")
 
 
+def _words_before_a_call(play: RunDraw) -> None:
+    """The text beside a tool call is not stored."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), "Let me look at it.", tools=[True])
+    results = [play.tell.runs(token)]
+    play.tell.reply(play.tell.ask(2, results=results, replies=[]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _an_answer(play: RunDraw) -> None:
+    """Only the messages of the user are stored."""
+    for _ in range(2):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1, replies=[]), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "history_kept": (_history_kept,),
     "output_once": (_output_once,),
@@ -115,5 +132,6 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "said_once": (_said_once,),
     "failure_told": (_failure_told,),
     "cause_told": (_cause_told,),
+    "words_kept": (_words_before_a_call, _an_answer),
 }
 """The ways to violate each."""

@@ -55,6 +55,8 @@ class RequestArrived(Event):
     """Turns whose markers the conversation contains."""
     turns_doubled: tuple[int, ...] = ()
     """Turns whose message stands in it twice, as two equal messages of the user."""
+    replies_seen: tuple[int, ...] | None = None
+    """Calls whose reply's whole text stands in its messages; None if this was not recorded."""
 
 
 class RequestRefused(Event):

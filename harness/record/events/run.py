@@ -31,6 +31,8 @@ class RunStarted(Event):
     turn_s: float | None = None
     """Seconds after which the harness stops a turn, apart from what it grants on a busy machine."""
     price_as: str = "claude-sonnet-4-6"
+    resumes: bool = False
+    """Whether the second message of the control run carried the first one: the agent keeps a conversation."""
     usual_refusals: tuple[str, ...] = ()
     """Messages of our validator's refusals in the control run, which may be our mistake."""
     recovery_tools: tuple[str, ...] = ()

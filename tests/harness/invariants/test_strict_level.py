@@ -22,7 +22,7 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     """They are registered beside the stock ones."""
     strict = {name for name, it in known().items() if it.level == "strict"}
     of_its_user = {"cause_told", "exit_code_tells", "no_traceback", "output_once", "stops_when_told"}
-    of_its_model = {"asked_once", "failure_told", "history_kept", "said_once", "session_goes_on"}
+    of_its_model = {"asked_once", "failure_told", "history_kept", "said_once", "session_goes_on", "words_kept"}
     assert strict == of_its_user | of_its_model
 
 
@@ -42,6 +42,14 @@ def test_a_stateless_agent_keeps_no_history_and_is_not_judged():
     for number in (1, 2, 3):
         _answered(tell, sees=(number,))
     assert check("history_kept", tell.seal()).status == "nothing"
+
+
+def test_an_agent_that_carried_its_control_run_and_forgets_here_is_red():
+    """Already in its second message, and without any failure."""
+    tell = HistoryBuilder(resumes=True)
+    _answered(tell)
+    _answered(tell, sees=(2,))
+    assert check("history_kept", tell.seal()).status == "fail"
 
 
 def test_a_trimmed_conversation_that_keeps_the_last_answer_is_kept():

@@ -1,0 +1,77 @@
+"""What the model said stays in the conversation: words before a tool call, and its answers."""
+
+from collections.abc import Iterator, Sequence
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, over, requests
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, Turn
+
+LEAST_CHARS = 5
+"""So few letters and digits stand in a request by chance."""
+
+
+@invariant("words_kept", level="strict")
+def words_kept(history: History) -> Iterator[Verdict]:
+    """What the model said before a tool call is in the request with the result, and an answer is in the next turn's.
+
+    A model that does not see its own words says them again, or contradicts them. Judged on replies that arrived whole:
+    on the first accepted request of the turn that carries a result of their calls, and on the first one of the next
+    turn, if it carries the message that was answered. A background call in between may have made a summary.
+
+    Fix: Store each reply of the model as it came, with the text beside its tool calls, and send it with each later
+    request.
+    """
+    for turn in history.turns:
+        calls = main_calls_of(turn)
+        for said in filter(_judged, calls):
+            yield from _in(history, said, _with_result(said, calls), "the request with the result of its tool call")
+        ended_well = over(turn) is None and outcome_of(turn, history).kind == "answered"
+        if ended_well and (last := _last_words(calls)):
+            yield from _in(history, last, _next(history, turn), f"the next turn that carries the message of {turn}")
+
+
+def _judged(said: Call) -> bool:
+    """Whether its reply has words and tool calls, and came as the script has it."""
+    return bool(_came_well(said) and said.ended and said.ended.tool_calls)
+
+
+def _came_well(said: Call) -> bool:
+    words = plain(said.ended.text_delivered) if said.ended else ""
+    return said.ok and not said.damaged and len(words) >= LEAST_CHARS
+
+
+def _with_result(said: Call, calls: Sequence[Call]) -> Call | None:
+    tokens = {it.token for it in said.ended.tool_calls} if said.ended else set()
+    later = (call for call in calls if call.arrived.id > said.arrived.id and call.paid)
+    return next((it for it in later if tokens & {result.token for result in it.arrived.results}), None)
+
+
+def _last_words(calls: Sequence[Call]) -> Call | None:
+    last = calls[-1] if calls else None
+    return last if last is not None and last.final and _came_well(last) else None
+
+
+def _next(history: History, turn: Turn) -> Call | None:
+    """The first accepted request of the turn after this one."""
+    after = (other for other in history.turns if other.number == turn.number + 1)
+    began = turn.end.id if turn.end is not None else 0
+    calls = (call for other in after for call in main_calls_of(other))
+    return next((call for call in calls if call.paid and call.arrived.id > began), None)
+
+
+def _in(history: History, said: Call, later: Call | None, where: str) -> Iterator[Verdict]:
+    """Whether a later request that carries the turn's message carries these words too."""
+    if later is None or later.arrived.replies_seen is None or said.arrived.turn not in later.arrived.turns_seen:
+        return
+    if said.number in later.arrived.replies_seen:
+        yield passed()
+    elif not _summarized(history, said, later):
+        words = " ".join(said.ended.text_delivered.split())[:60] if said.ended else ""
+        yield fail(f"the model's words in call {said.number} ({words}) are not in {where}", requests([said, later]))
+
+
+def _summarized(history: History, since: Call, until: Call) -> bool:
+    return any(not call.main and since.arrived.id < call.arrived.id < until.arrived.id for call in history.calls)
