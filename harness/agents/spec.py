@@ -37,6 +37,11 @@ class AgentSpec(AgentKeys):
         return self
 
     @property
+    def says_it_resumes(self) -> bool:
+        """Whether it has a command of its own for the next message of a session."""
+        return self.resume is not None and self.resume != self.command
+
+    @property
     def path(self) -> Path:
         """The spec's file."""
         return self._path

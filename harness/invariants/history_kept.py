@@ -16,7 +16,7 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
     accepted requests of turns that follow an answered one, where the agent has carried a turn before, in this run or in
-    its control run. A background call
+    its control run, or where its spec has a `resume` of its own. A background call
     in between may have made a summary, whose words are unknown.
 
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
@@ -31,7 +31,7 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
 
 def _carries(history: History, until: Turn) -> bool:
-    """Whether the agent keeps a conversation: a request of the control run, or before this turn, carried a turn."""
+    """Whether the agent keeps a conversation: its spec or control run says so, or a request before carried a turn."""
     if history.run.resumes:
         return True
     earlier = [turn for turn in history.turns if turn.number < until.number]

@@ -78,7 +78,7 @@ class Job:
             error_at_path=self.agent.error_at_path,
             usual=tuple(sorted(control.usual)) if control else (),
             carries_nonces=control is None or control.passed,
-            resumes=control is not None and control.resumes,
+            resumes=bool(control and control.resumes) or self.agent.says_it_resumes,
             usual_refusals=tuple(sorted(control.refusals)) if control else (),
             start_up_s=control.start_up_s if control else 0.0,
             exit_s=control.exit_s if control else 0.0,

@@ -32,7 +32,7 @@ class RunStarted(Event):
     """Seconds after which the harness stops a turn, apart from what it grants on a busy machine."""
     price_as: str = "claude-sonnet-4-6"
     resumes: bool = False
-    """Whether the second message of the control run carried the first one: the agent keeps a conversation."""
+    """The agent keeps a conversation: its control run carried the first message on, or its spec has a `resume`."""
     usual_refusals: tuple[str, ...] = ()
     """Messages of our validator's refusals in the control run, which may be our mistake."""
     recovery_tools: tuple[str, ...] = ()

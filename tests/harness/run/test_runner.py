@@ -144,6 +144,28 @@ def test_an_agent_that_cannot_be_told_runs_at_speed_one():
     assert Job(story, told, CONTROL, 0, "m", "embedded").time_scale == 50
 
 
+ALONE = replace(CONTROL, resumes=False)
+
+
+@pytest.mark.parametrize(
+    ("more", "control", "resumes"),
+    [
+        ({}, ALONE, False),
+        ({}, replace(CONTROL, resumes=True), True),
+        ({"resume": ["x", "{message}"]}, ALONE, False),
+        ({"resume": ["x", "--continue", "{message}"]}, ALONE, True),
+        ({"resume": ["x", "--continue", "{message}"]}, None, True),
+    ],
+)
+def test_an_agent_keeps_a_conversation_if_its_control_run_did_or_its_spec_has_a_resume_of_its_own(
+    more: dict[str, Any], control: ControlFacts | None, resumes: bool
+):
+    """The same command again says nothing."""
+    agent = AgentSpec.model_validate({"name": "a", "wire": "anthropic", "command": ["x", "{message}"], **more})
+    job = Job(control_scenario(), agent, control, 0, "m", "embedded")
+    assert job.started(WallClock()).resumes is resumes
+
+
 def test_a_faster_reply_paces_and_delays_less():
     """Its words stay."""
     reply = Reply((Text("a", pace_ms=300), ToolCall("t")), delay_s=60)
