@@ -87,8 +87,12 @@ class _PlayedRun:
         yield self._invariants()
         yield event_list(self.id, self.shown, self.violating, events_in(self.drawn))
         yield self._happened()
-        yield self._turns()
         yield self._faults()
+        yield tag("div", list(self._details()), class_="screen")
+
+    def _details(self) -> Iterator[Markup | None]:
+        """What is on the screen only: printed, it would fill pages."""
+        yield self._turns()
         yield call_table(self.history)
         yield refused_request(self.history, self.campaign.folder / BODIES)
         yield self._what_ran()

@@ -98,10 +98,27 @@ async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
 
 
 async def test_a_printed_page_holds_what_needs_attention_and_no_folded_run(sample, tmp_path):
-    """The sample's two open runs, the matrices and the tables are printed; folded runs are one line each."""
+    """The sample's two open runs, the matrices and the tables are printed; folded runs are one line each.
+
+    Of an open run, the tables of its turns, calls and files are on the screen only.
+    """
     async with browser(tmp_path / "profile") as tab:
         await _report(sample, tab)
+        assert await _seen(tab, ".run[open] .screen") and await _seen(tab, ".attention pre")
         await tab.do("Emulation.setEmulatedMedia", media="print")
+        assert not await _seen(tab, ".run[open] .screen") and not await _seen(tab, ".attention pre")
         assert await _seen(tab, ".run[open] .timeline") and await _seen(tab, "ol.wrong")
         assert not await _seen(tab, ".run:not([open]) .timeline")
         assert (await tab.pdf()).count(b"/Type /Page\n") <= 8
+
+
+async def test_of_many_unexpected_runs_two_are_printed_open(campaign: Campaign, tmp_path: Path):
+    """The screen has more of them open; each other one is a line on paper."""
+    for number in range(8):
+        campaign.run(judgement(f"s{number}", "a", "fail", violated=("tool_call_pairing",)), dangling)
+    async with browser(tmp_path / "profile") as tab:
+        await _report(campaign.folder, tab)
+        shown = "[...document.querySelectorAll('.run .inside')].filter(it => it.checkVisibility()).length"
+        assert await tab.value(shown) == 5
+        await tab.do("Emulation.setEmulatedMedia", media="print")
+        assert await tab.value(shown) == 2
