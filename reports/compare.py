@@ -43,10 +43,18 @@ def read_side(name: str, within: Path) -> ComparedSide:
     raise ValueError(f"{name}: expected a run's folder, FOLDER:AGENT, a baseline, or an agent of {within}")
 
 
+def _shown(name: str) -> str:
+    """A path as seen from here, or of one elsewhere its last part: a report is read on other machines too."""
+    path = Path(name)
+    if not path.is_absolute():
+        return name
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
+
+
 def _played(name: str, cells: Mapping[Key, PlayedCell]) -> ComparedSide:
     if not cells:
         raise ValueError(f"{name}: no finished run in this folder")
-    return ComparedSide(name, cells)
+    return ComparedSide(_shown(name), cells)
 
 
 def _of_agent(name: str, agent: str, folder: Path) -> ComparedSide:
@@ -55,7 +63,7 @@ def _of_agent(name: str, agent: str, folder: Path) -> ComparedSide:
     if not cells:
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
-    return ComparedSide(name, cells)
+    return ComparedSide(_shown(name), cells)
 
 
 def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
@@ -160,21 +160,21 @@ def _numbers(
     both: Sequence[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], rate: float, *, better: bool
 ) -> Iterator[Difference]:
     """What is worse (or better) in one cell, and where no cell shows it, in all cells of an agent together."""
-    tested = [it for pair in both for it in _tested(*pair, (*quantities, FAILED_SHARE), better=better)]
-    pools = list(_together(tested))
+    every = [it for pair in both for it in _tested(*pair, (*quantities, FAILED_SHARE), better=better)]
+    tested = [it for it in every if not it.quantity.together]
+    pools = list(_together(every))
     tests = [it.test for it in (*tested, *pools)]
     found, able = real(tests, rate), can_decide(tests, rate)
-    kind: DifferenceKind = "better" if better else "worse"
-    named = set()
-    for it, is_real, decides in zip(tested, found, able, strict=False):
-        if _over_floor(it) and (is_real or (not decides and _beyond_margin(it))):
+    named: set[tuple[str, str]] = set()
+    for it, is_real, decides in zip((*tested, *pools), found, able, strict=True):
+        pooled = it.scenario == TOGETHER and not it.quantity.together
+        if not _over_floor(it) or (pooled and (not is_real or (it.agent, it.quantity.name) in named)):
+            continue
+        if is_real or (not decides and _beyond_margin(it)):
             named.add((it.agent, it.quantity.name))
-            yield _difference(it, kind, _p(it) if is_real else "beyond the margin")
-        elif _over_floor(it) and not decides and not better and it.test.least_p < 1:
+            yield _difference(it, "better" if better else "worse", _why(it, is_real=is_real))
+        elif not decides and not better and it.test.least_p < 1:
             yield _difference(it, "maybe", _too_few(it, len(tests), rate))
-    for it, is_real in zip(pools, found[len(tested) :], strict=True):
-        if is_real and _over_floor(it) and (it.agent, it.quantity.name) not in named:
-            yield _difference(it, kind, _p(it))
 
 
 def _tested(
@@ -191,24 +191,35 @@ def _tested(
 
 
 def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
-    """Each quantity of all cells of an agent, with the sums of their medians."""
+    """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
     groups: dict[tuple[str, str], list[_Tested]] = {}
     for it in tested:
         if it.quantity is not FAILED_SHARE:
             groups.setdefault((it.agent, it.quantity.name), []).append(it)
-    for (agent, _), parts in groups.items():
-        if len(parts) > 1:
-            old, new, least = ((sum(map(median, sides)),) for sides in zip(*map(_sides, parts), strict=True))
-            test = pooled_test([(it.low, it.high) for it in parts])
-            yield _Tested(TOGETHER, agent, parts[0].quantity, old, new, least, test, parts[0].better)
+    for alike in groups.values():
+        if len(alike) > 1:
+            yield _pool(alike)
+        elif alike[0].quantity.together:
+            yield alike[0]
 
 
-def _sides(it: _Tested) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
-    return it.old, it.new, it.least
+def _pool(alike: Sequence[_Tested]) -> _Tested:
+    quantity, test = alike[0].quantity, pooled_test([(it.low, it.high) for it in alike])
+    fold = _means if quantity.together else _sums
+    old, new, least = (fold(sides) for sides in zip(*((it.old, it.new, it.least) for it in alike), strict=True))
+    return _Tested(TOGETHER, alike[0].agent, quantity, old, new, least, test, alike[0].better)
 
 
-def _p(it: _Tested) -> str:
-    return f"p = {it.test.p:.2g}"
+def _sums(sides: Iterable[Sequence[float]]) -> Sequence[float]:
+    return (sum(map(median, sides)),)
+
+
+def _means(sides: Iterable[Sequence[float]]) -> Sequence[float]:
+    return tuple(map(fmean, zip(*sides, strict=False)))
+
+
+def _why(it: _Tested, *, is_real: bool) -> str:
+    return f"p = {it.test.p:.2g}" if is_real else "beyond the margin"
 
 
 def _over_floor(it: _Tested) -> bool:

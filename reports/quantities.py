@@ -30,6 +30,8 @@ class Quantity:
     few_margin: float
     few_times: float
     floor_share: float = 0.1
+    together: bool = False
+    """It hardly depends on the scenario: the scenarios of an agent are compared as one, by the mean of each repeat."""
 
 
 def _calls(number: float) -> str:
@@ -80,6 +82,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         times=2.0,
         few_margin=5.0,
         few_times=4.0,
+        together=True,
     ),
     "turn_s": Quantity(
         "longest turn",

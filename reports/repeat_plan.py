@@ -26,8 +26,7 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     if not known:
         yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
         return
-    together = sum(number > 1 for number in Counter(cell.agent for cell in known).values())
-    tests, rate = (len(known) + together) * len(QUANTITIES), baseline.false_alarms
+    tests, rate = _tests(known), baseline.false_alarms
     yield (
         f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
         f"with a false alarm in at most {rate:.1%} of campaigns"
@@ -38,6 +37,13 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     if kept < (both or 0):
         yield f"with {both} repeats in the baseline and {both} now, the test decides all of them"
     yield _for_latency(known, tests, rate)
+
+
+def _tests(known: Sequence[PlayedCell]) -> int:
+    """One for each number of a cell, and one for each number of all cells of an agent."""
+    each = sum(not quantity.together for quantity in QUANTITIES.values())
+    agents = Counter(cell.agent for cell in known).values()
+    return len(known) * each + sum(len(QUANTITIES) if cells > 1 else len(QUANTITIES) - each for cells in agents)
 
 
 def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:
