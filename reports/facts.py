@@ -48,6 +48,12 @@ def keep_facts(folder: Path) -> None:
         return
 
 
+def refresh_facts(folder: Path) -> None:
+    """Write the facts again if another version wrote them, or if they do not fit for another reason."""
+    if kept_facts(folder) is None:
+        keep_facts(folder)
+
+
 def kept_facts(folder: Path) -> RunFacts | None:
     """The facts beside a history; None if there are none, or if they are not those of this history and program."""
     try:

@@ -229,6 +229,7 @@ def check(
     from wedgehog.harness.record.store import check_run_folder, run_folders
     from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.run.stored import judge_all
+    from wedgehog.reports.facts import refresh_facts
 
     with user_mistakes():
         folder, known = folder.resolve(), read_for_gate(against)
@@ -241,6 +242,8 @@ def check(
             raise ValueError("\n".join(unread))
         for line in unread:
             err.print(f"wedgehog: {line}", markup=False)
+        for run in found:
+            refresh_facts(run)
         campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
         lost = print_reports(campaign, Output(verbose=verbose), parquet=parquet).unfinished
     if known is not None:

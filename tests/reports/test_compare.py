@@ -49,6 +49,15 @@ def test_two_runs_are_compared_worst_first(tmp_path):
     assert ran.stdout.splitlines()[-1] == "2 worse, 1 undecided, 1 new, 1 of 4 common results alike"
 
 
+def test_no_path_of_this_machine_is_printed(tmp_path, monkeypatch):
+    """A folder is named as seen from here, and one elsewhere by its last part."""
+    before, after = yesterday(tmp_path).folder, today(tmp_path).folder
+    lines = compared(before, after).stdout.splitlines()
+    assert lines[0].startswith(f"{before.name}: mine: passed") and str(tmp_path) not in "".join(lines)
+    monkeypatch.chdir(tmp_path)
+    assert compared(before, after).stdout.splitlines()[1].startswith(f"{after.relative_to(tmp_path)}: mine: ")
+
+
 def test_the_other_way_round_it_is_better(tmp_path):
     """And what is not played any more is gone; nothing is worse, so the exit code is 0."""
     ran = compared(today(tmp_path).folder, yesterday(tmp_path).folder)

@@ -4,7 +4,9 @@ import shutil
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.store import read_run
 from wedgehog.reports import campaign_folder, facts, write_folder
 from wedgehog.reports.campaign_folder import load
@@ -99,6 +101,14 @@ def test_facts_of_another_version_are_ignored(folded, monkeypatch):
     assert kept_facts(folder) is not None
     monkeypatch.setattr(facts, "_program", lambda: b"another")
     assert kept_facts(folder) is None
+
+
+def test_a_check_writes_facts_that_do_not_fit_again(folded):
+    """Those of another version would make each later report as slow as without any."""
+    folder = next(path.parent for path in folded.rglob(FACTS))
+    (folder / FACTS).write_text("of another version\n{}\n")
+    CliRunner().invoke(app, ["check", str(folded)])
+    assert kept_facts(folder) == facts_of(read_run(folder).history)
 
 
 def test_an_unreadable_history_has_no_facts(folded):
