@@ -1,5 +1,6 @@
 """The command `wedgehog`. Messages go to stderr, tables to stdout."""
 
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,9 @@ from wedgehog.harness.commands.console import PluginOption, Stdout, answered, er
 from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.network.ports import HOST
+
+GARBAGE = 20_000
+"""So many new objects begin a search for garbage; with the number of Python a tenth of an import is such searches."""
 
 app = typer.Typer(
     name="wedgehog",
@@ -187,6 +191,7 @@ def schema_of(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
     app(args=list(argv) if argv is not None else None)
 
 

@@ -120,14 +120,20 @@ class RunStore:
         alike = self._by_size.setdefault(len(body), [])
         if name in alike:
             return name
-        same = next((it for it in alike[-MOST_COMPARED:] if _same_json((self._bodies / it).read_bytes(), body)), None)
+        same = next((it for it in alike[-MOST_COMPARED:] if _same_json(self._kept_body(it), body)), None)
         if same is not None:
             return same
         alike.append(name)
+        self._write_body(name, body)
+        return name
+
+    def _kept_body(self, name: str) -> bytes:
+        return (self._bodies / name).read_bytes()
+
+    def _write_body(self, name: str, body: bytes) -> None:
         path = self._bodies / name
         if not path.exists():
             path.write_bytes(body)
-        return name
 
     def keep_text(self, name: str, text: str) -> None:
         """Write a small file beside the history."""

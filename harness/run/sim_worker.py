@@ -4,6 +4,7 @@ A fork has everything imported and its clock frozen, which takes two seconds; an
 """
 
 import asyncio
+import gc
 import os
 import pickle
 import signal
@@ -42,7 +43,8 @@ class SimJob:
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Play it, and answer with the facts of a control run."""
         signal.alarm(REAL_LIMIT_S)
-        line.sendall(pickle.dumps(play(world, self)))
+        store = RunStore(self.folder.absolute(), self.bodies.absolute())
+        line.sendall(pickle.dumps(play(world, self.job, store)))
 
 
 class Served(Protocol):
@@ -53,18 +55,17 @@ class Served(Protocol):
         ...
 
 
-def play(world: SimWorld, asked: SimJob) -> ControlFacts | None:
-    """Play one run in virtual time; its history is in the folder."""
-    store, net = RunStore(asked.folder.absolute(), asked.bodies.absolute()), Net()
-    beside = asked.job.beside.absolute() if asked.job.beside else None
+def play(world: SimWorld, job: Job, store: RunStore) -> ControlFacts | None:
+    """Play one run in virtual time; its history is in the store."""
+    net, beside = Net(), job.beside.absolute() if job.beside else None
 
     async def main() -> ControlFacts | None:
         async with SimNetwork() as network:
-            _, facts = await run(replace(asked.job, beside=beside), network, store, SimClock())
+            _, facts = await run(replace(job, beside=beside), network, store, SimClock())
             return facts
 
     try:
-        return world.run(main, seed=asked.job.seed, net=net)
+        return world.run(main, seed=job.seed, net=net)
     except SimError as stopped:
         store.write(Trouble(what=f"the simulation stopped: {stopped}"))
         return None
@@ -103,6 +104,7 @@ def main() -> None:
     load_plugins(sys.argv[2:])
     with SimWorld() as world, socket.socket(socket.AF_UNIX) as server:
         world.run(lambda: asyncio.sleep(0))
+        gc.freeze()  # what is imported stays; a fork does not look through it
         server.bind(sys.argv[1])
         server.listen(64)
         sys.stdout.buffer.write(READY)

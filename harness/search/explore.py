@@ -7,7 +7,7 @@ line, and the breaking point is looked for.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
@@ -84,7 +84,10 @@ class Explorer:
         from hypothesis import strategies as st
 
         phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
-        draw = st.composite(lambda draw: self.stories.draw(HypothesisChoices(draw), NAME, self._faults))
+
+        @st.composite
+        def drawn_story(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
+            return self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
 
         @hypothesis.settings(
             max_examples=most,
@@ -96,7 +99,7 @@ class Explorer:
             verbosity=hypothesis.Verbosity.quiet,
         )
         @hypothesis.seed(f"{self.seed} {number}")
-        @hypothesis.given(draw())
+        @hypothesis.given(drawn_story())
         def stories(drawn: tuple[list[Cell], Drawn]) -> None:
             self._story(*drawn)
 

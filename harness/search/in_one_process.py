@@ -4,6 +4,7 @@ No process is started for a scenario, so hundreds of them take seconds. The agen
 each one; packages that it uses are shared. So what fails here counts only once it also fails in a fresh process.
 """
 
+import os
 import shutil
 import signal
 import sys
@@ -16,13 +17,14 @@ from types import ModuleType
 from pydantic import ValidationError
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.store import Judgement, RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
-from wedgehog.harness.run.sim_worker import SimJob, play
+from wedgehog.harness.run.sim_worker import play
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.player import Measures, Played, behaviour_of, measures_of
@@ -32,8 +34,34 @@ from wedgehog.harness.sim.world import SimWorld
 
 CPU_LIMIT_S = 30
 """A scenario that computes longer does not end: its agent loops without waiting. A busy machine does not count."""
+IN_MEMORY = Path("/dev/shm")  # noqa: S108  each run makes a folder of its own in it
+"""A run makes and removes ten folders, which costs more on a disk."""
 PACKAGES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 OURS = (str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "fake_llm"))
+
+
+class UnwrittenRun(RunStore):
+    """Keeps a run's events in memory: what fails is played again in a process that writes them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder, which is for the agent's own files."""
+        folder.mkdir()
+        self.folder, self.hides, self._by_size = folder, {}, {}
+        self.events: list[Event] = []
+        self._texts: dict[str, bytes] = {}
+
+    def write(self, event: Event) -> None:
+        """Keep one event."""
+        self.events.append(event)
+
+    def _kept_body(self, name: str) -> bytes:
+        return self._texts[name]
+
+    def _write_body(self, name: str, body: bytes) -> None:
+        self._texts[name] = body
+
+    def close(self, judgement: Judgement | None = None) -> None:
+        """Nothing is open."""
 
 
 class InOneProcess:
@@ -71,12 +99,13 @@ class InOneProcess:
         return Played(document, tuple(judgements), real_s() - began_s, tuple(behaviour), measures)
 
     def _judged(self, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> tuple[Judgement, History]:
-        folder = Path(tempfile.mkdtemp(prefix="wedgehog-"))
+        folder = Path(tempfile.mkdtemp(prefix="wedgehog-", dir=IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None))
         job = Job(scenario, agent, control, self._seed, "wedgehog-search", "sim", scratch=folder)
+        store = UnwrittenRun(folder / "run")
         signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S)
         try:
-            play(self._world, SimJob(job, folder / "run", folder / "bodies"))
-            history = read(folder / "run" / "history.jsonl")
+            play(self._world, job, store)
+            history = History(events=store.events).seal()
             return judge(history, scenario, agent, control), history
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
