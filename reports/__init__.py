@@ -23,12 +23,12 @@ def write_folder(folder: Path, *, parquet: bool = False) -> "StoredCampaign":
     if not parquet:
         write_campaign(campaign := load(folder))
         return campaign
-    from wedgehog.reports.parquet import ParquetTables
+    from wedgehog.reports.parquet import parquet_tables, write_tables
 
-    tables = ParquetTables()
+    tables = parquet_tables()
     campaign = load(folder, tables.add)
     write_campaign(campaign)
-    tables.write(campaign)
+    write_tables(tables, campaign)
     return campaign
 
 

@@ -4,13 +4,10 @@ import importlib.util
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from wedgehog.reports.latency import MEASURES
+from wedgehog.reports.latency import MEASURES, TimesByKey, quantile
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.words import clean, one_line
 
@@ -34,33 +31,36 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-def distributions(taken: pd.DataFrame) -> list[Markup]:
+def distributions(taken: TimesByKey) -> list[Markup]:
     """A figure for each measure: a row for each family and agent, on a logarithmic scale of seconds."""
     figures = []
     for number, measure in enumerate(MEASURES):
-        some = taken[(taken["measure"] == measure) & (taken["seconds"] > 0)]
-        if len(some):
+        rows = _rows(taken, measure)
+        if rows:
             caption = tag("figcaption", f"{measure.capitalize()}")
-            figures.append(tag("figure", caption, _drawn(some, f"d{number}", measure), class_="distribution"))
+            figures.append(tag("figure", caption, _drawn(rows, f"d{number}", measure), class_="distribution"))
     return figures
 
 
-def _rows(some: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
-    groups = some.groupby(["family", "agent"], sort=False)["seconds"]
-    for (family, agent), values in list(groups)[:ROWS_SHOWN]:
-        yield one_line(clean(f"{family} · {agent}"), 34), sorted(values)
+def _rows(taken: TimesByKey, measure: str) -> list[tuple[str, list[float]]]:
+    """The name and the sorted times of each family and agent."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for what, seconds in taken.items():
+        if what.measure == measure and (some := [value for value in seconds if value > 0]):
+            found.setdefault((what.family, what.agent), []).extend(some)
+    return [(one_line(clean(f"{family} · {agent}"), 34), sorted(values)) for (family, agent), values in found.items()]
 
 
-def _drawn(some: pd.DataFrame, prefix: str, measure: str) -> Markup:
+def _drawn(every: Sequence[tuple[str, list[float]]], prefix: str, measure: str) -> Markup:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    rows = list(_rows(some))
+    rows = every[:ROWS_SHOWN]
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(6.2, 0.55 + 0.19 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.set_xscale("log")
-        axes.set_xlim(*_decades(some["seconds"]))
+        axes.set_xlim(*_decades([value for _, values in every for value in (values[0], values[-1])]))
         dots = [(s, y) for y, (_, values) in enumerate(rows) for s in values[:: max(1, len(values) // DOTS)]]
         axes.plot(*zip(*dots, strict=True), "o", ms=3.2, color=_ACCENT, alpha=0.35, mew=0)
         halves, most = (list(part) for part in zip(*(_middle_and_most(values) for _, values in rows), strict=True))
@@ -80,14 +80,13 @@ def _drawn(some: pd.DataFrame, prefix: str, measure: str) -> Markup:
 
 def _middle_and_most(values: list[float]) -> tuple[float, float]:
     """p50 and p95."""
-    half, most = np.quantile(values, (0.5, 0.95))
-    return float(half), float(most)
+    return quantile(values, 0.5), quantile(values, 0.95)
 
 
-def _decades(times: "pd.Series[float]") -> tuple[float, float]:
+def _decades(times: Sequence[float]) -> tuple[float, float]:
     """Whole decades around all times, so that the scale has a number at both ends, also if all times are the same."""
-    first = math.floor(math.log10(times.min()))
-    return 10.0**first, 10.0 ** max(first + 1, math.ceil(math.log10(times.max())))
+    first = math.floor(math.log10(min(times)))
+    return 10.0**first, 10.0 ** max(first + 1, math.ceil(math.log10(max(times))))
 
 
 def _inline(svg: str, prefix: str, label: str) -> Markup:

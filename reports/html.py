@@ -1,13 +1,11 @@
 """report.html: one file to mail, archive and print. It loads nothing and runs no script."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import read
@@ -18,14 +16,17 @@ from wedgehog.reports.agents_section import agents_section
 from wedgehog.reports.all_runs import AllRuns
 from wedgehog.reports.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
-from wedgehog.reports.cost import asked, cost_words, notes, per_answer, shares, total_words, worst
-from wedgehog.reports.latency import samples
+from wedgehog.reports.cost import PerAnswer, asked, cost_words, notes, per_answer, shares, total_words, worst
+from wedgehog.reports.groups import grouped
+from wedgehog.reports.latency import times
 from wedgehog.reports.latency_section import latency_section
 from wedgehog.reports.markup import Markup, document, scrolled, tag
 from wedgehog.reports.matrix import NumberedRun, grid, words_below
 from wedgehog.reports.plot import Bar, bars
+from wedgehog.reports.repeats import cell_of
 from wedgehog.reports.result_category import tally
-from wedgehog.reports.words import NONE, brief, count, missing, money, seconds
+from wedgehog.reports.rows import RunRow
+from wedgehog.reports.words import NONE, brief, count, money, seconds
 
 CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -45,12 +46,12 @@ _NUMBERS = (
 )
 
 
-def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
+def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None:
     """Write report.html."""
     path.write_text(page(campaign, table), encoding="utf-8")
 
 
-def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
+def page(campaign: StoredCampaign, table: Sequence[RunRow]) -> str:
     """The report of a campaign as one HTML document."""
     return _Page(campaign, table).document()
 
@@ -58,7 +59,7 @@ def page(campaign: StoredCampaign, table: pd.DataFrame) -> str:
 @dataclass(frozen=True)
 class _Page:
     campaign: StoredCampaign
-    table: pd.DataFrame
+    table: Sequence[RunRow]
 
     def document(self) -> str:
         shown = attention_list(self.campaign, self.runs.bad, self.runs.address)
@@ -84,8 +85,8 @@ class _Page:
 
     def _header(self) -> Markup:
         """What is wrong in three lines, before anything else."""
-        spent = f"{total_words(self.table)} at list prices" if len(self.table) else ""
-        counts = tally(self.table["standing"], len(self.campaign.unfinished))
+        spent = f"{total_words(self.table)} at list prices" if self.table else ""
+        counts = tally((row.standing for row in self.table), len(self.campaign.unfinished))
         return tag(
             "header",
             tag("p", "Wedgehog", class_="brand"),
@@ -147,32 +148,28 @@ class _Page:
     def _plots(self) -> Markup | None:
         """Bars per agent; the variants of a fix matrix stand only in the table below."""
         spent = worst(self.table)
-        if not len(spent) or not spent["paid_calls"].max() > 0:
+        if not any(row.paid_calls for row in spent):
             return None
-        whole = spent[~spent["agent"].str.startswith(SINGLE_FIX)]
-        some = whole if len(whole) else spent
-        families = some["scenario"].map(self.campaign.family)
-        plots = [_bars(str(family), rows) for family, rows in some.groupby(families, sort=False)]
+        some = [row for row in spent if not row.agent.startswith(SINGLE_FIX)] or spent
+        plots = [_bars(family, rows) for family, rows in grouped(some, lambda row: row.family).items()]
         note = tag("p", "Each family has a scale of its own.", class_="soft") if len(plots) > 1 else None
         return tag("section", tag("h2", "What it cost"), note, tag("div", plots, class_="plots"))
 
     def _numbers(self) -> Markup | None:
         """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
-        both = worst(self.table)
-        if len(both):
-            both = both.merge(per_answer(self.table), on=["scenario", "agent"])
-        if not len(both):
+        spent, answers = worst(self.table), per_answer(self.table)
+        if not spent:
             return None
         body = [
-            (_group(str(scenario), rows["report_number"].iloc[0]), [_line(row) for row in rows.to_dict("records")])
-            for scenario, rows in both.head(ROWS_SHOWN).groupby("scenario", sort=False)
+            (_group(scenario, rows[0].report_number), [_line(row, answers[cell_of(row)]) for row in rows])
+            for scenario, rows in grouped(spent[:ROWS_SHOWN], lambda row: row.scenario).items()
         ]
         heads = [tag("th", "agent", scope="col"), *(tag("th", name, class_="n", scope="col") for name in _NUMBERS)]
-        said = [tag("p", note, class_="soft") for note in (*notes(both.to_dict("records")), NUMBERS_NOTE)]
+        said = [tag("p", note, class_="soft") for note in (*notes(spent), NUMBERS_NOTE)]
         return tag("section", tag("h2", "Calls, tokens, money, time"), scrolled(heads, body, "numbers"), said)
 
     def _latency(self) -> Markup | None:
-        return latency_section(samples(self.campaign))
+        return latency_section(times(self.campaign))
 
     def _controls(self) -> Markup | None:
         """What each agent did without a fault."""
@@ -201,17 +198,12 @@ def _single_fix(run: StoredRun) -> bool:
     return run.judgement.agent.startswith(SINGLE_FIX)
 
 
-def _bars(family: str, rows: pd.DataFrame) -> tuple[Markup, Markup]:
-    records = rows.head(BARS_SHOWN).to_dict("records")
+def _bars(family: str, rows: Sequence[RunRow]) -> tuple[Markup, Markup]:
+    shown = rows[:BARS_SHOWN]
     of = "" if family == NO_FAMILY else f": {family}"
-    calls = [_bar(row, "paid_calls", count(row["paid_calls"])) for row in records]
-    dollars = [_bar(row, "cost_usd", cost_words(row)) for row in records]
+    calls = [Bar(row.scenario, row.agent, row.paid_calls or 0.0, count(row.paid_calls)) for row in shown]
+    dollars = [Bar(row.scenario, row.agent, row.cost_usd or 0.0, cost_words(row)) for row in shown]
     return bars(f"Paid calls{of}", calls), bars(f"Money{of}", dollars)
-
-
-def _bar(row: Mapping[Any, Any], column: str, says: str) -> Bar:
-    value = 0.0 if missing(row[column]) else float(row[column])
-    return Bar(str(row["scenario"]), str(row["agent"]), value, says)
 
 
 def _group(scenario: str, report_number: str) -> Markup:
@@ -219,25 +211,25 @@ def _group(scenario: str, report_number: str) -> Markup:
     return tag("tr", tag("th", scenario, report, colspan=1 + len(_NUMBERS), scope="colgroup"), class_="group")
 
 
-def _line(row: Mapping[Any, Any]) -> Markup:
+def _line(row: RunRow, answers: PerAnswer) -> Markup:
     cells = (
-        *(count(row[name]) for name in ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered")),
+        *map(count, (row.paid_calls, row.refused_calls, row.tokens_billed, row.tokens_delivered)),
         cost_words(row),
-        seconds(row["calls_s"]),
-        brief(row["peak_calls_per_min"]),
-        NONE if missing(row["peak_calls_per_min"]) else money(row["peak_usd_per_min"]),
-        *_of_answers(row),
+        seconds(row.calls_s),
+        brief(row.peak_calls_per_min),
+        NONE if row.peak_calls_per_min is None else money(row.peak_usd_per_min),
+        *_of_answers(answers),
         asked(row),
     )
-    return tag("tr", tag("td", row["agent"], class_="keep"), [tag("td", words, class_="n") for words in cells])
+    return tag("tr", tag("td", row.agent, class_="keep"), [tag("td", words, class_="n") for words in cells])
 
 
-def _of_answers(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+def _of_answers(per: PerAnswer) -> tuple[str, str, str]:
     """Cost and tokens for each answered turn, and the share of the money that brought nothing."""
-    wasted = NONE if missing(row["wasted_share"]) else f"{row['wasted_share']:.0%}"
-    if missing(row["tokens_per_answer"]):
+    wasted = NONE if per.wasted_share is None else f"{per.wasted_share:.0%}"
+    if per.tokens is None:
         return "no answer", NONE, wasted
-    return money(row["usd_per_answer"]), brief(row["tokens_per_answer"]), wasted
+    return money(per.usd), brief(per.tokens), wasted
 
 
 def _control(folder: Path) -> str:

@@ -1,36 +1,75 @@
-"""How long things took: one sample for each call, tool, turn, error and recovery, and their quantiles over repeats."""
+"""How long things took: the times of calls, tools, turns, errors and recoveries, and their quantiles over repeats."""
 
-import pandas as pd
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import floor
+from typing import NamedTuple
 
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import Judgement
 from wedgehog.reports.campaign_folder import StoredCampaign
 
 MEASURES = ("first byte", "call", "tool", "turn", "first error", "recovery")
-KEYS = ("family", "scenario", "agent", "measure")
-QUANTILES = ("count", "p50", "p95", "p99", "max")
 
 
-def samples(campaign: StoredCampaign) -> pd.DataFrame:
-    """One row per measured time: family, scenario, agent, repeat, measure, seconds. Recovery turns count only there."""
-    rows = [
-        (campaign.family(run.judgement.scenario), *_place(run), measure, taken_s)
-        for run in campaign.runs
-        if not run.judgement.skipped
-        for measure, taken_s in campaign.numbers[run.folder].times
-    ]
-    return pd.DataFrame(rows, columns=["family", "scenario", "agent", "repeat", "measure", "seconds"])
+class TimesKey(NamedTuple):
+    """What was measured."""
+
+    family: str
+    scenario: str
+    agent: str
+    measure: str
 
 
-def _place(run: StoredRun) -> tuple[str, str, int]:
-    return run.judgement.scenario, run.judgement.agent, run.judgement.repeat
+TimesByKey = Mapping[TimesKey, Sequence[float]]
+"""The seconds of all repeats. Recovery turns count only as recovery."""
 
 
-def latency(taken: pd.DataFrame) -> pd.DataFrame:
-    """Count, p50, p95, p99 and maximum of each measure, per scenario and agent; quantiles are interpolated."""
-    if not len(taken):
-        return pd.DataFrame(columns=[*KEYS, *QUANTILES])
-    groups = taken.groupby(list(KEYS), sort=False)["seconds"]
-    folds = {name: groups.quantile(part) for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
-    found = pd.DataFrame({"count": groups.count()} | folds | {"max": groups.max()}).reset_index()
-    order = {name: number for number, name in enumerate(MEASURES)}
-    return found.sort_values("measure", key=lambda names: names.map(order), kind="stable").reset_index(drop=True)
+@dataclass(frozen=True, slots=True)
+class LatencyRow:
+    """How often something was measured, and its quantiles in seconds."""
+
+    family: str
+    scenario: str
+    agent: str
+    measure: str
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+LATENCY_COLUMNS = tuple(field.name for field in fields(LatencyRow))
+
+
+def times(campaign: StoredCampaign) -> TimesByKey:
+    """All measured times of a campaign."""
+    found: dict[TimesKey, list[float]] = {}
+    for run in campaign.runs:
+        if not run.judgement.skipped:
+            for measure, taken_s in campaign.numbers[run.folder].times:
+                found.setdefault(_measured(campaign, run.judgement, measure), []).append(taken_s)
+    return found
+
+
+def _measured(campaign: StoredCampaign, judged: Judgement, measure: str) -> TimesKey:
+    return TimesKey(campaign.family(judged.scenario), judged.scenario, judged.agent, measure)
+
+
+def latency(taken: TimesByKey) -> list[LatencyRow]:
+    """Count, p50, p95, p99 and maximum of each measure, per scenario and agent."""
+    measured = sorted(taken.items(), key=lambda item: MEASURES.index(item[0].measure))
+    return [_row(what, sorted(seconds)) for what, seconds in measured]
+
+
+def _row(what: TimesKey, seconds: Sequence[float]) -> LatencyRow:
+    p50, p95, p99 = (quantile(seconds, part) for part in (0.5, 0.95, 0.99))
+    return LatencyRow(*what, len(seconds), p50, p95, p99, seconds[-1])
+
+
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """The value below which lies `part` of the sorted values; between two of them it is interpolated."""
+    place = part * (len(ordered) - 1)
+    below = floor(place)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    return low + (high - low) * (place - below)

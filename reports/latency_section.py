@@ -1,12 +1,11 @@
 """The part of the page that says how long things took: drawn for all, then in numbers per scenario and agent."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import pandas as pd
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
 
 from wedgehog.reports.distributions import DRAWS, MISSING, distributions
-from wedgehog.reports.latency import KEYS, QUANTILES, latency
+from wedgehog.reports.groups import grouped
+from wedgehog.reports.latency import LATENCY_COLUMNS, LatencyRow, TimesByKey, TimesKey, latency
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.words import count, many, seconds
 
@@ -15,7 +14,7 @@ ROWS_SHOWN = 400
 ALL_ROWS_SHOWN = 2_000
 """So many rows all families have together at most, so that the page stays small with many families, too."""
 
-_HEADS = (*((name, "keep") for name in KEYS[1:]), *((name, "n") for name in QUANTILES))
+_HEADS = tuple((name, "keep" if name in TimesKey._fields else "n") for name in LATENCY_COLUMNS[1:])
 NOTE = (
     "Over all repeats. Each dot is one time, the stroke is p50, the line reaches to p95. First byte: from the request "
     "to the first byte that the provider sent, if one arrived. Call: until its end that the agent could see. Turn: "
@@ -23,27 +22,31 @@ NOTE = (
 )
 
 
-def latency_section(taken: pd.DataFrame) -> Markup | None:
+def latency_section(taken: TimesByKey) -> Markup | None:
     """Figures, and a folded table for each family."""
-    if not len(taken):
+    if not taken:
         return None
     drawn = tag("div", distributions(taken), class_="plots") if DRAWS else tag("p", MISSING, class_="soft")
     title = tag("h2", "How long it took")
     return tag("section", title, drawn, tag("p", NOTE, class_="soft"), _tables(latency(taken)))
 
 
-def _tables(found: pd.DataFrame) -> Iterator[Markup]:
-    families = found.groupby("family", sort=False)
+def _tables(found: Sequence[LatencyRow]) -> Iterator[Markup]:
+    families = grouped(found, lambda row: row.family)
     most = min(ROWS_SHOWN, max(1, ALL_ROWS_SHOWN // len(families)))
-    for family, rows in families:
-        shown = (
-            rows.nlargest(most, "max") if len(rows) > most else rows.sort_values(["scenario", "agent"], kind="stable")
-        )
-        table = html_table(_HEADS, [line(_HEADS, _cells(row)) for row in shown.to_dict("records")], tall=True)
+    for family, rows in families.items():
+        table = html_table(_HEADS, [line(_HEADS, _cells(row)) for row in _shown(rows, most)], tall=True)
         left = f", the {most} slowest" if len(rows) > most else ""
         yield tag("details", tag("summary", f"{family}: {many(len(rows), 'row')}{left}"), table, class_="more")
 
 
-def _cells(row: Mapping[Any, Any]) -> list[str]:
-    times = (seconds(row[name]) for name in QUANTILES[1:])
-    return [*(str(row[name]) for name in KEYS[1:]), count(row["count"]), *times]
+def _shown(rows: Sequence[LatencyRow], most: int) -> list[LatencyRow]:
+    """All by scenario and agent, or the slowest of too many."""
+    if len(rows) > most:
+        return nlargest(most, rows, key=lambda row: row.max)
+    return sorted(rows, key=lambda row: (row.scenario, row.agent))
+
+
+def _cells(row: LatencyRow) -> list[str]:
+    times = map(seconds, (row.p50, row.p95, row.p99, row.max))
+    return [row.scenario, row.agent, row.measure, count(row.count), *times]

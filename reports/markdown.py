@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, shares, total_words
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import SIGNS, result_category, tally
+from wedgehog.reports.rows import RunRow
 from wedgehog.reports.totals import bounds, side_by_side
 from wedgehog.reports.words import one_line
 
@@ -20,7 +18,7 @@ HEAD = (
 )
 
 
-def write(campaign: StoredCampaign, table: pd.DataFrame, path: Path) -> None:
+def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None:
     """Write summary.md."""
     path.write_text("\n".join(_lines(campaign, table)) + "\n", encoding="utf-8")
 
@@ -38,15 +36,15 @@ def code(text: str) -> str:
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
 
 
-def _lines(campaign: StoredCampaign, table: pd.DataFrame) -> Iterator[str]:
+def _lines(campaign: StoredCampaign, table: Sequence[RunRow]) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
-    yield f"**{tally(table['standing'], len(campaign.unfinished))}**, {total_words(table)}."
+    yield f"**{tally((row.standing for row in table), len(campaign.unfinished))}**, {total_words(table)}."
     yield ""
-    if len(table):
+    if table:
         yield _line(HEAD)
         yield _line(["---"] * len(HEAD))
-        rows = folded(table.to_dict("records"))
+        rows = folded(table)
         yield from (_line(_cells(row)) for row in rows)
         yield ""
         for note in notes(rows):
@@ -67,11 +65,11 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cells(row: dict[Any, Any]) -> Sequence[str]:
+def _cells(row: RunRow) -> Sequence[str]:
     paid, billed, delivered, usd, *times = numbers(row)
-    words = (escaped(row[name]) for name in ("scenario", "agent", "reads"))
-    violated = escaped(row["violated"].replace(";", ", "))
-    return (SIGNS[row["standing"]], *words, violated, paid, f"{billed} / {delivered}", escaped(usd), *times)
+    words = (escaped(said) for said in (row.scenario, row.agent, row.reads))
+    violated = escaped(row.violated.replace(";", ", "))
+    return (SIGNS[row.standing], *words, violated, paid, f"{billed} / {delivered}", escaped(usd), *times)
 
 
 def _unexpected(campaign: StoredCampaign) -> Iterator[str]:

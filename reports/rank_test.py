@@ -6,17 +6,14 @@ sides, ties included. It assumes nothing of the values but that repeats of the s
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 MOST_REPEATS = 1000
 ROUNDED = 1e-12
-"""A smaller chance cannot be told from the rounding of a Fourier transform."""
+"""The pooled test tells no smaller chance."""
+FRACTION_BITS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +29,14 @@ class RankTest:
 def rank_test(before: Sequence[float], after: Sequence[float]) -> RankTest:
     """Test whether `after` is higher than `before`; neither may be empty."""
     ranks = _doubled_ranks([*before, *after])
-    ways = _ways(tuple(sorted(ranks)), len(after))
-    reached, highest = sum(ranks[len(before) :]), int(np.flatnonzero(ways)[-1])
-    return RankTest(float(ways[reached:].sum() / ways.sum()), float(ways[highest] / ways.sum()))
+    ways, every = _ways(tuple(sorted(ranks)), len(after)), math.comb(len(ranks), len(after))
+    return RankTest(sum(ways[sum(ranks[len(before) :]) :]) / every, ways[-1] / every)
 
 
 def pooled_test(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> RankTest:
     """Test whether the second sides of all pairs together are higher: the ranks within each pair are added up.
 
-    The distribution of the sum is exact too, but for the rounding of a Fourier transform.
+    The distribution of the sum is exact too, but for a rounding far below `ROUNDED`.
     """
     parts: Counter[tuple[tuple[int, ...], int]] = Counter()
     reached, least_p = 0, 1.0
@@ -49,19 +45,44 @@ def pooled_test(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ran
         parts[tuple(sorted(ranks)), len(after)] += 1
         reached += sum(ranks[len(before) :])
         least_p *= rank_test(before, after).least_p
-    shares = _sums(parts)
-    return RankTest(min(1.0, max(least_p, ROUNDED, float(shares[reached:].sum()))), max(least_p, ROUNDED))
+    p = sum(_chances(parts)[reached:]) / (1 << FRACTION_BITS)
+    return RankTest(min(1.0, max(least_p, ROUNDED, p)), max(least_p, ROUNDED))
 
 
-def _sums(parts: Mapping[tuple[tuple[int, ...], int], int]) -> NDArray[Any]:
-    """The chance of each sum of ranks over all parts, of which some are alike."""
-    length = sum(number * sum(ranks) for (ranks, _), number in parts.items()) + 1
-    product = np.ones(length // 2 + 1, dtype=complex)
+def _chances(parts: Mapping[tuple[tuple[int, ...], int], int]) -> list[int]:
+    """The chance of each sum of ranks over all parts, of which some are alike; in units of `2 ** -FRACTION_BITS`."""
+    total = [1 << FRACTION_BITS]
     for (ranks, chosen), number in parts.items():
-        ways = _ways(ranks, chosen)
-        product *= np.fft.rfft(ways / ways.sum(), length) ** number
-    found: NDArray[Any] = np.fft.irfft(product, length)
-    return found
+        every = math.comb(len(ranks), chosen)
+        part = [(ways << FRACTION_BITS) // every for ways in _ways(ranks, chosen)]
+        total = _of_both(total, _of_alike(part, number))
+    return total
+
+
+def _of_alike(part: list[int], number: int) -> list[int]:
+    """The chances for so many alike parts."""
+    if number == 1:
+        return part
+    half = _of_alike(part, number // 2)
+    twice = _of_both(half, half)
+    return _of_both(twice, part) if number % 2 else twice
+
+
+def _of_both(first: list[int], second: list[int]) -> list[int]:
+    """The chance of each sum of two parts: the product of both as whole numbers, whose digits are the chances."""
+    width = FRACTION_BITS // 4 + 1
+    return [digit >> FRACTION_BITS for digit in _digits(_number(first, width) * _number(second, width), width)]
+
+
+def _number(digits: Iterable[int], width: int) -> int:
+    """The number with these digits of `width` bytes each, the lowest first."""
+    return int.from_bytes(b"".join(digit.to_bytes(width, "little") for digit in digits), "little")
+
+
+def _digits(number: int, width: int) -> list[int]:
+    """The digits of a number, of `width` bytes each, the lowest first; the last is not 0."""
+    text = number.to_bytes((number.bit_length() + 7) // 8, "little")
+    return [int.from_bytes(text[at : at + width], "little") for at in range(0, len(text), width)]
 
 
 def real(tests: Sequence[RankTest], rate: float) -> list[bool]:
@@ -111,11 +132,14 @@ def _doubled_ranks(values: Sequence[float]) -> list[int]:
 
 
 @lru_cache(maxsize=512)
-def _ways(ranks: tuple[int, ...], chosen: int) -> NDArray[Any]:
-    """By sum: in how many ways `chosen` of these ranks have that sum."""
-    sums: NDArray[Any] = np.zeros((chosen + 1, sum(ranks) + 1))
-    sums[0, 0] = 1.0
+def _ways(ranks: tuple[int, ...], chosen: int) -> list[int]:
+    """By sum: in how many ways `chosen` of these ranks have that sum; the last is not 0.
+
+    The ways of all sums are the digits of one number, so one shift and one addition count a rank into all of them.
+    """
+    width = len(ranks) // 8 + 1
+    by_size = [1, *[0] * chosen]
     for rank in ranks:
-        sums[1:, rank:] += sums[:-1, :-rank].copy()
-    found: NDArray[Any] = sums[chosen]
-    return found
+        for size in range(chosen, 0, -1):
+            by_size[size] += by_size[size - 1] << 8 * width * rank
+    return _digits(by_size[chosen], width)

@@ -1,52 +1,105 @@
 """One row per run: the rows of summary.csv, and the table from which all other tables are computed."""
 
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.history_numbers import RunNumbers
-from wedgehog.reports.result_category import reads, result_category
+from wedgehog.reports.result_category import ResultCategory, reads, result_category
 
-COLUMNS = (
-    *("scenario", "agent", "world", "network", "time_scale", "verdict", "expected", "violated"),
-    *("level", "strict"),
-    *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "usage", "at_least"),
-    *("calls_s", "peak_calls_per_min", "peak_usd_per_min", "start_s", "turn_s"),
-    *("first_error_s", "recovery_s", "answered"),
-    *("virtual_s", "real_s", "faults_fired", "run_dir", "replay"),
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A run: first the columns of summary.csv, in order; from `family` on those of the other reports and of `--json`.
+
+    Times are in seconds and money in dollars. None: it was not measured, or the price is unknown.
+    """
+
+    scenario: str
+    agent: str
+    world: str
+    network: str
+    time_scale: float | None = None
+    verdict: str
+    expected: str
+    violated: str
+    level: str
+    strict: str
+    paid_calls: int | None = None
+    refused_calls: int | None = None
+    tokens_billed: int | None = None
+    tokens_delivered: int | None = None
+    cost_usd: float | None = None
+    usage: str | None = None
+    at_least: bool | None = None
+    calls_s: float | None = None
+    peak_calls_per_min: float | None = None
+    peak_usd_per_min: float | None = None
+    start_s: float | None = None
+    turn_s: float | None = None
+    first_error_s: float | None = None
+    recovery_s: float | None = None
+    answered: bool | None = None
+    virtual_s: float | None
+    real_s: float | None
+    faults_fired: int | None = None
+    run_dir: str
+    replay: str
+
+    family: str
+    repeat: int
+    standing: ResultCategory
+    reads: str
+    report_number: str
+    queries: int | None = None
+    queries_s: float | None = None
+    queries_share: float | None = None
+    says: str
+    skipped: str
+    tags: str
+    harmed_answered: bool | None = None
+    answered_turns: int | None = None
+    wasted_usd: float | None = None
+
+
+_NAMES = tuple(field.name for field in fields(RunRow))
+COLUMNS = _NAMES[: _NAMES.index("family")]
 """The columns of summary.csv, in order."""
 
-WHOLE = ("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "faults_fired")
-"""Columns that count: whole numbers, or empty."""
 
-BESIDE = (
-    *("family", "repeat", "standing", "reads", "report_number", "queries", "queries_s", "queries_share", "says"),
-    *("skipped", "tags", "harmed_answered", "answered_turns", "wasted_usd"),
-)
-"""More columns of `table`, for the other reports and for `--json`."""
+def table(campaign: StoredCampaign) -> list[RunRow]:
+    """One row per finished run."""
+    return [row(run, campaign, campaign.numbers[run.folder]) for run in campaign.runs]
 
 
-def table(campaign: StoredCampaign) -> pd.DataFrame:
-    """One row per finished run, with `COLUMNS` and `BESIDE`; times in seconds, money in dollars (NaN: unknown)."""
-    return pd.DataFrame([_whole_row(run, campaign) for run in campaign.runs], columns=[*COLUMNS, *BESIDE])
+def played(rows: Iterable[RunRow]) -> list[RunRow]:
+    """The rows of runs that were not skipped."""
+    return [row for row in rows if row.verdict != "skipped"]
 
 
-def write_csv(rows: pd.DataFrame, path: Path) -> None:
-    """Write summary.csv. A cost without a known price reads `unknown`; what was not measured stays empty."""
-    shown = rows[list(COLUMNS)].astype(dict.fromkeys(WHOLE, "Int64"))
-    unpriced = (rows["verdict"] != "skipped") & rows["cost_usd"].isna()
-    for column in ("cost_usd", "peak_usd_per_min"):
-        shown[column] = shown[column].astype(object).mask(unpriced, "unknown")
-    shown.to_csv(path, index=False, lineterminator="\n")
-
-
-def _whole_row(run: StoredRun, campaign: StoredCampaign) -> dict[str, Any]:
-    judged, numbers = run.judgement, campaign.numbers[run.folder]
-    beside = {
+def row(run: StoredRun, campaign: StoredCampaign, numbers: RunNumbers) -> RunRow:
+    """The row of one run."""
+    judged = run.judgement
+    said: dict[str, Any] = {
+        "scenario": judged.scenario,
+        "agent": judged.agent,
+        "world": judged.world,
+        "network": judged.network,
+        "verdict": "skipped" if judged.skipped else judged.verdict,
+        "expected": judged.expected,
+        "violated": ";".join(judged.violated),
+        "level": judged.level,
+        "strict": ";".join(judged.strict),
+        **numbers.columns,
+        "virtual_s": judged.virtual_s,
+        "real_s": judged.real_s,
+        "run_dir": campaign.place(run.folder),
+        "replay": judged.replay,
         "family": campaign.family(judged.scenario),
         "repeat": judged.repeat,
         "standing": result_category(judged),
@@ -56,37 +109,27 @@ def _whole_row(run: StoredRun, campaign: StoredCampaign) -> dict[str, Any]:
         "skipped": judged.skipped,
         "tags": ";".join(campaign.tags(judged.scenario)),
     }
-    whole = dict.fromkeys(BESIDE) | row(run, campaign.place(run.folder), numbers) | beside
-    return {name: _encodable(value) if isinstance(value, str) else value for name, value in whole.items()}
+    return RunRow(**{name: _encodable(value) for name, value in said.items()})
 
 
-def _encodable(text: str) -> str:
-    """`text` with half characters as escapes: a table whose strings pyarrow holds cannot have them."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _encodable(value: Any) -> Any:
+    """A text with half characters as escapes, because no file can hold them; any other value as it is."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
-def row(run: StoredRun, run_dir: str, numbers: RunNumbers) -> dict[str, Any]:
-    """The summary of one run, by column."""
-    judged = run.judgement
-    return {
-        "scenario": judged.scenario,
-        "agent": judged.agent,
-        "world": judged.world,
-        "network": judged.network,
-        "time_scale": None,
-        "verdict": "skipped" if judged.skipped else judged.verdict,
-        "expected": judged.expected,
-        "violated": ";".join(judged.violated),
-        "level": judged.level,
-        "strict": ";".join(judged.strict),
-        **_NOT_PLAYED,
-        **numbers.columns,
-        "virtual_s": judged.virtual_s,
-        "real_s": judged.real_s,
-        "run_dir": run_dir,
-        "replay": judged.replay,
-    }
+def write_csv(rows: Iterable[RunRow], path: Path) -> None:
+    """Write summary.csv. A cost without a known price reads `unknown`; what was not measured stays empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([_cell(row, name) for name in COLUMNS] for row in rows)
 
 
-_MEASURED = COLUMNS[COLUMNS.index("paid_calls") : COLUMNS.index("run_dir")]
-_NOT_PLAYED: dict[str, Any] = dict.fromkeys(_MEASURED)
+def _cell(row: RunRow, name: str) -> object:
+    unpriced = name in ("cost_usd", "peak_usd_per_min") and row.cost_usd is None and row.verdict != "skipped"
+    return "unknown" if unpriced else getattr(row, name)
+
+
+def as_json(rows: Iterable[RunRow]) -> str:
+    """The rows as a JSON list of objects."""
+    return json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)

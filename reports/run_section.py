@@ -28,7 +28,7 @@ from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.run_files import files
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
-from wedgehog.reports.words import brief, count, many, missing, money, one_line, seconds
+from wedgehog.reports.words import brief, count, many, money, one_line, seconds
 
 EVIDENCE_SHOWN = 4
 
@@ -104,17 +104,17 @@ class _PlayedRun:
     # ---- in short
 
     def _stats(self) -> Markup:
-        said = row(self.run, self.run_dir, numbers_of(self.run.history).unless_skipped(self.run.judgement))
-        refused = f"{said['refused_calls']:,} refused" if said["refused_calls"] else ""
-        took = "" if missing(said["calls_s"]) else f"in {seconds(said['calls_s'])}"
-        peak = "" if missing(said["peak_calls_per_min"]) else f"peak {brief(said['peak_calls_per_min'])} calls/min"
+        said = row(self.run, self.campaign, numbers_of(self.run.history).unless_skipped(self.run.judgement))
+        refused = f"{said.refused_calls:,} refused" if said.refused_calls else ""
+        took = "" if said.calls_s is None else f"in {seconds(said.calls_s)}"
+        peak = "" if said.peak_calls_per_min is None else f"peak {brief(said.peak_calls_per_min)} calls/min"
         parts = [
-            ("paid calls", count(said["paid_calls"]), ", ".join(part for part in (refused, took) if part)),
-            ("tokens billed", brief(said["tokens_billed"]), f"{brief(said['tokens_delivered'])} delivered"),
+            ("paid calls", count(said.paid_calls), ", ".join(part for part in (refused, took) if part)),
+            ("tokens billed", brief(said.tokens_billed), f"{brief(said.tokens_delivered)} delivered"),
             ("cost", cost_words(said), peak),
-            ("turn", seconds(said["turn_s"]), ""),
-            ("first error", seconds(said["first_error_s"]), ""),
-            ("recovery", seconds(said["recovery_s"]), self._recovery()),
+            ("turn", seconds(said.turn_s), ""),
+            ("first error", seconds(said.first_error_s), ""),
+            ("recovery", seconds(said.recovery_s), self._recovery()),
         ]
         if used := database(self.history):
             parts.append(("database", many(used.queries, "query", "queries"), f"{used.share:.0%} of the turns' time"))

@@ -4,14 +4,12 @@ Words carry the meaning and colours only repeat it, for NO_COLOR, logs and scree
 becomes three short lines. Where the encoding has no `✓`, the report says `ok`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import pandas as pd
 from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
@@ -21,11 +19,12 @@ from rich.text import Text
 from wedgehog.harness.record.store import Judgement, StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
+from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
-from wedgehog.reports.rows import table
+from wedgehog.reports.rows import RunRow, table
 from wedgehog.reports.totals import OVER_OWN_LIMITS, bounds, over_own_limits, side_by_side
-from wedgehog.reports.words import NONE, clean, count, many, missing, money, seconds, speakable
+from wedgehog.reports.words import NONE, clean, count, many, money, seconds, speakable
 
 BOUNDLESS_COLUMNS = 10_000
 
@@ -68,14 +67,15 @@ def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool 
 @dataclass(frozen=True)
 class _Report:
     campaign: StoredCampaign
-    rows: pd.DataFrame
+    rows: Sequence[RunRow]
     console: Console
     verbose: bool
 
     def tables(self) -> None:
         """All runs, and what they have in common."""
-        for family, rows in self.rows.groupby("family", sort=False):
-            self._family(str(family), rows)
+        families = grouped(self.rows, lambda row: row.family)
+        for family, rows in families.items():
+            self._family(family if family != NO_FAMILY or len(families) > 1 else "", rows)
         self._shares()
         self._side_by_side()
         self._skipped()
@@ -88,11 +88,11 @@ class _Report:
 
     # ---- tables
 
-    def _family(self, family: str, rows: pd.DataFrame) -> None:
+    def _family(self, title: str, rows: Sequence[RunRow]) -> None:
         self.console.print()
-        if family != NO_FAMILY or self.rows["family"].nunique() > 1:
-            self.console.print(self._text(family, "bold underline"))
-        records = folded(rows.to_dict("records"))
+        if title:
+            self.console.print(self._text(title, "bold underline"))
+        records = folded(rows)
         grid = self._table(records)
         boundless = self.console.options.update(width=BOUNDLESS_COLUMNS)
         if Measurement.get(self.console, boundless, grid).minimum <= self.console.width:
@@ -105,19 +105,19 @@ class _Report:
         self._databases(rows)
         self._fixes(rows)
 
-    def _table(self, records: Sequence[dict[Any, Any]]) -> Table:
+    def _table(self, records: Sequence[RunRow]) -> Table:
         """The runs as a table. Only the violated invariants, below the verdict, may wrap."""
         lines: list[list[Text]] = []
         room = {name: len(name) for name in HEADS}
-        for scenario, rows in groupby(records, itemgetter("scenario")):
+        for scenario, rows in groupby(records, lambda row: row.scenario):
             lines.append([self._text(scenario, "bold")])
             for row in rows:
                 lines.append([self._text(f"  {_agent(row)}"), self._verdict(row), *map(self._text, numbers(row))])
         for line in lines:
             room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
         for line, row in zip((line for line in lines if len(line) > 1), records, strict=True):
-            if row["violated"]:
-                line[1] = Text.assemble(line[1], "\n", self._text(row["violated"].replace(";", ", "), "dim"))
+            if row.violated:
+                line[1] = Text.assemble(line[1], "\n", self._text(row.violated.replace(";", ", "), "dim"))
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for name in HEADS:
             justify: Literal["left", "right"] = "left" if name in WORDS else "right"
@@ -126,33 +126,33 @@ class _Report:
             grid.add_row(*line)
         return grid
 
-    def _stacked(self, records: Sequence[dict[Any, Any]]) -> None:
-        for scenario, rows in groupby(records, itemgetter("scenario")):
+    def _stacked(self, records: Sequence[RunRow]) -> None:
+        for scenario, rows in groupby(records, lambda row: row.scenario):
             self._say(scenario, "bold")
             for row in rows:
                 self._say(Text.assemble(self._verdict(row), "  ", self._text(_agent(row), "bold")), indent=2)
-                if row["violated"]:
-                    self._say(row["violated"].replace(";", ", "), indent=4)
-                if not missing(row["paid_calls"]):
+                if row.violated:
+                    self._say(row.violated.replace(";", ", "), indent=4)
+                if row.paid_calls is not None:
                     paid, billed, delivered, usd, turn, error, recovery = numbers(row)
                     self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
                     self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
-    def _rates(self, rows: pd.DataFrame) -> None:
+    def _rates(self, rows: Iterable[RunRow]) -> None:
         """The cost per minute of all agents of a scenario, if that of one agent is high."""
-        counted = rows[rows["standing"] != "shown"]
-        for scenario, runs in counted.groupby("scenario", sort=False):
-            if (runs["peak_usd_per_min"].astype(float) >= DEAR_USD_PER_MIN).any():
-                said = ", ".join(_rate(row) for row in runs.to_dict("records") if not missing(row["peak_usd_per_min"]))
-                scale = runs["time_scale"].max()
+        counted = (row for row in rows if row.standing != "shown" and row.peak_usd_per_min is not None)
+        for scenario, runs in grouped(counted, lambda row: row.scenario).items():
+            if any((row.peak_usd_per_min or 0) >= DEAR_USD_PER_MIN for row in runs):
+                said = ", ".join(map(_rate, runs))
+                scale = max(row.time_scale or 1 for row in runs)
                 clock = f" (in real time; durations were divided by {scale:g})" if scale != 1 else ""
                 self._say(f"highest cost per minute in {scenario}: {said}{clock}", "dim")
 
-    def _databases(self, rows: pd.DataFrame) -> None:
+    def _databases(self, rows: Iterable[RunRow]) -> None:
         """The database queries of each agent of a scenario, and their share of the turns' time."""
-        used = rows[rows["queries"].notna() & (rows["standing"] != "shown")]
-        for scenario, runs in used.groupby("scenario", sort=False):
-            said = "; ".join(f"{_agent(row)} {asked(row)}" for row in runs.to_dict("records"))
+        used = (row for row in rows if row.queries is not None and row.standing != "shown")
+        for scenario, runs in grouped(used, lambda row: row.scenario).items():
+            said = "; ".join(f"{_agent(row)} {asked(row)}" for row in runs)
             self._say(f"database of {scenario}: {said}", "dim")
 
     def _shares(self) -> None:
@@ -176,20 +176,20 @@ class _Report:
         for line in limited:
             self._say(line, indent=2)
 
-    def _fixes(self, rows: pd.DataFrame) -> None:
+    def _fixes(self, rows: Iterable[RunRow]) -> None:
         """For each variant of a specimen its verdicts, if variants with single fixes were played."""
-        tried = rows[rows["agent"].str.startswith(FIX_ROWS)]
-        if not tried["agent"].str.startswith(SINGLE_FIX).any():
+        tried = grouped((row for row in rows if row.agent.startswith(FIX_ROWS)), lambda row: row.agent)
+        if not any(agent.startswith(SINGLE_FIX) for agent in tried):
             return
         self.console.print()
         self._say("fix \N{MULTIPLICATION SIGN} scenario", "bold")
-        for agent in sorted(tried["agent"].unique(), key=agent_order):
-            by_verdict = tried[tried["agent"] == agent].groupby("reads", sort=False)["scenario"].unique()
-            said = "; ".join(f"{reads}: {', '.join(names)}" for reads, names in by_verdict.items())
+        for agent in sorted(tried, key=agent_order):
+            by_verdict = grouped(tried[agent], lambda row: row.reads)
+            said = "; ".join(f"{reads}: {_scenarios(alike)}" for reads, alike in by_verdict.items())
             self._say(Text.assemble(self._text(agent, "bold"), self._text(f"  {said}")), indent=2)
 
-    def _verdict(self, row: dict[Any, Any]) -> Text:
-        return self._text(f"{SIGNS[row['standing']]} {row['reads']}", STYLES[row["standing"]])
+    def _verdict(self, row: RunRow) -> Text:
+        return self._text(f"{SIGNS[row.standing]} {row.reads}", STYLES[row.standing])
 
     # ---- sentences
 
@@ -198,7 +198,7 @@ class _Report:
         runs = [run for run in self.campaign.runs if run.judgement.skipped]
         if runs:
             self._heading("Skipped")
-        for alike in _grouped(runs, lambda run: (run.judgement.agent, run.judgement.skipped)):
+        for alike in grouped(runs, lambda run: (run.judgement.agent, run.judgement.skipped)).values():
             names = list(dict.fromkeys(run.judgement.scenario for run in alike))
             more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
             judged, shown = alike[0].judgement, ", ".join(names[:SKIPPED_NAMED])
@@ -210,14 +210,14 @@ class _Report:
         runs = [run for run in failed if result_category(run.judgement) in ("passed", "known")]
         if runs:
             self._heading("Failed, as expected")
-        for alike in _grouped(runs, _sentence):
+        for alike in grouped(runs, _sentence).values():
             self._why(alike)
 
     def _attention(self) -> None:
         runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
         if runs:
             self._heading(attention_heading(run.judgement for run in runs))
-        for alike in _grouped(runs, self._alike):
+        for alike in grouped(runs, self._alike).values():
             repeats = self.campaign.numbers[alike[0].folder].recorded
             self._why(alike[:1] if repeats else alike)
             if repeats and len(alike) > 1:
@@ -269,11 +269,11 @@ class _Report:
 
     def _closing(self) -> None:
         self.console.print()
-        if not len(self.rows) and not self.campaign.unfinished:
+        if not self.rows and not self.campaign.unfinished:
             self._say("Nothing ran.")
-        counts = tally(self.rows["standing"], len(self.campaign.unfinished))
-        bad = self.campaign.unfinished or self.rows["standing"].isin(ATTENTION).any()
-        spent = f", {total_words(self.rows)}" if len(self.rows) else ""
+        counts = tally((row.standing for row in self.rows), len(self.campaign.unfinished))
+        bad = self.campaign.unfinished or any(row.standing in ATTENTION for row in self.rows)
+        spent = f", {total_words(self.rows)}" if self.rows else ""
         self._say(Text.assemble(self._text(counts, "bold red" if bad else "bold green"), self._text(spent)))
         if clocks := both_clocks(run.judgement for run in self.campaign.runs):
             self._say(clocks)
@@ -300,26 +300,23 @@ class _Report:
         return Text(speakable(line, self.console.encoding), style=style)
 
 
-def _grouped(runs: Iterable[StoredRun], key: Callable[[StoredRun], object]) -> Iterable[Sequence[StoredRun]]:
-    groups: dict[object, list[StoredRun]] = {}
-    for run in runs:
-        groups.setdefault(key(run), []).append(run)
-    return groups.values()
-
-
 def _sentence(run: StoredRun) -> object:
     """The key of runs of one scenario with the same sentence."""
     judged = run.judgement
     return judged.scenario, judged.says, judged.violated, judged.known
 
 
-def _agent(row: dict[Any, Any]) -> str:
-    return row["agent"] if row["repeat"] == 1 else f"{row['agent']} #{row['repeat']}"
+def _scenarios(rows: Iterable[RunRow]) -> str:
+    return ", ".join(dict.fromkeys(row.scenario for row in rows))
 
 
-def _rate(row: dict[Any, Any]) -> str:
-    spent = f"{count(row['paid_calls'])} calls in {seconds(row['calls_s'])}"
-    return f"{_agent(row)} {money(row['peak_usd_per_min'])} ({spent})"
+def _agent(row: RunRow) -> str:
+    return row.agent if row.repeat == 1 else f"{row.agent} #{row.repeat}"
+
+
+def _rate(row: RunRow) -> str:
+    spent = f"{count(row.paid_calls)} calls in {seconds(row.calls_s)}"
+    return f"{_agent(row)} {money(row.peak_usd_per_min)} ({spent})"
 
 
 def both_clocks(judgements: Iterable[Judgement]) -> str:

@@ -279,9 +279,9 @@ def print_reports(folder: Path, output: Output, *, parquet: bool = False) -> "St
 
     campaign = write_folder(folder, parquet=parquet)
     if output.as_json:
-        from wedgehog.reports.rows import table
+        from wedgehog.reports.rows import as_json, table
 
-        Stdout().data(table(campaign).to_json(orient="records", indent=1))
+        Stdout().data(as_json(table(campaign)))
     else:
         print_campaign(campaign, Stdout(), verbose=output.verbose, quiet=output.quiet)
     return campaign

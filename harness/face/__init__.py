@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from wedgehog.harness.commands.given_faults import given_faults
     from wedgehog.harness.commands.serve import Provider
     from wedgehog.harness.sim.world import SimWorld
+    from wedgehog.reports.frames import frames
 
     __version__: str
 
-__all__ = ["Provider", "SimWorld", "__version__", "given_faults"]
+__all__ = ["Provider", "SimWorld", "__version__", "frames", "given_faults"]
 
 _PLACES = {
     "Provider": "wedgehog.harness.commands.serve",
     "SimWorld": "wedgehog.harness.sim.world",
+    "frames": "wedgehog.reports.frames",
     "given_faults": "wedgehog.harness.commands.given_faults",
 }
 

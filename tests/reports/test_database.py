@@ -3,7 +3,6 @@
 import io
 from typing import Any
 
-import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -72,9 +71,9 @@ def test_the_table_of_times_holds_the_queries_beside_the_turn(campaign: Any):
     """Empty where there was no database."""
     campaign.run(judgement("with", "mine"), asks_once)
     campaign.run(judgement("without", "mine"), plain_run)
-    having, lacking = worst(table(load(campaign.folder))).to_dict("records")
-    assert (having["queries"], having["queries_s"], having["queries_share"]) == (1, 0.5, pytest.approx(0.25))
-    assert pd.isna(lacking["queries"]) and pd.isna(lacking["queries_share"])
+    having, lacking = worst(table(load(campaign.folder)))
+    assert (having.queries, having.queries_s, having.queries_share) == (1, 0.5, pytest.approx(0.25))
+    assert lacking.queries is None and lacking.queries_share is None
 
 
 def test_the_terminal_and_the_page_show_the_queries_and_their_share(campaign: Any):

@@ -1,11 +1,11 @@
 """What each agent's runs cost, and how long its user waited."""
 
-import pandas as pd
 import pytest
 
 from wedgehog.harness.record.events.turn import GaveUp
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import cost_words, notes, total_usd, total_words, worst
+from wedgehog.reports.repeats import cell_of
 from wedgehog.reports.rows import table
 
 from .conftest import Telling, judgement, plain_run, storm, storm_judgement
@@ -13,20 +13,19 @@ from .conftest import Telling, judgement, plain_run, storm, storm_judgement
 
 def test_cost_shows_what_was_billed_beside_what_arrived(sample):
     """The cost of the storm stands beside its zero tokens; a skipped run has no row."""
-    spent = worst(table(load(sample))).set_index(["scenario", "agent"])
-    storm_line = spent.loc[("stall-after-headers", "buggy")]
-    assert (storm_line["paid_calls"], storm_line["tokens_delivered"]) == (160, 0)
-    assert storm_line["cost_usd"] == pytest.approx(3.936)
-    assert ("pings-only", "buggy") not in spent.index
+    spent = {cell_of(row): row for row in worst(table(load(sample)))}
+    storm_line = spent["stall-after-headers", "buggy"]
+    assert (storm_line.paid_calls, storm_line.tokens_delivered) == (160, 0)
+    assert storm_line.cost_usd == pytest.approx(3.936)
+    assert ("pings-only", "buggy") not in spent
 
 
 def test_of_repeats_the_dearest_and_the_slowest_count(campaign):
     """The largest number counts, not the average."""
     campaign.run(storm_judgement(), storm(2, "buggy"))
     campaign.run(judgement("stall-after-headers", "buggy", "fail", repeat=2), storm(50, "buggy"))
-    rows = table(load(campaign.folder))
-    assert worst(rows)["paid_calls"].tolist() == [50]
-    assert worst(rows)["turn_s"].tolist() == [pytest.approx(50 * 0.079, abs=1e-3)]
+    (row,) = worst(table(load(campaign.folder)))
+    assert (row.paid_calls, row.turn_s) == (50, pytest.approx(50 * 0.079, abs=1e-3))
 
 
 def test_one_unknown_price_makes_the_sum_unknown(campaign):
@@ -42,7 +41,7 @@ def test_one_unknown_price_makes_the_sum_unknown(campaign):
     campaign.run(judgement("plain", "b"), tell)
     rows = table(load(campaign.folder))
     assert total_usd(rows) is None
-    assert pd.isna(worst(rows).set_index("agent").loc["b", "cost_usd"])
+    assert {row.agent: row.cost_usd for row in worst(rows)} == {"a": pytest.approx(0.0246), "b": None}
 
 
 def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
@@ -55,9 +54,8 @@ def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
 
     campaign.run(judgement("plain", "a"), plain_run)
     campaign.run(judgement("plain", "a", repeat=2), tell)
-    line = worst(table(load(campaign.folder))).to_dict("records")[0]
-    assert pd.isna(line["cost_usd"])
-    assert line["paid_calls"] == 1
+    (row,) = worst(table(load(campaign.folder)))
+    assert (row.cost_usd, row.paid_calls) == (None, 1)
 
 
 def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
@@ -68,14 +66,14 @@ def test_the_reports_number_stands_beside_the_measured_time_unscaled(campaign):
         telling.answered(1)
 
     campaign.run(judgement("plain", "mine", report_number="60 s"), tell)
-    line = worst(table(load(campaign.folder))).to_dict("records")[0]
-    assert (line["turn_s"], line["report_number"]) == (pytest.approx(0.5), "60 s")
+    (row,) = worst(table(load(campaign.folder)))
+    assert (row.turn_s, row.report_number) == (pytest.approx(0.5), "60 s")
 
 
 def test_nothing_played_makes_empty_tables(campaign):
     """No run gives an empty table."""
     rows = table(load(campaign.folder))
-    assert worst(rows).empty
+    assert worst(rows) == []
     assert total_usd(rows) == 0
 
 
@@ -102,7 +100,7 @@ def left(telling: Telling) -> None:
 def test_a_cost_by_the_scripts_own_tokens_is_marked(campaign):
     """Their cost has a `*`."""
     campaign.run(judgement("plain", "mine"), scripted)
-    (row,) = worst(table(load(campaign.folder))).to_dict("records")
+    (row,) = worst(table(load(campaign.folder)))
     assert cost_words(row) == "$0.025*"
     assert list(notes([row])) == ["* The script sets the tokens; they are not counted from what was sent."]
 
@@ -111,11 +109,11 @@ def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
     """The sum of all runs is one too."""
     campaign.run(judgement("plain", "mine", "fail"), left)
     rows = table(load(campaign.folder))
-    (row,) = worst(rows).to_dict("records")
+    (row,) = worst(rows)
     assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "simulated cost at least $0.024")
     assert [note[0] for note in notes([row])] == ["≥"]
     campaign.run(judgement("plain", "mine", repeat=2), plain_run)
-    (row,) = worst(table(load(campaign.folder))).to_dict("records")
+    (row,) = worst(table(load(campaign.folder)))
     assert cost_words(row).startswith("≥"), "one of the repeats was cut short"
 
 
@@ -123,4 +121,4 @@ def test_a_cost_that_was_counted_to_the_end_has_no_sign(campaign):
     """There are no notes."""
     campaign.run(judgement("plain", "mine"), plain_run)
     rows = table(load(campaign.folder))
-    assert (total_words(rows), list(notes(rows.to_dict("records")))) == ("simulated cost $0.025", [])
+    assert (total_words(rows), list(notes(rows))) == ("simulated cost $0.025", [])

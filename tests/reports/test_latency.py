@@ -10,8 +10,8 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports import distributions, parquet, write_all
 from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.cost import per_answer
-from wedgehog.reports.latency import MEASURES, latency, samples
+from wedgehog.reports.cost import PerAnswer, per_answer
+from wedgehog.reports.latency import MEASURES, LatencyRow, TimesKey, latency, times
 from wedgehog.reports.parquet import write_parquet
 from wedgehog.reports.rows import table
 
@@ -30,8 +30,8 @@ def _took(seconds: float):
     return tell
 
 
-def _found(campaign: Campaign) -> pd.DataFrame:
-    return latency(samples(load(campaign.folder))).set_index("measure")
+def _found(campaign: Campaign) -> dict[str, LatencyRow]:
+    return {row.measure: row for row in latency(times(load(campaign.folder)))}
 
 
 def test_quantiles_are_those_of_all_repeats(campaign):
@@ -39,34 +39,33 @@ def test_quantiles_are_those_of_all_repeats(campaign):
     for repeat in range(1, 101):
         campaign.run(judgement("s", "a", repeat=repeat), _took(float(repeat)))
     found = _found(campaign)
-    shown = found.loc["call", ["count", "p50", "p95", "p99", "max"]].tolist()
-    assert shown == pytest.approx([100, 50.5, 95.05, 99.01, 100])
-    assert found.loc["first byte", "max"] == 50
+    call = found["call"]
+    shown = (call.count, call.p50, call.p95, call.p99, call.max)
+    assert shown == pytest.approx((100, 50.5, 95.05, 99.01, 100))
+    assert found["first byte"].max == 50
 
 
 def test_each_measure_counts_what_it_says(campaign):
     """The recovery message is a recovery and neither a turn nor a call; a tool without an end has no time."""
     campaign.run(storm_judgement(), storm(7, "buggy"))
     found = _found(campaign)
-    assert found["count"].to_dict() == {"call": 7, "turn": 1, "first error": 1, "recovery": 1}
-    assert found.loc["call", "max"] == pytest.approx(0.054)
+    assert {name: row.count for name, row in found.items()} == {"call": 7, "turn": 1, "first error": 1, "recovery": 1}
+    assert found["call"].max == pytest.approx(0.054)
 
 
 def test_a_tool_is_timed_from_its_start_to_its_end(campaign):
     """One of two commands ended."""
     campaign.run(judgement("s", "a"), dangling)
-    assert _found(campaign).loc["tool", "count"] == 1
+    assert _found(campaign)["tool"].count == 1
 
 
 def test_money_per_answer_and_what_was_wasted(campaign):
     """A storm without an answer has no price per answer, and all its money is wasted; an answered run wastes none."""
     campaign.run(storm_judgement(), storm(10, "buggy"))
     campaign.run(judgement("plain", "fixed"), plain_run)
-    found = per_answer(table(load(campaign.folder))).set_index("agent")
-    assert found.loc["buggy", "wasted_share"] == pytest.approx(1)
-    assert pd.isna(found.loc["buggy", "usd_per_answer"])
-    assert found.loc["fixed", "usd_per_answer"] == pytest.approx((8_000 * 3 + 40 * 15) / 1e6)
-    assert (found.loc["fixed", "tokens_per_answer"], found.loc["fixed", "wasted_share"]) == (8_040, 0)
+    found = {agent: per for (_, agent), per in per_answer(table(load(campaign.folder))).items()}
+    assert found["buggy"] == PerAnswer(None, None, pytest.approx(1))
+    assert found["fixed"] == PerAnswer(pytest.approx((8_000 * 3 + 40 * 15) / 1e6), 8_040, 0)
     write_all(campaign.folder)
     assert ">no answer</td>" in (campaign.folder / "report.html").read_text()
 
@@ -81,10 +80,10 @@ def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(c
     pytest.importorskip("matplotlib")
     campaign.run(judgement("s", EVIL), _took(1.0))
     campaign.run(storm_judgement(), storm(30, "buggy"))
-    taken = samples(load(campaign.folder))
+    taken = times(load(campaign.folder))
     drawn = "".join(distributions.distributions(taken))
     assert drawn == "".join(distributions.distributions(taken))
-    assert drawn.count("<figure") == len(set(taken["measure"])) <= len(MEASURES)
+    assert drawn.count("<figure") == len({what.measure for what in taken}) <= len(MEASURES)
     ids = re.findall(r' id="([^"]+)"', drawn)
     assert len(ids) == len(set(ids))
     assert not re.search(r"#[0-9a-f]{6}|url\(|https?:|<style|<script|<metadata", drawn)
@@ -154,7 +153,7 @@ def test_every_column_of_the_calls_is_documented(campaign, request):
 
 
 def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
-    """No traceback of pandas."""
+    """No traceback."""
     monkeypatch.setattr(parquet, "INSTALLED", False)
     with pytest.raises(ValueError, match=r"pip install 'wedgehog\[parquet\]'"):
         write_parquet(campaign.folder)
@@ -163,7 +162,5 @@ def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
 def test_a_drawing_of_equal_times_has_a_scale_with_a_number_at_both_ends():
     """All repeats of a simulated run take the same time; its scale is a decade, and nothing is warned of."""
     pytest.importorskip("matplotlib")
-    rows = [("f", "s", "a", repeat, "turn", 9.999999999999999e-05) for repeat in (1, 2, 3)]
-    taken = pd.DataFrame(rows, columns=["family", "scenario", "agent", "repeat", "measure", "seconds"])
-    (figure,) = distributions.distributions(taken)
+    (figure,) = distributions.distributions({TimesKey("f", "s", "a", "turn"): [9.999999999999999e-05] * 3})
     assert ">0.1 ms<" in figure and ">1 ms<" in figure

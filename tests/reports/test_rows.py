@@ -4,19 +4,19 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import DeadlineHit
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.rows import COLUMNS, table, write_csv
+from wedgehog.reports.rows import COLUMNS, RunRow, table, write_csv
 
 from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
 
 
-def _row(campaign: Campaign) -> dict:
-    return table(load(campaign.folder)).to_dict("records")[0]
+def _row(campaign: Campaign) -> RunRow:
+    (row,) = table(load(campaign.folder))
+    return row
 
 
 def _written(path: Path) -> dict:
@@ -40,22 +40,22 @@ def test_a_storm_is_billed_for_every_call_and_the_recovery_message_is_not_counte
     """160 stalled calls are 160 paid calls; the recovery message is left out."""
     campaign.run(storm_judgement(), storm(160, "buggy"))
     row = _row(campaign)
-    assert (row["paid_calls"], row["tokens_billed"], row["tokens_delivered"]) == (160, 160 * 8_040, 0)
-    assert row["cost_usd"] == pytest.approx(160 * (8_000 * 3 + 40 * 15) / 1e6)
-    assert row["calls_s"] == pytest.approx(160 * 0.079 - 0.025, abs=1e-3)
-    assert row["peak_calls_per_min"] == pytest.approx(160 * 60 / row["calls_s"], rel=1e-4)
-    assert row["peak_usd_per_min"] == pytest.approx(row["cost_usd"] * 60 / row["calls_s"], rel=1e-4)
-    assert (row["time_scale"], row["usage"], row["at_least"]) == (1.0, "counted", False)
-    assert row["faults_fired"] == 160
-    assert row["violated"] == "paid_call_bound;retry_discipline"
+    assert (row.paid_calls, row.tokens_billed, row.tokens_delivered) == (160, 160 * 8_040, 0)
+    assert row.cost_usd == pytest.approx(160 * (8_000 * 3 + 40 * 15) / 1e6)
+    assert row.calls_s == pytest.approx(160 * 0.079 - 0.025, abs=1e-3)
+    assert row.peak_calls_per_min == pytest.approx(160 * 60 / row.calls_s, rel=1e-4)
+    assert row.peak_usd_per_min == pytest.approx(row.cost_usd * 60 / row.calls_s, rel=1e-4)
+    assert (row.time_scale, row.usage, row.at_least) == (1.0, "counted", False)
+    assert row.faults_fired == 160
+    assert row.violated == "paid_call_bound;retry_discipline"
 
 
 def test_times_count_from_the_first_request_to_what_the_user_saw(campaign):
     """Turn, first error and recovery are measured from the first request to the end of the turn."""
     campaign.run(storm_judgement(), storm(10, "buggy"))
     row = _row(campaign)
-    assert row["turn_s"] == row["first_error_s"] == pytest.approx(10 * 0.079, abs=1e-3)
-    assert row["recovery_s"] == pytest.approx(0.5)
+    assert row.turn_s == row.first_error_s == pytest.approx(10 * 0.079, abs=1e-3)
+    assert row.recovery_s == pytest.approx(0.5)
 
 
 def _refused() -> FaultFired:
@@ -85,7 +85,7 @@ def _asks_after(*begins_s: float, ready_s: float = 0.0):
 def test_the_start_is_the_longest_time_from_a_message_to_its_first_request(campaign, begins_s, ready_s, start_s):
     """An agent that stays starts before its first message: that time is part of the first start."""
     campaign.run(judgement("s", "mine"), _asks_after(*begins_s, ready_s=ready_s))
-    assert _row(campaign)["start_s"] == pytest.approx(start_s)
+    assert _row(campaign).start_s == pytest.approx(start_s)
 
 
 def test_a_turn_whose_requests_a_fault_kept_away_has_no_start(campaign):
@@ -101,30 +101,30 @@ def test_a_turn_whose_requests_a_fault_kept_away_has_no_start(campaign):
         telling.later(9).end(2, "Done.")
 
     campaign.run(judgement("s", "mine"), tell)
-    assert pd.isna(_row(campaign)["start_s"])
+    assert _row(campaign).start_s is None
 
 
 def test_a_recovery_that_was_not_answered_has_no_time(campaign):
     """A refused recovery message is no recovery."""
     campaign.run(judgement("timeout-in-mid-tool", "buggy", "fail"), dangling)
     row = _row(campaign)
-    assert pd.isna(row["recovery_s"])
-    assert row["refused_calls"] == 0  # the refused one was the recovery's
-    assert row["answered"] is False
+    assert row.recovery_s is None
+    assert row.refused_calls == 0  # the refused one was the recovery's
+    assert row.answered is False
 
 
 def test_a_turn_that_was_answered_shows_no_error(campaign):
     """Without an error there is no time to it."""
     campaign.run(judgement("plain", "fixed"), plain_run)
     row = _row(campaign)
-    assert pd.isna(row["first_error_s"])
-    assert row["answered"] is True
+    assert row.first_error_s is None
+    assert row.answered is True
 
 
 def test_a_wake_up_owes_no_answer(campaign):
     """`answered` is empty where no message needs an answer."""
     campaign.run(storm_judgement(), storm(3, "buggy"))
-    assert _row(campaign)["answered"] is None
+    assert _row(campaign).answered is None
 
 
 def test_an_unknown_price_is_unknown_and_never_zero(campaign, tmp_path):
@@ -137,7 +137,7 @@ def test_an_unknown_price_is_unknown_and_never_zero(campaign, tmp_path):
 
     campaign.run(judgement("plain", "fixed"), tell)
     rows = table(load(campaign.folder))
-    assert pd.isna(rows["cost_usd"][0])
+    assert rows[0].cost_usd is None
     write_csv(rows, tmp_path / "s.csv")
     written = _written(tmp_path / "s.csv")
     assert written["cost_usd"] == "unknown"
@@ -157,7 +157,7 @@ def test_a_run_without_any_event_still_has_a_row(campaign):
     """If the control run fails, no scenario is played and the history is empty."""
     campaign.run(judgement("plain", "fixed", "error", as_expected=False, says="its control run failed"))
     row = _row(campaign)
-    assert (row["verdict"], row["paid_calls"]) == ("error", 0)
+    assert (row.verdict, row.paid_calls) == ("error", 0)
 
 
 def test_the_longest_turn_and_the_first_error_are_told(campaign):
@@ -174,7 +174,7 @@ def test_the_longest_turn_and_the_first_error_are_told(campaign):
 
     campaign.run(judgement("plain", "fixed"), tell)
     row = _row(campaign)
-    assert (row["turn_s"], row["first_error_s"]) == (pytest.approx(7.0), pytest.approx(2.0))
+    assert (row.turn_s, row.first_error_s) == (pytest.approx(7.0), pytest.approx(2.0))
 
 
 def test_a_turn_over_its_deadline_showed_no_error(campaign):
@@ -188,7 +188,7 @@ def test_a_turn_over_its_deadline_showed_no_error(campaign):
         telling.end(1, ended="deadline", exit_code=130)
 
     campaign.run(replace(judgement("plain", "fixed"), verdict="fail"), tell)
-    assert pd.isna(_row(campaign)["first_error_s"])
+    assert _row(campaign).first_error_s is None
 
 
 def test_half_a_character_does_not_break_the_table(campaign, tmp_path):
@@ -196,4 +196,4 @@ def test_half_a_character_does_not_break_the_table(campaign, tmp_path):
     campaign.run(judgement("plain", "fixed", "fail", says="a\udc80b"), plain_run)
     rows = table(load(campaign.folder))
     write_csv(rows, tmp_path / "s.csv")
-    assert rows["says"][0] == "a\\udc80b"
+    assert rows[0].says == "a\\udc80b"

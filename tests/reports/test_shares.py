@@ -10,7 +10,7 @@ from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.reports import write_all
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import shares
-from wedgehog.reports.rows import table
+from wedgehog.reports.rows import as_json, table
 from wedgehog.reports.terminal import print_report
 
 from .conftest import Campaign, Telling, judgement, plain_run
@@ -173,7 +173,7 @@ def test_programs_read_why_and_what_became_of_it(campaign: Campaign):
     campaign.run(judgement("reset-once", "codex", "fail", says="it said nothing"), _faulty(1, answers=False))
     skipped = {"says": "skipped: it does not stream", "skipped": "it does not stream"}
     campaign.run(judgement("stall-once", "codex", "nothing", **skipped))
-    played, unplayed = json.loads(table(load(campaign.folder)).to_json(orient="records"))
+    played, unplayed = json.loads(as_json(table(load(campaign.folder))))
     wanted = ("says", "skipped", "tags", "harmed_answered")
     assert [played[key] for key in wanted] == ["it said nothing", "", "stall;transient", False]
     assert [unplayed[key] for key in wanted] == [*skipped.values(), "stall;transient", None]

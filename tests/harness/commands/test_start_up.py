@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-DEAR = ("aiohttp", "genai_prices", "hypothesis", "mcp", "pandas", "requests", "toxiproxy", "uvloop")
+DEAR = ("aiohttp", "genai_prices", "hypothesis", "mcp", "numpy", "pandas", "requests", "toxiproxy", "uvloop")
 """Packages that take a tenth of a second and more to import."""
 WORK = ("asyncio", "wedgehog.fake_llm", "wedgehog.harness.faults", "wedgehog.harness.record.events", "yaml")
 """What only a command needs that reads a file or plays."""
@@ -37,6 +38,35 @@ def test_a_command_that_only_tells_imports_nothing_for_work(words: list[str], de
     modules = imported(f"from wedgehog.harness.commands.cli import main; main({words})")
     assert "wedgehog.harness.commands.cli" in modules
     assert not modules & {*DEAR, *WORK, *dear}
+
+
+EXTRA = ("matplotlib", "numpy", "pandas", "pyarrow")
+"""What `pip install wedgehog` does not bring, and the commands below do without."""
+
+COMMANDS = (
+    "run endless-loop -k sends-again --world sim --out runs",
+    "check runs/latest",
+    "baseline runs/latest --into baseline.json",
+    "compare baseline.json runs/latest",
+    "export runs/latest",
+)
+
+
+def test_a_base_install_plays_judges_reports_and_compares(tmp_path: Path):
+    """An import of an extra fails in this process; each command must work all the same, and write every report."""
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({EXTRA}))
+from wedgehog.harness.commands.cli import app
+for words in {COMMANDS}:
+    code = app(words.split(), standalone_mode=False)
+    assert not code, (words, code)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = {path.name for path in (tmp_path / "runs" / "latest").iterdir()}
+    assert written >= {"report.html", "summary.csv", "summary.md", "junit.xml", "trace.perfetto.json"}
+    assert "wedgehog[plots]" in (tmp_path / "runs/latest/report.html").read_text(encoding="utf-8")
 
 
 def test_a_list_of_runs_starts_without_what_plays_them():

@@ -1,0 +1,63 @@
+"""The tables of a campaign for notebooks and databases: runs, calls and latency, with the type of each column."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.call_attributes import OF_HISTORY, OF_RUN, ColumnType, run_values
+from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.facts import RunFacts
+from wedgehog.reports.latency import LatencyRow, latency, times
+from wedgehog.reports.rows import COLUMNS, RunRow, table
+
+_KINDS: Mapping[type, ColumnType] = {int: "int64", float: "double", bool: "bool"}
+
+
+def _types(row: type) -> dict[str, ColumnType]:
+    hints = get_type_hints(row).items()
+    return {
+        name: next((kind for of, kind in _KINDS.items() if hint in (of, of | None)), "string") for name, hint in hints
+    }
+
+
+OF_RUNS: Mapping[str, ColumnType] = {name: kind for name, kind in _types(RunRow).items() if name in COLUMNS}
+OF_CALLS: Mapping[str, ColumnType] = {**OF_RUN, **OF_HISTORY}
+OF_LATENCY: Mapping[str, ColumnType] = _types(LatencyRow)
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """A table: its name, the types of its columns, and its rows."""
+
+    name: str
+    types: Mapping[str, ColumnType]
+    rows: Sequence[Mapping[str, Any]]
+
+
+class DataTables:
+    """Takes the calls of each run while the campaign is read, and makes the tables."""
+
+    def __init__(self) -> None:
+        """No calls."""
+        self._calls: dict[Path, tuple[tuple[Any, ...], ...]] = {}
+
+    def add(self, run: StoredRun, facts: RunFacts) -> None:
+        """Take the calls of a run."""
+        if facts.calls:
+            self._calls[run.folder] = facts.calls
+
+    def of(self, campaign: StoredCampaign) -> Iterator[DataTable]:
+        """The tables of a campaign whose runs were all added."""
+        yield DataTable("runs", OF_RUNS, [_named(OF_RUNS, row) for row in table(campaign)])
+        yield DataTable("calls", OF_CALLS, self._all_calls(campaign))
+        yield DataTable("latency", OF_LATENCY, [_named(OF_LATENCY, row) for row in latency(times(campaign))])
+
+    def _all_calls(self, campaign: StoredCampaign) -> list[dict[str, Any]]:
+        lines = (run_values(run.judgement) + call for run in campaign.runs for call in self._calls.get(run.folder, ()))
+        return [dict(zip(OF_CALLS, line, strict=True)) for line in lines]
+
+
+def _named(names: Mapping[str, ColumnType], row: RunRow | LatencyRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
