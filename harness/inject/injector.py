@@ -38,6 +38,9 @@ from wedgehog.harness.scenario.trigger import (
     BeforeRequest,
 )
 
+BACKGROUND_PROOF_S = 1.0
+"""The end of a turn waits at most so long for the proof of a fault on a background call."""
+
 
 class Injector(LinkFaults):
     """The faults of one run: services ask `tools`, `wedgehog-pipe` asks `pipes`, the turn player obeys the rest."""
@@ -89,6 +92,7 @@ class Injector(LinkFaults):
 
     async def after_turn(self, turn: int) -> None:
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""
+        await self._until_titles_are_hit(turn)
         # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
         for state in reversed(self.of_turn(turn)):
             if not state.lasts and not self._waits_for_a_later_turn(state):
@@ -97,6 +101,19 @@ class Injector(LinkFaults):
         self._turns.discard(turn)
         if not self._turns:
             self.agent.forget()
+
+    async def _until_titles_are_hit(self, turn: int) -> None:
+        """Wait for the proof of faults on background calls: a title is often asked for while its turn ends."""
+        until = self.clock.now() + BACKGROUND_PROOF_S
+        while self.clock.now() < until and any(map(self._is_about_to_hit_one, self.of_turn(turn))):
+            await self.clock.sleep(SETTLE_S)
+
+    def _is_about_to_hit_one(self, state: FaultState) -> bool:
+        at = state.at
+        if state.wire is None or state.fired or not isinstance(at, AtCall) or at.on == "main":
+            return False
+        places = (self.calls[call][0] for call in self.open_calls if call in self.calls)
+        return any(place.background and at.in_turn(place.turn) and at.names(place) for place in places)
 
     async def heal_all(self) -> None:
         """Heal everything that can be healed, also what waits for a later turn."""

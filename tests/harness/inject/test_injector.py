@@ -194,6 +194,25 @@ async def test_a_fault_on_background_calls_leaves_the_conversation_alone(rig: An
     assert len(it.strikes) == 1
 
 
+@pytest.mark.parametrize(("end", "fired"), [("hits", 1), ("ended", 0), ("waits", 0)])
+async def test_a_title_that_is_asked_for_while_its_turn_ends_is_hit(rig: Any, manual_clock: Any, end: str, fired: int):
+    """The turn's end waits a second at most for the proof of a fault on a background call that is under way."""
+    it = rig({"at": {"byte": 5, "on": "background"}, "do": {"stall": "forever"}})
+    await it.injector.before_turn(1)
+    call = it.arrives(background="title")
+    ending = asyncio.create_task(it.injector.after_turn(1))
+    await manual_clock.advance(0.1)
+    assert not ending.done()
+    await it.ask(call)
+    if end == "hits":
+        await it.strikes[0].hits()
+    elif end == "ended":
+        it.injector.ended(call, paid=True)
+    await manual_clock.advance(0.1 if end != "waits" else 1.0)
+    assert ending.done() and len(it.fired) == fired
+    assert it.strikes[0].healed
+
+
 async def test_attempts_are_counted_for_the_model_that_the_trigger_names(rig: Any):
     """A candidate further down the list is hit at its own first attempt, which is not the step's."""
     it = rig({"at": {"byte": 5, "model_name": "m2"}, "do": "cut"})
