@@ -419,10 +419,16 @@ async def main(argv: Sequence[str]) -> int:
     BUGS.update(bugs.split(","))
     if "ignores-the-stop" in BUGS:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+    lock = Path(folder, "lock")
+    if lock.exists() and "an-old-lock-resets" in BUGS:
+        Path(folder, "messages.jsonl").unlink(missing_ok=True)
+    lock.touch()
     try:
         print(await turn(url, folder, tool_url, message))
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:
+        lock.unlink()
         return failed(wrong, folder)
+    lock.unlink()
     return 0
 
 

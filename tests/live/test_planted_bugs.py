@@ -33,6 +33,8 @@ STRICT = {
     "key-refused": ("hides-the-cause", {"cause_told"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
+    "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
+    "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 
@@ -72,10 +74,11 @@ def test_a_planted_bug_with_tools_of_a_server_is_red(wedgehog: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("scenario", sorted(STRICT))
 def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(wedgehog: Any, tmp_path: Path, scenario: str):
-    """The sound agent is green at both levels."""
+    """The sound agent is green at both levels. A kill needs a process, all else is played in virtual time."""
     bugs, red = STRICT[scenario]
     agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
-    done = wedgehog("run", scenario, *agents, "--world", "sim")
+    world = "live" if "killed" in scenario else "sim"
+    done = wedgehog("run", scenario, *agents, "--world", world)
     found = _violated(tmp_path / "runs" / "latest", "strict")
     assert found == {("sound", "pass"): set(), ("planted", "pass"): red}, done.stdout + done.stderr
 
