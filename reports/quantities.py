@@ -66,7 +66,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         lambda it: it.usd,
         lambda it: it.usd,
         money,
-        floor=0.01,
+        floor=0.001,
         margin=0.02,
         times=1.5,
         few_margin=0.05,

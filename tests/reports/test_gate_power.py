@@ -79,6 +79,18 @@ def test_an_agent_that_is_slower_everywhere_is_found_with_three_repeats():
     assert not differences(three_of_each(1.0), three_of_each(1.0))
 
 
+@pytest.mark.parametrize(("later_s", "says"), [(0.4, ["start 0.51 s → 0.91 s, +78% (p = 1e-12)"]), (0.1, [])])
+def test_the_starts_of_all_scenarios_are_one_number(later_s, says):
+    """It hardly depends on the scenario; no scenario has a line of its own, and the floor holds for their mean."""
+
+    def starting(later_s: float) -> dict[tuple[str, str], PlayedCell]:
+        times = tuple(0.5 + number / 100 + later_s for number in range(3))
+        return {key: replace(cell, start_s=times) for key, cell in three_of_each(1.0).items()}
+
+    found = differences(starting(0.0), starting(later_s))
+    assert [it.says for it in found] == says
+
+
 def test_what_one_scenario_shows_is_not_told_of_all():
     """One line says it."""
     after = three_of_each(1.0)
