@@ -90,8 +90,9 @@ def numbers(row: RunRow) -> Sequence[str]:
 
 
 def notes(rows: Iterable[RunRow]) -> Iterator[str]:
-    """What the signs beside the costs of these rows mean."""
+    """What the signs beside the costs of these rows mean, and whose price stands for that of an unknown model."""
     shown = [row for row in rows if row.paid_calls is not None]
+    yield from dict.fromkeys(row.prices for row in shown if row.prices)
     if any(row.usage in SCRIPTED for row in shown):
         yield "* The script sets the tokens; they are not counted from what was sent."
     if any(row.at_least for row in shown):

@@ -13,6 +13,7 @@ from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import took_s
 from wedgehog.reports.database_use import database
+from wedgehog.reports.words import one_line
 
 _SHOWN = ("surfaced", "stopped at its limit")
 """Ends of a turn in which its user saw an error."""
@@ -64,6 +65,7 @@ def _columns(history: History) -> dict[str, Any]:
         "harmed_answered": harmed_answered(history),
         "answered_turns": answered_turns(history),
         "wasted_usd": wasted_usd(history),
+        "prices": " ".join(price_notes(books(history))),
     }
 
 
@@ -114,6 +116,20 @@ def _usage(spent: Ledger) -> str:
     if not spent.paid_calls or not spent.scripted:
         return "counted" if spent.paid_calls else ""
     return "scripted" if spent.scripted == spent.paid_calls else "both"
+
+
+def price_notes(spent: Ledger) -> Iterator[str]:
+    """Models without a price of their own, one sentence for all that are billed by the same price."""
+    alike: dict[str | None, list[str]] = {}
+    for model, priced in spent.priced_as.items():
+        if priced != model:
+            alike.setdefault(priced, []).append(one_line(model, 60))
+    for priced, models in alike.items():
+        names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
+        if priced is None:
+            yield f"The price of {names} is unknown, and so is the cost."
+        else:
+            yield f"{names} {is_} not in the price table: billed as {priced}."
 
 
 def waited(history: History) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def facts(history: History) -> list[str]:
     """Sentences about a run, the most important ones first."""
     said = _Narrative(history)
     folds = (
-        *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.prices, said.scripted),
+        *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.scripted),
         *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs),
         *(
             said.after_the_stop,
@@ -110,19 +110,6 @@ class _Narrative:
         if len(paid) > 1:
             parts = [f"{one_line(model, 40)} ({wire}) {number:,}" for (model, wire), number in paid.most_common()]
             yield f"Paid calls by model: {', '.join(parts)}."
-
-    def prices(self) -> Iterator[str]:
-        """Models without a price of their own, one sentence for all that are billed by the same price."""
-        alike: dict[str | None, list[str]] = {}
-        for model, priced in books(self.history).priced_as.items():
-            if priced != model:
-                alike.setdefault(priced, []).append(one_line(model, 60))
-        for priced, models in alike.items():
-            names, is_ = ", ".join(models), "is" if len(models) == 1 else "are"
-            if priced is None:
-                yield f"The price of {names} is unknown, and so is the cost."
-            else:
-                yield f"{names} {is_} not in the price table: billed as {priced}."
 
     def scripted(self) -> Iterator[str]:
         """Tokens that the script sets: their cost is the scenario's number, not a measured one."""

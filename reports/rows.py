@@ -65,6 +65,7 @@ class RunRow:
     harmed_answered: bool | None = None
     answered_turns: int | None = None
     wasted_usd: float | None = None
+    prices: str = ""
 
 
 _NAMES = tuple(field.name for field in fields(RunRow))

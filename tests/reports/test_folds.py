@@ -44,6 +44,28 @@ def test_one_unknown_price_makes_the_sum_unknown(campaign):
     assert {row.agent: row.cost_usd for row in worst(rows)} == {"a": pytest.approx(0.0246), "b": None}
 
 
+@pytest.mark.parametrize(
+    ("price_as", "said"),
+    [
+        ("claude-sonnet-4-6", "my-own-7b is not in the price table: billed as claude-sonnet-4-6."),
+        ("nor-me-either", "The price of my-own-7b is unknown, and so is the cost."),
+    ],
+)
+def test_a_borrowed_or_missing_price_is_said_where_the_cost_is(campaign, price_as, said):
+    """Once for each model; one with a price of its own is not named."""
+
+    def tell(telling: Telling) -> None:
+        telling.model = "my-own-7b"
+        telling.start("plain", "b", price_as=price_as)
+        telling.answered(1)
+
+    campaign.run(judgement("plain", "a"), plain_run)
+    for repeat in (1, 2):
+        campaign.run(judgement("plain", "b", repeat=repeat), tell)
+    rows = table(load(campaign.folder))
+    assert list(notes(rows)) == list(notes(worst(rows))) == [said]
+
+
 def test_one_repeat_of_unknown_price_makes_the_agents_cost_unknown(campaign):
     """The largest known price is not the largest price."""
 

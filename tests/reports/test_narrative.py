@@ -270,24 +270,6 @@ def test_a_command_that_ran_twice_is_told():
     assert told(tell).says("Tool call 1.1.1 ran 2 times.")
 
 
-@pytest.mark.parametrize(
-    ("model", "price_as", "part"),
-    [
-        ("my-own-7b", "claude-sonnet-4-6", "my-own-7b is not in the price table: billed as claude-sonnet-4-6."),
-        ("my-own-7b", "nor-me-either", "The price of my-own-7b is unknown, and so is the cost."),
-    ],
-)
-def test_a_borrowed_or_missing_price_is_said(model, price_as, part):
-    """A model outside the price table is billed by another price, or by none."""
-
-    def tell(telling):
-        telling.model = model
-        telling.start("plain", "mine", price_as=price_as)
-        telling.answered(1)
-
-    assert told(tell).says(part)
-
-
 def test_the_report_says_what_an_agent_waited_for_at_its_deadline():
     """Also where no invariant judges the time."""
 
