@@ -5,6 +5,7 @@ line, and the breaking point is looked for.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,9 +16,8 @@ from wedgehog.harness.search.draw import HypothesisChoices
 from wedgehog.harness.search.fault_order import FaultOrder
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
 from wedgehog.harness.search.stories import Stories
-from wedgehog.harness.search.threshold import thresholds
 
 NAME = "drawn"
 
@@ -135,15 +135,7 @@ class Explorer:
 
     def _shows(self, finding: Finding, document: Drawn) -> bool:
         """Whether a scenario fails as the finding does; then it is the finding's scenario."""
-        finding.replays += 1
-        played = self.play(document)
-        if played is None or not played.failed:
-            return False
-        agent, violated = played.failure
-        if agent != finding.agent or not set(finding.violated) <= set(violated):
-            return False
-        finding.document, finding.says = played.document, played.says
-        return True
+        return shows(finding, self.play(document))
 
     def _tell(self) -> None:
         if self._finding is not None:
@@ -154,24 +146,11 @@ class Explorer:
         finding = self._finding
         if finding is None:
             return
-        candidates = smaller(finding.document)
-        while (candidate := next(candidates, None)) is not None:
-            if self._shows(finding, candidate):
-                candidates = smaller(finding.document)
-        finding.whole = True
-        self._threshold(finding)
+        for trials in (shrink(finding), measure(finding)):
+            self._play_trials(finding, trials)
 
-    def _threshold(self, finding: Finding) -> None:
-        """Find the number of its faults at which the verdict turns.
-
-        The finding keeps its own seconds: at the very point, a run on another clock may pass.
-        """
-        said = []
-        for index in range(len(list(thresholds(finding.document)))):
-            kept, threshold = (finding.document, finding.says), list(thresholds(finding.document))[index]
-            while (candidate := threshold.next()) is not None:
-                threshold.tell(failed=self._shows(finding, candidate))
-            if not threshold.whole:
-                finding.document, finding.says = kept
-            said.append(threshold.says)
-        finding.breaks_at = "; ".join(filter(None, said))
+    def _play_trials(self, finding: Finding, trials: Trials) -> None:
+        with suppress(StopIteration):
+            candidate = next(trials)
+            while True:
+                candidate = trials.send(self._shows(finding, candidate))

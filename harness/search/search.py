@@ -19,8 +19,7 @@ from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Palette
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.shrink import smaller
-from wedgehog.harness.search.threshold import thresholds
+from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
 
 Objective = Literal["cost", "calls", "silence"]
 KEPT = 5
@@ -249,9 +248,9 @@ class Search:
         self._shrinking += 1
         try:
             if finding.whole:
-                await self._threshold(finding)
+                await self._play_trials(finding, measure(finding))
                 return
-            await self._shrink(finding)
+            await self._play_trials(finding, shrink(finding))
             self._merge(finding)
             if finding in self.result.findings:
                 self._to_measure.append(finding)
@@ -271,22 +270,21 @@ class Search:
     async def _shows(self, finding: Finding, document: Drawn) -> bool:
         """Whether a scenario fails as the finding does; then it is the finding's scenario."""
         played = await self._played({**document, "name": self._name()}, f"shrinking {finding.path.stem}")
-        finding.replays += 1
-        if played is None or not played.failed:
+        if not shows(finding, played):
             return False
-        agent, violated = played.failure
-        if agent != finding.agent or not set(finding.violated) <= set(violated):
-            return False
-        finding.document, finding.says = played.document, played.says
         self._corpus.save(finding)
         return True
 
-    async def _shrink(self, finding: Finding) -> None:
-        candidates = smaller(finding.document)
-        while (candidate := next(candidates, None)) is not None:
-            if await self._shows(finding, candidate):
-                candidates = smaller(finding.document)
-        finding.whole = True
+    async def _play_trials(self, finding: Finding, trials: Trials) -> None:
+        """Play each trial; the scenario that the finding has at the end is on disk."""
+        candidate = next(trials, None)
+        while candidate is not None:
+            shown = await self._shows(finding, candidate)
+            try:
+                candidate = trials.send(shown)
+            except StopIteration:
+                candidate = None
+        self._corpus.save(finding)
 
     def _merge(self, finding: Finding) -> None:
         """Two that became the same scenario's failure are one."""
@@ -297,22 +295,6 @@ class Search:
                 self.result.findings.remove(finding)
                 finding.path.unlink(missing_ok=True)
                 return
-
-    async def _threshold(self, finding: Finding) -> None:
-        """Find the number of its faults at which the verdict turns.
-
-        The finding keeps its own seconds: at the very point, a run on another clock may pass.
-        """
-        said = []
-        for index in range(len(list(thresholds(finding.document)))):
-            kept, threshold = (finding.document, finding.says), list(thresholds(finding.document))[index]
-            while (candidate := threshold.next()) is not None:
-                threshold.tell(failed=await self._shows(finding, candidate))
-            if not threshold.whole:
-                finding.document, finding.says = kept
-            said.append(threshold.says)
-        finding.breaks_at = "; ".join(filter(None, said))
-        self._corpus.save(finding)
 
     # ---- playing
 
