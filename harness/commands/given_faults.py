@@ -23,6 +23,14 @@ LONGEST_S = 3600.0
 """The number of scenarios ends the search, not a time."""
 
 
+@dataclass
+class Wish:
+    """What the options of pytest ask of a search, in place of what the decorator says."""
+
+    seed: int | None = None
+    budget_s: float | None = None
+
+
 def given_faults(
     *, wire: str, scenarios: int = 100, seed: int = 0, folder: Path | str = "fuzz", **spec: Any
 ) -> Callable[[Agent], Callable[[], None]]:
@@ -35,24 +43,30 @@ def given_faults(
         async def test_my_agent(message, *, session_dir, llm_url, key):
             return await my_agent.answer(message, base_url=f"{llm_url}/v1", key=key)
 
-    `scenarios` are drawn from `seed`; failures found before are played first. `spec` are more keys of an agent's spec.
-    The test fails with the smallest story, its timeline and the command that plays it again. Found scenarios and the
-    spec are kept in `folder`.
+    `scenarios` are drawn from `seed`; with `pytest --wedgehog-budget 5m` as many as there is time for. Failures found
+    before are played first. `spec` are more keys of an agent's spec. The test fails with the smallest story, its
+    timeline and the command that plays it again. Found scenarios and the spec are kept in `folder`.
     """
 
     def decorated(function: Agent) -> Callable[[], None]:
         if "<locals>" in function.__qualname__:
             raise ValueError(f"given_faults: {function.__name__} must stand at the top of its module, to be imported")
 
+        wish = Wish()
+
         def test() -> None:
             __tracebackhide__ = True
-            found = _Search(function, {"wire": wire, **spec}, scenarios, seed, Path(folder)).failure()
+            chosen = seed if wish.seed is None else wish.seed
+            most = scenarios if wish.budget_s is None else None
+            budget_s = wish.budget_s or LONGEST_S
+            found = _Search(function, {"wire": wire, **spec}, most, budget_s, chosen, Path(folder)).failure()
             if found:
                 _fail(found)
 
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
             setattr(test, name, getattr(function, name))
         test.agent = function  # type: ignore[attr-defined]
+        test.wedgehog_wish = wish  # type: ignore[attr-defined]
         return test
 
     return decorated
@@ -72,14 +86,15 @@ def _fail(text: str) -> None:
 class _Search:
     function: Agent
     spec: dict[str, Any]
-    scenarios: int
+    scenarios: int | None
+    budget_s: float
     seed: int
     folder: Path
 
     def failure(self) -> str:
         """Search; what a failed test shows, or an empty text."""
         place, agent = self._agent()
-        options = FuzzOptions((agent,), (str(place),), LONGEST_S, self.folder, world="sim", most=self.scenarios)
+        options = FuzzOptions((agent,), (str(place),), self.budget_s, self.folder, world="sim", most=self.scenarios)
         with Path(os.devnull).open("w") as nowhere:
             search = Fuzz(options, self._options(), Console(file=nowhere))
             asyncio.run(search.run())

@@ -9,6 +9,7 @@ wedgehog_agent = "my-agent.yaml"      # now every scenario file below `testpaths
 """
 
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,8 +25,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("wedgehog", "scenarios that break an LLM agent (wedgehog)")
     group.addoption("--wedgehog-agent", action="append", metavar="SPEC", help="agent spec or known runtime; repeatable")
     group.addoption("--wedgehog-network", default="auto", metavar="auto|toxiproxy|embedded", help="default: auto")
-    group.addoption("--wedgehog-seed", type=int, default=0, metavar="N", help="seed of the runs' random words")
+    group.addoption("--wedgehog-seed", type=int, metavar="N", help="seed of the runs' random words and drawn faults")
+    group.addoption(
+        "--wedgehog-budget",
+        type=_seconds,
+        metavar="TIME",
+        help="how long each given_faults test searches: 60s, 5m, 1h; in place of its number of scenarios",
+    )
     parser.addini("wedgehog_agent", "agent specs or known runtimes that play the scenario files", type="args")
+
+
+def _seconds(text: str) -> float:
+    from wedgehog.harness.commands.fuzz import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as wrong:
+        raise ArgumentTypeError(str(wrong).removeprefix("--budget: ")) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,6 +58,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     from wedgehog.harness.commands.pytest_scenarios import ScenarioItems
 
     return ScenarioItems.from_parent(parent, path=file_path)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A test of `given_faults` takes seed and budget of the command line."""
+    wish = getattr(getattr(item, "obj", None), "wedgehog_wish", None)
+    if wish is not None:
+        wish.seed, wish.budget_s = item.config.getoption("--wedgehog-seed"), item.config.getoption("--wedgehog-budget")
 
 
 def agents_of(config: pytest.Config) -> list[str]:

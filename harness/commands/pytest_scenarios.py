@@ -98,7 +98,7 @@ def _player(config: pytest.Config) -> "SessionPlayer":
     if _PLAYER not in config.stash:
         agents = [agent for name in agents_of(config) for agent in variants(named_agent(name))]
         out = config.rootpath / "runs"
-        options = Options(out, config.getoption("--wedgehog-network"), 1, config.getoption("--wedgehog-seed"))
+        options = Options(out, config.getoption("--wedgehog-network"), 1, config.getoption("--wedgehog-seed") or 0)
         config.stash[_PLAYER] = player = SessionPlayer(agents, options)
         config.add_cleanup(player.close)
     return config.stash[_PLAYER]

@@ -1,11 +1,15 @@
 """The pytest plugin, in a pytest of its own."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from wedgehog.harness.commands.fuzz import FuzzOptions
+from wedgehog.harness.run.campaign_options import Options
 
 pytest_plugins = ["pytester"]
 
@@ -135,3 +139,41 @@ def test_the_plugin_imports_nothing_of_ours_before_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['wedgehog.harness.commands.pytest_plugin']"
+
+
+SEARCHED = """\
+import wedgehog
+
+@wedgehog.given_faults(wire="openai-chat", scenarios=7, seed=3)
+async def test_mine(message, *, session_dir, llm_url, key):
+    return ""
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ((), "seed 3, 7 scenarios, 3600 s"),
+        (("--wedgehog-seed", "0"), "seed 0, 7 scenarios, 3600 s"),
+        (("--wedgehog-budget", "2m"), "seed 3, None scenarios, 120 s"),
+    ],
+)
+def test_the_command_line_says_how_a_test_searches(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], searched: str
+):
+    """Seed and budget are those of the decorator without an option."""
+
+    def shown(asked: FuzzOptions, options: Options, console: object) -> None:
+        raise RuntimeError(f"seed {options.seed}, {asked.most} scenarios, {asked.budget_s:g} s")
+
+    monkeypatch.setattr(importlib.import_module("wedgehog.harness.commands.given_faults"), "Fuzz", shown)
+    pytester.makepyfile(SEARCHED)
+    done = pytester.runpytest_inprocess("-p", "no:xdist", "-p", "no:randomly", *options)
+    done.stdout.fnmatch_lines([f"*RuntimeError: {searched}"])
+
+
+def test_a_budget_that_is_no_time_is_one_line(pytester: pytest.Pytester):
+    """The line says what is expected."""
+    done = pytester.runpytest_inprocess("--wedgehog-budget", "soon")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--wedgehog-budget: expected a time such as 60s, 5m or 1h, found 'soon'"])
