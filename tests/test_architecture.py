@@ -4,8 +4,10 @@ import ast
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -73,11 +75,35 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, at_once: bool = False) -> Iterator[str]:
+def imports(path: Path, *, at_once: bool = False) -> Sequence[str]:
     """What of ours a file imports, without the common prefix; functions' own imports too, unless `at_once`."""
-    package = name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
+    return _read(path).at_once if at_once else _read(path).imports
+
+
+class Seen(NamedTuple):
+    """What the tests ask of a file."""
+
+    imports: Sequence[str]
+    at_once: Sequence[str]
+    """Imports at its top level."""
+    defined: Sequence[str]
+    faults: Sequence[str]
+    """The faults that it names."""
+
+
+@cache
+def _read(path: Path) -> Seen:
+    """A file is parsed once for all tests."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body if at_once else ast.walk(tree):
+    nodes, module = list(ast.walk(tree)), name_of(path)
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    words = () if module.startswith("fake_llm.") else _words_of_faults(nodes)
+    found = [*_imported(nodes, package)], [*_imported(tree.body, package)], [*_defined(tree)]
+    return Seen(*found, [*_named_faults(nodes), *words])
+
+
+def _imported(nodes: Sequence[ast.AST], package: Sequence[str]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -140,9 +166,9 @@ def test_a_room_imports_only_rooms_above_it(path: Path):
     assert [name for name in imports(path) if not allowed(name_of(path), name)] == []
 
 
-def defined_names(path: Path) -> Iterator[str]:
+def _defined(tree: ast.Module) -> Iterator[str]:
     """Classes and aliases at the top level of a file: names that begin with a capital and are no constants."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in tree.body:
         if isinstance(node, ast.ClassDef):
             yield node.name
             continue
@@ -155,7 +181,7 @@ def test_no_class_or_alias_has_the_name_of_another():
     """A reader who searches for a name finds one definition."""
     places: dict[str, list[str]] = {}
     for path in sources():
-        for name in defined_names(path):
+        for name in _read(path).defined:
             places.setdefault(name, []).append(name_of(path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
@@ -183,10 +209,10 @@ def test_the_direction_is_really_checked():
     assert {"fake_llm.server", "harness.network.base", "harness.record.clock"} <= found
 
 
-def _named_faults(tree: ast.AST) -> Iterator[str]:
+def _named_faults(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Concrete faults that a module imports, or tells apart by their registered name or family."""
     words = {*registered(), "wire", "reply", "actor"}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and FAULT_FILE.search(node.module or ""):
             yield f"import of {node.module}"
         if isinstance(node, ast.Compare) and any(_names_a_fault(it) for it in ast.walk(node)):
@@ -194,15 +220,15 @@ def _named_faults(tree: ast.AST) -> Iterator[str]:
             yield from (f"{word!r} at line {node.lineno}" for word in constants if word in words)
 
 
-def _words_of_faults(tree: ast.AST) -> Iterator[str]:
+def _words_of_faults(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Literals that only a fault can mean: a name that nothing else has, or several names of faults together."""
-    played = {id(it) for node in ast.walk(tree) if isinstance(node, ast.Dict) for it in _under_do(node)}
-    for node in ast.walk(tree):
+    played, faults = {id(it) for node in nodes if isinstance(node, ast.Dict) for it in _under_do(node)}, registered()
+    for node in nodes:
         if isinstance(node, ast.Constant) and node.value in OF_FAULTS_ONLY and id(node) not in played:
             yield f"{node.value!r} at line {node.lineno}"
         if isinstance(node, ast.Set | ast.Tuple | ast.List) and len(node.elts) > 1:
             found = [it.value if isinstance(it, ast.Constant) else None for it in node.elts]
-            if registered().keys() >= set(found):
+            if faults.keys() >= set(found):
                 yield f"{found} at line {node.lineno}"
 
 
@@ -226,9 +252,7 @@ def test_a_fault_says_everything_about_itself(path: Path):
 
     The fake provider knows nothing of faults: its own edits have the same names.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    words = () if name_of(path).startswith("fake_llm.") else _words_of_faults(tree)
-    assert [*_named_faults(tree), *words] == []
+    assert _read(path).faults == []
 
 
 @pytest.mark.parametrize(
@@ -243,7 +267,7 @@ def test_a_fault_says_everything_about_itself(path: Path):
 )
 def test_a_named_fault_is_really_seen(text: str):
     """By an import, and in a comparison."""
-    assert list(_named_faults(ast.parse(text)))
+    assert list(_named_faults(list(ast.walk(ast.parse(text)))))
 
 
 @pytest.mark.parametrize(
@@ -251,13 +275,13 @@ def test_a_named_fault_is_really_seen(text: str):
 )
 def test_words_that_only_faults_have_are_really_seen(text: str):
     """Whatever they are compared with."""
-    assert list(_words_of_faults(ast.parse(text)))
+    assert list(_words_of_faults(list(ast.walk(ast.parse(text)))))
 
 
 @pytest.mark.parametrize("text", ["x = {'do': {'pings_only': 1}}", "x = how == 'cut'", "x = ('stall', 'fin', 'rst')"])
 def test_what_a_scenario_plays_and_other_words_are_no_alarm(text: str):
     """A probe is a scenario in Python; `cut` is how a reply ended, `stall` how a pipe ends it."""
-    assert not list(_words_of_faults(ast.parse(text)))
+    assert not list(_words_of_faults(list(ast.walk(ast.parse(text)))))
 
 
 def _assigned_from_outside(tree: ast.AST) -> Iterator[str]:
