@@ -6,7 +6,7 @@ A message beside a running turn counts as a fault here, and so does a conversati
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -47,7 +47,7 @@ DRAWS = 12
 """So often parameters are drawn for a fault before only the needed ones are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cell:
     """One fault on one link at one place of one call, once or on every attempt."""
 
@@ -88,7 +88,7 @@ class Cell:
         line |= {"link": self.link} if self.link != "llm" else {}
         return line | ({"times": self.times} if self.times != 1 else {})
 
-    @property
+    @cached_property
     def pairs(self) -> frozenset[tuple[object, object]]:
         """What it covers: each two of its values."""
         return _pairs(self.fault, self.place, self.step, self.times, self.script)
@@ -103,7 +103,14 @@ class Cell:
 @cache
 def _pairs(*values: object) -> frozenset[tuple[object, object]]:
     names = ("fault", "place", "step", "times", "script")
-    return frozenset(combinations([pair for pair in zip(names, values, strict=True) if pair[1] is not None], 2))
+    named = [pair for pair in zip(names, values, strict=True) if pair[1] is not None]
+    return frozenset(_the_same(pair) for pair in combinations(named, 2))
+
+
+@cache
+def _the_same(pair: tuple[object, object]) -> tuple[object, object]:
+    """One object for equal pairs: sets of them are subtracted without a comparison of their parts."""
+    return pair
 
 
 def cells(links: Sequence[str]) -> list[Cell]:
@@ -215,16 +222,16 @@ class Coverage:
         """Faults that violate an invariant: another scenario with one of them rarely shows anything new."""
         self._scripts = scripts
         self._pairs = {pair for cell in tried for pair in cell.pairs}
-        self._seconds: dict[str, float] = {}
+        self._seconds: dict[str, float] = {NO_FAULT: 0.0}
         self._values = {value for cell in tried for value in (cell.fault, cell.place)}
         self._all = False
 
     def next(self, within_s: float) -> Cell | None:
         """Take the best cell that is expected to end within this time, with a script; None if there is none."""
-        fitting = [cell for cell in self.left if self.expected_s(cell) <= within_s]
+        fitting = [(cell, takes_s) for cell in self.left if (takes_s := self.expected_s(cell)) <= within_s]
         if not fitting:
             return None
-        best = max(fitting, key=self._worth)
+        best, _ = max(fitting, key=self._worth)
         self.left.remove(best)
         best = best if best.script else replace(best, script=self._script(best))
         self._pairs.update(best.pairs)
@@ -259,19 +266,22 @@ class Coverage:
     def expected_s(self, cell: Cell) -> float:
         """How long it takes, as far as is known."""
         own_s = SCRIPTS[cell.script] if cell.script else 0.0
-        return self._seconds.get(cell.fault, 0.0 if cell.fault == NO_FAULT else 1.0) + own_s
+        return self._seconds.get(cell.fault, 1.0) + own_s
 
-    def _worth(self, cell: Cell) -> float:
-        """What is new in it for its time: a value that no scenario had yet counts more than a pair."""
+    def _worth(self, fitting: tuple[Cell, float]) -> float:
+        """What is new in a cell for its time: a value that no scenario had yet counts more than a pair."""
+        cell, takes_s = fitting
         if cell.fault == NO_FAULT:
-            return FIRST**4 / (1.0 + self.expected_s(cell))
-        unseen = (cell.fault not in self._values) + (cell.place not in self._values)
-        worth = (self._fresh(cell) + FIRST * (unseen + self._usual(cell)) + 0.01) / (1.0 + self.expected_s(cell))
+            return FIRST**4 / (1.0 + takes_s)
+        unseen: float = cell.place not in self._values
+        if cell.fault not in self._values:
+            unseen += 1 + self._usual(cell)
+        worth = (len(cell.pairs - self._pairs) + FIRST * unseen + 0.01) / (1.0 + takes_s)
         return worth / 4 if cell.fault in self.broken else worth
 
     def _usual(self, cell: Cell) -> float:
-        """More than nothing for a usual fault that was not tried yet."""
-        known = None if cell.fault in self._values else fault_named(cell.fault)
+        """More than nothing for a usual fault."""
+        known = fault_named(cell.fault)
         if known is None or not known.usual:
             return 0.0
         return known.usual + 0.5 * (cell.times == "always" and cell.link != AGENT)
