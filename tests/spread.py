@@ -44,6 +44,14 @@ UNHURRIED = (
 )
 """Where the files begin whose tests may take as long as they like, or many times as long as they do alone."""
 
+TOGETHER = (
+    "tests/sdk/",
+    "tests/fake_llm/test_azure",
+    "tests/harness/sim/test_blocking",
+    "tests/harness/sim/test_clients",
+)
+"""Where the files begin that one worker runs, because importing the providers' SDKs takes it seconds."""
+
 
 def is_extra(worker: str) -> bool:
     """Whether a worker, such as `gw2`, is one beyond a worker for each core."""
@@ -52,6 +60,10 @@ def is_extra(worker: str) -> bool:
 
 class Spread(LoadFileScheduling):
     """Gives a whole file to one worker, in the order in which the files were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The file of a test, or the first of the files that stay together."""
+        return TOGETHER[0] if nodeid.startswith(TOGETHER) else str(super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         """Give a worker the next file that it may run; without one, it has nothing more to do."""
