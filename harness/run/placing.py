@@ -63,5 +63,8 @@ class Placing(Protocol):
     def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's whole text stands in the messages."""
 
+    def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply came once, and is the text of two messages of the model."""
+
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if the script has none for it."""

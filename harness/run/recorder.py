@@ -154,6 +154,7 @@ class Recorder:
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
                 replies_seen=self._placing.replies_in(talk),
+                replies_doubled=self._placing.replies_twice(talk),
             )
         )
         self._calls[seen.call].arrived_s = arrived.at_s

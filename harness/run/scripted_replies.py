@@ -1,5 +1,6 @@
 """The scenario's script as the fake provider plays it: replies by position, changed by the plan's reply faults."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -64,6 +65,15 @@ class ScriptedReplies:
         found = {call for call, text in said.items() if text in whole}
         bare = plain(whole) if len(found) < len(said) else ""
         return tuple(call for call, text in said.items() if call in found or plain(text) in bare)
+
+    def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply came once, and is the text of two messages of the model."""
+        said = Counter(message.text.strip() for message in conversation.messages if message.role == "assistant")
+        if not any(text and count > 1 for text, count in said.items()):
+            return ()
+        given = {call: spoken(it.reply).strip() for call, it in self.replies.items()}
+        came = Counter(given.values())
+        return tuple(call for call, text in given.items() if text and said[text] > 1 and came[text] == 1)
 
     def sent(self, call: int) -> SentReply | None:
         """The scripted reply to a request; None if it got another answer."""

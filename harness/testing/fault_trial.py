@@ -167,6 +167,10 @@ class Trial:
         """One request is the whole conversation."""
         return ()
 
+    def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
+        """One request is the whole conversation."""
+        return ()
+
     def sent(self, call: int) -> SentReply:
         """The same reply for each request."""
         return SentReply(REPLY)

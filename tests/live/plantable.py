@@ -377,6 +377,8 @@ async def step(
     lasting = [part for part in content if part["type"] == "tool_use"] if calls and "drops-words" in BUGS else content
     session.add("assistant", [{key: value for key, value in part.items() if key != "bad"} for part in lasting])
     if not calls:
+        if "stores-its-answer-twice" in BUGS:
+            session.add("assistant", content)
         return text_of(content)
     if "one-kind-of-tool" in BUGS and len({call["name"] for call in calls}) > 1:
         raise FailedError(f"Error: tool call {calls[1]['name']} does not match {calls[0]['name']}")

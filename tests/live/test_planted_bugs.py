@@ -35,6 +35,7 @@ STRICT = {
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
+    "slow-but-alive": ("stores-its-answer-twice", {"said_once"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
 }
 

@@ -86,6 +86,14 @@ def _said_once(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _stored_twice(play: RunDraw) -> None:
+    """Two places add the model's answer."""
+    for echoed in ([], [1]):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1, echoed=echoed), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _failure_told(play: RunDraw) -> None:
     """The model reads that the tool failed, and not why."""
     play.tell.message()
@@ -129,7 +137,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "exit_code_tells": (_exit_code_tells,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
-    "said_once": (_said_once,),
+    "said_once": (_said_once, _stored_twice),
     "failure_told": (_failure_told,),
     "cause_told": (_cause_told,),
     "words_kept": (_words_before_a_call, _an_answer),

@@ -92,6 +92,9 @@ class FakePlacing:
         found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
         return tuple(found)
 
+    def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
+        return ()
+
     def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
         return ()
 

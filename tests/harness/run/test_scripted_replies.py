@@ -177,3 +177,27 @@ def test_each_call_is_placed_once_and_told_to_the_nemesis_once(play: Any):
     assert it.place(2, talk()).attempt == 2
     assert it.injector.open_calls == {1, 2}
     assert set(it.shapes) == set(it.tools_seen) == {1, 2}
+
+
+def _with(*said: str) -> Conversation:
+    """A request that carries these messages of the model."""
+    return replace(talk(), messages=(*talk().messages, *(Message("assistant", text) for text in said)))
+
+
+def test_a_request_tells_which_replies_it_carries(play: Any):
+    """Also with other punctuation, and inside of a longer message; not half of one."""
+    it = play()
+    it.answer(1, talk())
+    carried = {text: it.replies_in(_with(text)) for text in ("Let me look.", "Thought: LET ME LOOK", "Let me", "")}
+    assert carried == {"Let me look.": (1,), "Thought: LET ME LOOK": (1,), "Let me": (), "": ()}
+
+
+def test_a_reply_that_stands_in_two_messages_is_told_if_it_came_once(play: Any):
+    """A model that said it twice may be quoted twice; empty messages are no words."""
+    it = play()
+    it.answer(1, talk())
+    twice = _with("Let me look.", "Let me look.")
+    assert it.replies_twice(twice) == (1,)
+    assert it.replies_twice(_with("Let me look.", "", "")) == ()
+    it.answer(2, talk())
+    assert it.replies_twice(twice) == ()
