@@ -29,7 +29,8 @@ def tools_alive(history: History) -> Iterator[Verdict]:
     The recovery message calls each kind of tool that worked in the control run: the agent's shell, and a tool of our
     host (MCP). If the message is answered, each must be offered, run, and be answered by its own output. In every turn
     the output of a command that ended well within 2 s is in a later request, if one follows in its turn; an agent that
-    sends an error or nothing in its place has dropped work. Not judged where a fault struck the tool or its process.
+    sends an error or nothing in its place has dropped work, and one that sends the output of another call has mixed
+    them up. Not judged where a fault struck the tool or its process.
 
     Fix: Open a tool server's connection anew after it broke, and offer its tools again. Send every result that has
     arrived, also if the request before it failed.
@@ -140,6 +141,9 @@ def _judged(history: History, use: ToolUse) -> bool:
 
 def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdict:
     carried = carried_results(use)
+    if other := next((it.prints for it in carried if it.prints), ""):
+        says = f"request {following.call} has the output of tool call {other} in its place"
+        return fail(f"{name_of_call(use)} ended well, and {says}", (use.reply, use.done[0], following))
     if blocked(history, use, following) or any(map(_stands_for_output, carried)):
         return passed()
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"

@@ -8,13 +8,13 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
 from wedgehog.fake_llm import observer as fact
-from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import end_the_body
 from wedgehog.harness.inject import Injector, PartialDelivery
@@ -165,9 +165,16 @@ class Recorder:
         def carried(it: ToolResultSeen) -> ToolResult:
             token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
             broken_off = "" if printed else shells_words(it.text)
-            return ToolResult(it.call_id, len(it.text), it.is_error, token, printed, broken_off=broken_off)
+            prints = self._prints(token, it.text)
+            size = len(it.text)
+            return ToolResult(it.call_id, size, it.is_error, token, printed, broken_off=broken_off, prints=prints)
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
+
+    def _prints(self, token: str, text: str) -> str:
+        """The tool call whose output a result has in the place of its own; else empty."""
+        found = self._placing.tokens_in_text(replace(UNREADABLE, messages=(Message("tool", text),)))
+        return found[0] if token and found and token not in found else ""
 
     def _results_in_text(self, talk: Conversation) -> tuple[ToolResult, ...]:
         sent = {

@@ -21,6 +21,8 @@ class ToolResult:
     """Whether it is part of a message's text ("Observation: …"): then `chars` and `is_error` are unknown."""
     broken_off: str = ""
     """The words by which a shell says in it that its command breaks off in the middle; else empty."""
+    prints: str = ""
+    """The tool call whose output its text contains, if that is another one and its own output is missing."""
 
 
 class RequestArrived(Event):

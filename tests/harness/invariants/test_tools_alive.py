@@ -1,6 +1,7 @@
 """After healing the tools work, and the output of a command that worked reaches the model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,14 @@ def worked(*results: ToolResult, took_s: float = 0.1, exit_code: int = 0, tools:
 def test_the_output_of_a_command_that_worked_is_in_the_next_request(carried: list[ToolResult], status: str):
     """Whole or shortened; an error or no text in its place is dropped work. A result of an unknown call may be it."""
     assert worked(*carried).status == status
+
+
+def test_the_output_of_another_command_does_not_stand_for_its_own():
+    """Two results under each other's calls are worse than none: the model takes both for true."""
+    verdict = worked(replace(result("1.1.1"), prints="1.1.2"))
+    assert verdict.status == "fail" and verdict.says.endswith(
+        "request 2 has the output of tool call 1.1.2 in its place"
+    )
 
 
 def test_a_command_that_fails_takes_long_or_belongs_to_no_known_tool_is_not_judged():

@@ -168,6 +168,17 @@ def test_results_that_are_part_of_a_text_are_recorded_without_a_size(rig: Rig):
     assert [(r.token, r.in_text) for r in arrived.results] == [("1.1.1", False), ("", False), ("1.2.1", True)]
 
 
+@pytest.mark.parametrize(
+    ("text", "prints"),
+    [("ok 1.1.1", ""), ("ok 1.1.2", "1.1.2"), ("first 1.1.2 ok 1.1.1", ""), ("saved to a file", "")],
+)
+def test_a_result_with_the_output_of_another_command_is_recorded_as_that(rig: Rig, text: str, prints: str):
+    """A terminal shows earlier output too, so its own output excuses all others."""
+    rig.asks(1, replace(TALK, messages=(Message("tool", tool_results=(ToolResultSeen("t1", text),)),)))
+    (arrived,) = rig.of(RequestArrived)
+    assert [(r.token, r.prints) for r in arrived.results] == [("1.1.1", prints)]
+
+
 def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carries(rig: Rig):
     """Everything a check needs later, and the body by its hash only."""
     rig.asks(3, TALK)
