@@ -7,8 +7,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Final, Self, cast
 
-from wedgehog.fake_llm.http_request import Incoming, RequestReader
+from wedgehog.fake_llm.http_request import Head, Incoming, RequestReader
 from wedgehog.fake_llm.observer import Conn
+from wedgehog.fake_llm.request import ConnectionMemory
+from wedgehog.fake_llm.websocket import FrameReader, accepted
 
 ROOM: Final = 64 * 2**10
 _CLOSE_WITHIN_S: Final = 5.0
@@ -38,7 +40,11 @@ class Connection(asyncio.BufferedProtocol):
         self._is_lost = False
         self._opened, self._answer, self._closed = opened, answer, closed
         self._room = memoryview(room or bytearray(ROOM))
-        self._reader = RequestReader(self._go_ahead)
+        self._reader: RequestReader | FrameReader = RequestReader(self._go_ahead)
+        self.memory: ConnectionMemory | None = None
+        """What a WebSocket remembers; None: the connection is none."""
+        self._control_frames = b""
+        self._close_sent = False
         self._waiting: deque[Incoming] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -56,6 +62,36 @@ class Connection(asyncio.BufferedProtocol):
         """Send bytes at once."""
         self.carried += len(data)
         self.transport.write(data)
+
+    def upgrade(self, head: Head, memory: ConnectionMemory) -> None:
+        """Go on as a WebSocket: each message is a request with this head."""
+        self.memory = memory
+        self._reader = FrameReader(head, self._control)
+        self.write(accepted(head))
+
+    def _control(self, frame: bytes, closes: bool) -> None:
+        """A pong waits for the end of the frame that is being written; a close ends the connection."""
+        if not closes:
+            self._control_frames += frame
+            if self._task is None:
+                self.flush_control()
+        elif self._task is not None:
+            self._task.cancel()  # the client hangs up
+        else:
+            if not self._close_sent:
+                self.write(frame)
+            self.transport.close()
+
+    def flush_control(self) -> None:
+        """Send the pongs that wait; the last byte sent was a frame's."""
+        if self._control_frames:
+            self.write(self._control_frames)
+            self._control_frames = b""
+
+    def close_sent(self) -> None:
+        """The reply ended with a close frame: the client answers it, and says nothing else."""
+        self._close_sent = True
+        self._waiting.clear()
 
     async def can_wait(self) -> None:
         """Continue in a task; await this before anything that takes time."""
@@ -77,7 +113,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes | memoryview) -> None:
         """Answer the requests that are complete."""
-        self._waiting.extend(self._reader.feed(data))
+        came = self._reader.feed(data)
+        self._waiting.extend([] if self._close_sent else came)
         if self._waiting and self._task is None:
             self._begin()
 
@@ -106,6 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             while self._waiting and not self.transport.is_closing():
                 await self._answer(self, self._waiting.popleft())
+                self.flush_control()
                 if self.by_us:
                     self.transport.close()
         except asyncio.CancelledError:

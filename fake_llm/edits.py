@@ -12,6 +12,7 @@ from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
 from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.reply import (
     MIDDLE,
+    ClosedSocket,
     Duplicated,
     EarlyEnd,
     Edit,
@@ -21,9 +22,11 @@ from wedgehog.fake_llm.reply import (
     PingsOnly,
     Reordered,
 )
+from wedgehog.fake_llm.websocket import NORMAL
 
 _NAMES: Final = {
     EarlyEnd: "early_end",
+    ClosedSocket: "ws_close",
     PingsOnly: "pings_only",
     ErrorEvent: "error_event",
     Duplicated: "duplicated_event",
@@ -42,13 +45,15 @@ class Edited:
     frames: tuple[Frame, ...]
     endless: Frame | None = None
     names: tuple[str, ...] = ()
+    closing: tuple[int, str] | None = None
+    """Code and reason with which a WebSocket is closed after the last frame; None: it stays open."""
 
 
 def edit(frames: tuple[Frame, ...], edits: Iterable[Edit], dialect: Dialect, exchange: Exchange) -> Edited:
     """Apply edits one after the other; an edit at or behind the last frame changes nothing."""
     edited = Edited(frames)
     for change in edits:
-        applied = None if edited.endless else _apply(change, edited.frames, dialect, exchange)
+        applied = None if edited.endless or edited.closing else _apply(change, edited.frames, dialect, exchange)
         if applied is not None:
             edited = replace(applied, names=(*edited.names, _NAMES[type(change)]))
     return edited
@@ -82,7 +87,7 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
     if not isinstance(change, NoUsage) and change.event == MIDDLE:
         change = replace(change, event=max(0, len(frames) - 1) // 2)
     match change:
-        case EarlyEnd() | PingsOnly() | ErrorEvent():
+        case EarlyEnd() | PingsOnly() | ErrorEvent() | ClosedSocket():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
         case NoUsage():
             silent = [replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames]
@@ -103,13 +108,18 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
 
 
 def _broken_off(
-    change: EarlyEnd | PingsOnly | ErrorEvent, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange
-) -> Edited:
+    change: EarlyEnd | ClosedSocket | PingsOnly | ErrorEvent,
+    frames: tuple[Frame, ...],
+    dialect: Dialect,
+    exchange: Exchange,
+) -> Edited | None:
     kept = frames[: change.event]
     tokens = kept[-1].tokens if kept else 0
     match change:
         case EarlyEnd():
-            return Edited(kept)
+            return Edited(kept, closing=(NORMAL, ""))
+        case ClosedSocket():
+            return Edited(kept, closing=(change.code, change.reason)) if exchange.request.websocket else None
         case PingsOnly():
             ping = dialect.framing(exchange).ping
             return Edited(kept, Frame(ping, delay_s=change.every_s, tokens=tokens))

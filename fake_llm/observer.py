@@ -57,6 +57,8 @@ class RequestSeen:
     size: int
     user_agent: str = ""
     session: str = ""
+    websocket: bool = False
+    """Whether it came as a message of a WebSocket."""
 
     def without_words(self) -> "RequestSeen":
         """Return the same without `conversation` and `body`."""
@@ -72,6 +74,7 @@ class RequestSeen:
             self.size,
             self.user_agent,
             self.session,
+            self.websocket,
         )
 
 

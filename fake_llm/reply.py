@@ -85,6 +85,15 @@ class EarlyEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedSocket:
+    """After event `event` a WebSocket is closed with this code; another stream does not change."""
+
+    event: int
+    code: int = 1011
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PingsOnly:
     """After event `event` only keep-alive pings come, one every `every_s`, without end."""
 
@@ -127,7 +136,7 @@ class NoUsage:
     """The provider does not report the reply's tokens."""
 
 
-Edit: TypeAlias = EarlyEnd | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage
+Edit: TypeAlias = EarlyEnd | ClosedSocket | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage
 
 
 @dataclass(frozen=True, slots=True)

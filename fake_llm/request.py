@@ -31,6 +31,9 @@ class Memory:
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
 
+    def keep_here(self, id_: str, value: object) -> None:
+        """Store a value until the connection ends; a connection that has no memory of its own stores nothing."""
+
     def get(self, id_: str) -> Any:
         """Return the value of an id, else None."""
         return self._kept.get(id_)
@@ -38,6 +41,29 @@ class Memory:
     def drop(self, id_: str) -> bool:
         """Drop a value; return True if there was one."""
         return self._kept.pop(id_, None) is not None
+
+
+class ConnectionMemory(Memory):
+    """The memory of a WebSocket: that of its session, and what ends with the connection."""
+
+    def __init__(self, session: Memory) -> None:
+        """Start with what the session has."""
+        super().__init__()
+        self._session = session
+
+    def keep(self, id_: str, value: object) -> None:
+        """Store a value in the session."""
+        self.writes += 1
+        self._session.keep(id_, value)
+
+    def keep_here(self, id_: str, value: object) -> None:
+        """Store a value until the connection ends."""
+        super().keep(id_, value)
+
+    def get(self, id_: str) -> Any:
+        """Return the value of an id, else None."""
+        here = super().get(id_)
+        return self._session.get(id_) if here is None else here
 
 
 class Memories:
@@ -59,7 +85,9 @@ class Memories:
 
 @value
 class Request:
-    """One HTTP request; the names of `headers` are in small letters.
+    """One HTTP request, or one message of a WebSocket with the head of its handshake.
+
+    The names of `headers` are in small letters.
 
     `document` is the body's JSON object, None if the body is no object. `path` is the path within the `session`, whose
     stored replies are in `memory`. `key` is the API key, "" without one.
@@ -75,6 +103,8 @@ class Request:
     memory: Memory = field(default_factory=Memory, repr=False, compare=False)
     session: str = ""
     key: str = field(default="", repr=False)
+    websocket: bool = False
+    """Whether it came as a message of a WebSocket."""
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from email.utils import format_datetime
 from html import escape
 from typing import Final
 
+from wedgehog.fake_llm import over_websocket
 from wedgehog.fake_llm.clock import http_date
 from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation
@@ -63,8 +64,16 @@ class Responder:
             if self.strict or conversation is None:
                 return self.refused(refusal)
             noted = (self._refusal_sent(self.dialect.error(refusal, self.request), refusal.pairing, enforced=False),)
+        if self.request.websocket and over_websocket.warms(self.request.document):
+            return self._warmed()
         assert conversation is not None, "a body that cannot be read is always refused"  # noqa: S101
         return self._scripted(conversation, noted)
+
+    def _warmed(self) -> RequestOutcome:
+        """Answer a request that asks for no reply of the model: an empty response, which the next one may name."""
+        nothing, conversation = Reply(), self.dialect.parse(self.request)
+        exchange = Exchange(self.request, conversation, billed(nothing, conversation), int(self.now.timestamp()))
+        return RequestOutcome((), self._streamed(nothing, exchange))
 
     def _scripted(self, conversation: Conversation, noted: tuple[Fact, ...]) -> RequestOutcome:
         try:
@@ -86,13 +95,16 @@ class Responder:
         counts = billed(said, conversation)
         exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
-        image = self.cache.compiled(reply, exchange, (self.closes, self.http_1_0), lambda: compile_(said, exchange))
+        kind = (self.closes, self.http_1_0, self.request.websocket)
+        image = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, exchange))
         started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, image.told.edited)
         return RequestOutcome((*noted, started), image, reply.delay_s, said.stop_reason)
 
     def _streamed(self, reply: Reply, exchange: Exchange) -> WireReply:
         framing = self.dialect.framing(exchange)
         edited = edit(tuple(self.dialect.stream(reply, exchange)), reply.edits, self.dialect, exchange)
+        if self.request.websocket:
+            return over_websocket.streamed(edited, closes=self.closes)
         return chunked(
             joined(edited.frames, framing, ends=edited.endless is None),
             self._headers(),
@@ -149,6 +161,8 @@ class Responder:
         return RequestOutcome((self._refusal_sent(told),) if told.status >= 400 else (), self._whole(told))
 
     def _whole(self, told: Response, more: Sequence[tuple[str, str]] = ()) -> WireReply:
+        if self.request.websocket:
+            return over_websocket.refused(told, dict(more), closes=self.closes)
         headers = [*self._headers(), *more]
         image = whole(told.status, told.body, headers, content_type=told.content_type, closes=self.closes)
         return bodiless(image) if self.request.method == "HEAD" else image

@@ -7,9 +7,11 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final, Literal
 
+from wedgehog.fake_llm import over_websocket, websocket
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.connection import ROOM, Connection, Listener
 from wedgehog.fake_llm.delivery import Delivery
@@ -35,7 +37,7 @@ from wedgehog.fake_llm.observer import (
 )
 from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import Script
-from wedgehog.fake_llm.request import Memories, Request, json_object
+from wedgehog.fake_llm.request import ConnectionMemory, Memories, Memory, Request, json_object
 from wedgehog.fake_llm.respond import RequestOutcome, Responder
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.wire_reply import WireReply
@@ -113,10 +115,20 @@ class FakeLLM(Listener):
             await self._answer_token(request, connection, incoming)
             return
         self._tokens.carries(request.call, request.key)
+        if connection.memory is not None:
+            request, incoming = _message(request, incoming, connection.memory)
+        elif websocket.is_asked(incoming.head) and request.path == over_websocket.PATH and request.key:
+            refused = websocket.trouble(incoming.head)
+            if refused is None:
+                return connection.upgrade(incoming.head, ConnectionMemory(request.memory))
+            incoming = replace(incoming, trouble=refused)
         outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
         await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
-        connection.by_us = outcome.image.closes and not (framed and self.waits_for_close)
+        if connection.memory is None:
+            connection.by_us = outcome.image.closes and not (framed and self.waits_for_close)
+        elif outcome.image.closes:
+            connection.close_sent()
 
     async def _answer_token(self, request: Request, line: Connection, incoming: Incoming) -> None:
         closes = not incoming.head.keep_alive or incoming.trouble is not None
@@ -150,20 +162,22 @@ class FakeLLM(Listener):
 
     def _outcome(self, request: Request, dialect: Dialect, conn: Conn, incoming: Incoming) -> RequestOutcome:
         conversation = None
-        if request.document is not None and dialect.asks_for_reply(request):
+        warms = request.websocket and over_websocket.warms(request.document)
+        if request.document is not None and dialect.asks_for_reply(request) and not warms:
             conversation = dialect.parse(request)
         seen = RequestSeen(
             call=request.call,
             conn=conn,
             wire=dialect.WIRE,
             path=incoming.head.target_without_key,
-            method=request.method,
+            method="GET" if warms else request.method,
             key=fingerprint(request.key),
             conversation=conversation,
             body=request.body,
             size=len(request.body),
             user_agent=request.headers.get("user-agent", ""),
             session=request.session,
+            websocket=request.websocket,
         )
         self.observer.saw(seen)
         trouble = incoming.trouble
@@ -190,8 +204,20 @@ class FakeLLM(Listener):
         image = outcome.image
         takes_time = bool(outcome.delay_s) or image.paced
         gate = self._gate(request.call, takes_time=takes_time)
-        ask = partial(_asked, gate, request.call, line.conn, line.carried, image) if gate else None
-        delivery = Delivery(image, line.write, ask, self._clock)
+        delivery: Delivery
+
+        def write(data: bytes) -> None:
+            line.write(data)
+            if delivery.body in image.told.ends:
+                line.flush_control()
+
+        def ask(at: int) -> Awaitable[Sequence[int]]:
+            assert gate is not None  # noqa: S101
+            # Pongs may have been sent since the reply began.
+            carried = line.carried - delivery.head - delivery.body
+            return _asked(gate, request.call, line.conn, carried, image, at)
+
+        delivery = Delivery(image, write if line.memory else line.write, ask if gate else None, self._clock)
         try:
             if gate or takes_time:
                 await line.can_wait()
@@ -219,6 +245,13 @@ def _ended(
     call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
     return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)
+
+
+def _message(request: Request, incoming: Incoming, memory: Memory) -> tuple[Request, Incoming]:
+    """A message of a WebSocket as the request that it means."""
+    document = request.document
+    asked = replace(request, document=over_websocket.asked_in(document), memory=memory, websocket=True)
+    return asked, replace(incoming, trouble=over_websocket.trouble(document))
 
 
 def dialect_of(request: Request) -> Dialect:

@@ -5,7 +5,7 @@ HTTP/1.1 200 OK ␍␊ … ␍␊␍␊ │ 5a ␍␊ event: message_start … �
                           ◀───────────────────────── body ─────────────────────────▶
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from itertools import accumulate
@@ -143,7 +143,8 @@ def chunked(
     http_1_0: bool = False,
 ) -> WireReply:
     """Compile a streamed reply, one HTTP chunk per frame; for HTTP/1.0 without chunks, ended by the close."""
-    told, closes = _chunked_body(tuple(frames), endless, edited, http_1_0=http_1_0), closes or http_1_0
+    wrap, last = (bytes, b"") if http_1_0 else (_chunk, _LAST_CHUNK)
+    told, closes = framed(frames, endless, edited, wrap, last), closes or http_1_0
     framing = () if http_1_0 else (("Transfer-Encoding", "chunked"),)
     fields = [*headers, ("Content-Type", content_type), ("Cache-Control", "no-cache"), *framing]
     return WireReply(_head(200, fields, closes), told, closes)
@@ -154,15 +155,23 @@ def phrase(status: int) -> str:
     return _PHRASES.get(status, "Unknown")
 
 
-def _chunked_body(frames: tuple[Frame, ...], endless: Frame | None, edited: tuple[str, ...], *, http_1_0: bool) -> Body:
-    pieces = [frame.data if http_1_0 else _chunk(frame.data) for frame in frames]
+def framed(
+    frames: Iterable[Frame],
+    endless: Frame | None,
+    edited: tuple[str, ...],
+    wrap: Callable[[bytes], bytes],
+    last: bytes,
+) -> Body:
+    """Compile a stream's body: `wrap` puts the transport's framing around an event, `last` follows the last one."""
+    frames = tuple(frames)
+    pieces = [wrap(frame.data) for frame in frames]
     starts = [0, *accumulate(map(len, pieces))]
     marks = tuple(FrameMark(end, f.tokens, f.completes) for end, f in zip(starts[1:], frames, strict=True))
     pauses = tuple((start, f.delay_s) for start, f in zip(starts, frames, strict=False) if f.delay_s)
-    if endless and not http_1_0:
-        endless = replace(endless, data=_chunk(endless.data))
-    if not endless and not http_1_0:
-        pieces.append(_LAST_CHUNK)
+    if endless:
+        endless = replace(endless, data=wrap(endless.data))
+    else:
+        pieces.append(last)
     return Body(b"".join(pieces), marks, pauses, endless, stream=True, edited=edited)
 
 

@@ -43,6 +43,8 @@ class ControlFacts:
     delegates: bool = False
     """Whether one of them gives a prompt to a subagent."""
     streams: bool = False
+    websocket: bool = False
+    """Whether its model calls come over a WebSocket."""
     resumes: bool = False
     tokens: bool = False
     """Whether it asks the token endpoint for an access token."""
@@ -109,6 +111,7 @@ def read_control(
         tools=shape.tools,
         shell=shell,
         streams=call.arrived.stream,
+        websocket=call.arrived.websocket,
         resumes=resumes,
         tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),

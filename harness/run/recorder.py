@@ -138,6 +138,7 @@ class Recorder:
                 path=seen.path,
                 model=talk.model,
                 stream=talk.stream,
+                websocket=seen.websocket,
                 turn=place.turn,
                 step=place.step,
                 attempt=place.attempt,

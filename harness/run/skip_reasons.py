@@ -113,6 +113,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent did not ask the token endpoint for an access token in its control run ({token_url})": "tokens"
         in needs
         and not control.tokens,
+        "the agent's model calls come over HTTP, not over a WebSocket": "websocket" in needs and not control.websocket,
         "the agent makes no background calls": "background" in needs and not control.background,
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),

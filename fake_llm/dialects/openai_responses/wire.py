@@ -97,7 +97,7 @@ class _ResponsesWriter(ReplyWriter):
         }
 
     def _finished(self) -> dict[str, Any]:
-        """Return the finished response object; store it unless the request says `store: false`."""
+        """Return the finished response object; with `store: false` only a WebSocket knows it, until it ends."""
         output = [self._item(index) for index in range(len(self.items))]
         reason = self._unfinished()
         body = self._started(
@@ -107,12 +107,12 @@ class _ResponsesWriter(ReplyWriter):
             output=output,
             usage=self._usage(),
         )
-        if body["store"]:
-            document, memory = self.exchange.request.document or {}, self.exchange.request.memory
-            memory.keep(body["id"], Stored.of(body, document))
-            for index, item in enumerate(output):
-                reasoned = index > 0 and output[index - 1]["type"] == "reasoning"
-                memory.keep(item["id"], StoredItem(item, output[index - 1]["id"] if reasoned else ""))
+        document, memory = self.exchange.request.document or {}, self.exchange.request.memory
+        keep = memory.keep if body["store"] else memory.keep_here
+        keep(body["id"], Stored.of(body, document))
+        for index, item in enumerate(output):
+            reasoned = index > 0 and output[index - 1]["type"] == "reasoning"
+            keep(item["id"], StoredItem(item, output[index - 1]["id"] if reasoned else ""))
         return body
 
     def _unfinished(self) -> str:

@@ -44,6 +44,8 @@ class RequestArrived(Event):
     """The conversation beside the main one to which it belongs, such as `subagent 1`; step and attempt count there."""
     quotes: tuple[int, ...] = ()
     """Calls of side conversations whose replies stand in its messages."""
+    websocket: bool = False
+    """Whether it came as a message of a WebSocket."""
     max_tokens: int | None = None
     """The agent's own limit of output tokens."""
     key: str = ""
