@@ -19,6 +19,7 @@ from wedgehog.fake_llm.wire_reply import Body, WireReply, framed
 PATH: Final = "/v1/responses"
 CREATE: Final = "response.create"
 _UNKNOWN: Final = "Invalid value: {!r}. Supported values are: 'response.create'."
+_STREAMS: Final = "Unknown parameter: 'stream_id'. Open a connection for each stream."
 
 
 def asked_in(document: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -30,8 +31,11 @@ def asked_in(document: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def trouble(document: dict[str, Any] | None) -> BadHttpError | None:
     """Why a message is no request; None: it is one, or its dialect refuses it."""
-    kind = None if document is None else document.get("type")
-    return None if document is None or kind == CREATE else BadHttpError(400, _UNKNOWN.format(kind))
+    if document is None:
+        return None
+    if document.get("type") != CREATE:
+        return BadHttpError(400, _UNKNOWN.format(document.get("type")))
+    return BadHttpError(400, _STREAMS) if document.get("stream_id") is not None else None
 
 
 def warms(document: Mapping[str, Any] | None) -> bool:

@@ -181,6 +181,7 @@ class FakeLLM(Listener):
         )
         self.observer.saw(seen)
         trouble = incoming.trouble
+        goes_on = incoming.head.keep_alive and (trouble is None or request.websocket)
         responder = Responder(
             request,
             dialect,
@@ -189,7 +190,7 @@ class FakeLLM(Listener):
             self._models,
             self._clock.wall(),
             self._cache,
-            closes=self.close_after(request.call) or not incoming.head.keep_alive or trouble is not None,
+            closes=self.close_after(request.call) or not goes_on,
             http_1_0=incoming.head.http_1_0,
             gateway=self._gateway,
         )

@@ -100,7 +100,10 @@ async def test_a_refusal_is_an_error_event_with_its_status(connect: Connect, rec
         assert error.status == 400 and "No tool call found" in error.error.message
         await connection.send({"type": "response.steer", "previous_response_id": "r", "input": []})
         assert (await connection.recv()).status == 400
-    assert [fact.status for fact in recorder.all(RefusalSent)] == [429, 400, 400]
+        await connection.send({"type": "response.create", "stream_id": "lane", **ASK})
+        error = await connection.recv()
+        assert error.status == 400 and "stream_id" in error.error.message
+    assert [fact.status for fact in recorder.all(RefusalSent)] == [429, 400, 400, 400]
 
 
 @pytest.mark.parametrize(("edit", "code"), [(ClosedSocket(3, 1011, "busy"), 1011), (EarlyEnd(3), 1000)])

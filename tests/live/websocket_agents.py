@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import openai
 from websockets import ConnectionClosed
@@ -12,18 +13,23 @@ IDLE_S = 10
 
 
 class ModelError(Exception):
-    """The model gave no whole answer."""
+    """The model gave no whole answer; it may be asked again after `wait_s`."""
+
+    def __init__(self, message: str, wait_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
 
 
-async def _ask(connection: openai.resources.responses.responses.AsyncResponsesConnection, items: list[object]) -> str:
-    await connection.response.create(model="gpt-5", input=items, store=False)  # type: ignore[arg-type]
+async def _ask(connection: Any, items: list[object]) -> str:
+    await connection.response.create(model="gpt-5", input=items, store=False)
     while True:
         async with asyncio.timeout(IDLE_S):
             event = await connection.recv()
         if event.type in TERMINAL:
             break
     if event.type != "response.completed":
-        raise ModelError(f"Error: {event.type}: {getattr(event, 'error', '')}")
+        told = getattr(event, "headers", None) or {}
+        raise ModelError(f"Error: {event.type}: {getattr(event, 'error', '')}", float(told.get("retry-after", 1)))
     return str(event.response.output_text)
 
 
@@ -33,14 +39,14 @@ async def _answered(message: str, session_dir: str, llm_url: str, key: str, trie
     items.append({"role": "user", "content": message})
     for left in reversed(range(tries)):
         try:
-            async with openai.AsyncOpenAI(base_url=f"{llm_url}/v1", api_key=key) as client:
-                async with client.responses.connect() as connection:
-                    text = await _ask(connection, items)
+            client = openai.AsyncOpenAI(base_url=f"{llm_url}/v1", api_key=key)
+            async with client, client.responses.connect() as connection:
+                text = await _ask(connection, items)
             break
         except (ConnectionClosed, TimeoutError, OSError, ModelError) as wrong:
             if not left:
                 raise ModelError(f"Error: the model's connection failed: {wrong!r}") from None
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(getattr(wrong, "wait_s", 1.0))
     file.write_text(json.dumps([*items, {"role": "assistant", "content": text}]))
     return text
 
@@ -57,3 +63,10 @@ async def hangs(message: str, *, session_dir: str, llm_url: str, key: str) -> st
     except ModelError:
         await asyncio.Event().wait()
         raise
+
+
+async def over_http(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Ask over HTTP."""
+    async with openai.AsyncOpenAI(base_url=f"{llm_url}/v1", api_key=key, max_retries=0) as client:
+        events = await client.responses.create(model="gpt-5", input=message, stream=True)
+        return "".join([event.delta async for event in events if event.type == "response.output_text.delta"])
