@@ -9,7 +9,7 @@ from wedgehog.harness.invariants.scope import ends, over, requests
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import SHOWN_CHARS, outcome_of, plain, uncoloured
+from wedgehog.harness.record.turn_outcome import SHOWN_CHARS, TRACE, outcome_of, plain, uncoloured
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import Turn
 
@@ -26,7 +26,7 @@ MEANINGS = {
     403: _ACCESS,
     404: r"not found|found no|\bmodels?\b|exist|unknown|unavailable|no such|unsupported|not supported|invalid|config",
     413: r"too (large|big|long)|size|context|window|length|limit|exceed",
-    429: rf"\brate|limit|quota|too many|throttl|retry|later|wait|exceed|usage|{_BUSY}|{_MONEY}",
+    429: rf"\brate|limit|quota|too many|throttl|retry|later|\bwait|exceed|usage|{_BUSY}|{_MONEY}",
     529: _BUSY,
 }
 """Words that name the meaning of a status. They are wide on purpose: a guess in the right direction helps the user."""
@@ -52,7 +52,14 @@ class _Cause:
         kind = plain(self.refused.error)
         named = (kind not in ("", "error") and kind in said) or any(part and part in said for part in parts)
         status = re.search(rf"\b{self.refused.status}\b", words)
-        return bool(status or named or re.search(self.meaning, words, re.IGNORECASE))
+        return bool(status or named or re.search(self.meaning, _without_frames(words), re.IGNORECASE))
+
+
+def _without_frames(words: str) -> str:
+    """The words without the lines of code in a Python traceback, where any word may stand."""
+    if TRACE not in words:
+        return words
+    return "\n".join(line for line in words.splitlines() if not line[:1].isspace())
 
 
 def _runs(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -94,6 +94,20 @@ def test_the_log_of_a_service_tells_its_user_nothing():
     assert _judged(429, LIMIT, "Failed to select agent", **of_a_program).status == "pass"
 
 
+FRAMES = """Traceback (most recent call last):
+  File "agent.py", line 7, in turn
+    reply = await ask(rate_limiter, url)
+"""
+
+
+@pytest.mark.parametrize(
+    ("behind", "status"), [("KeyError: 'choices'", "fail"), ("RateLimitError: status 429", "pass")]
+)
+def test_the_code_in_a_stack_names_no_cause(behind: str, status: str):
+    """The exception behind it may."""
+    assert _judged(429, LIMIT, FRAMES + behind).status == status
+
+
 def test_an_exception_with_the_cause_tells_it():
     """A callable raises it."""
     raised = "anthropic.RateLimitError: Error code: 429"
