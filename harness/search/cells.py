@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_fault, registered
 from wedgehog.harness.faults.parameters import FaultError, Parameter
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -21,11 +22,13 @@ from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
 from wedgehog.harness.search.values import value_for
 
-CallKind = Literal["first call", "call after a tool", "call of a later turn"]
-STEPS: Mapping[CallKind, Mapping[str, int]] = {
+CallKind = Literal["first call", "call after a tool", "call of a later turn", "call of a subagent"]
+OF_A_SUBAGENT: Literal["call of a subagent"] = "call of a subagent"
+STEPS: Mapping[CallKind, Mapping[str, int | str]] = {
     "first call": {},
     "call after a tool": {"step": 2},
     "call of a later turn": {"turn": 2},
+    OF_A_SUBAGENT: {"on": SUBAGENT},
 }
 """The calls at which a fault fires, with their positions in a drawn scenario."""
 PLACES: Mapping[str, Mapping[str, Any]] = {
@@ -38,6 +41,8 @@ PLACES: Mapping[str, Mapping[str, Any]] = {
     "byte": {"byte": 40},
 }
 """Triggers, by the name that a report shows."""
+OF_A_CALL = PLACES.keys() - {"tool started", "tool done", "session written", "time"}
+"""Places that one request and its reply have."""
 TIMES: tuple[Literal["always"] | int, ...] = (1, "always", 3)
 NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
 """Cells of these names have no line in `faults`."""
@@ -116,7 +121,8 @@ def _the_same(pair: tuple[object, object]) -> tuple[object, object]:
 def cells(links: Sequence[str]) -> list[Cell]:
     """Every cell that a scenario may contain, on these links."""
     found = [Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS]
-    messages = (Cell(SECOND_MESSAGE, AGENT, place, step, 1) for place, step in product(PLACES, STEPS))
+    where = [(place, step) for place, step in product(PLACES, STEPS) if step != OF_A_SUBAGENT or place in OF_A_CALL]
+    messages = (Cell(SECOND_MESSAGE, AGENT, *it, 1) for it in where)
     found += [cell for cell in messages if _is_a_moment(cell)]
     for name, cls in registered().items():
         if not cls.searched:
@@ -124,7 +130,7 @@ def cells(links: Sequence[str]) -> list[Cell]:
         if issubclass(cls, ReplyFault) and cls.lasts:
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
-            once = (Cell(name, link, *where, 1) for where in product(PLACES, STEPS))
+            once = (Cell(name, link, *it, 1) for it in where)
             found += [replace(cell, times=times) for cell in once if _legal(cell.line(do)) for times in TIMES]
     return found
 

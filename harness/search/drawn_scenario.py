@@ -15,7 +15,7 @@ from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import HOST
-from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, drawn_line
+from wedgehog.harness.search.cells import NO_FAULT, OF_A_SUBAGENT, SECOND_MESSAGE, STEPS, Cell, drawn_line
 from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.scripts import (
     HOSTED,
@@ -26,6 +26,7 @@ from wedgehog.harness.search.scripts import (
     answer,
     as_items,
     fitting,
+    subagent_round,
     tool_round,
 )
 
@@ -68,6 +69,8 @@ class Palette:
     """How long a slow tool takes where no fault slows the turn, before the time scale."""
     also: tuple[str, ...] = ()
     """Faults to draw although no provider's own service shows them."""
+    delegates: bool = False
+    """Whether one of its tools gives work to a subagent."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Palette":
@@ -89,6 +92,7 @@ class Palette:
             time_scale=scale,
             turn_s=max(TURN_S, spec.limits.turn_s or 0.0),
             slow_s=_slow_s(spec, SLOWEST_S if scale > 1 else SLOW_S),
+            delegates=control.delegates,
         )
 
     @classmethod
@@ -107,6 +111,7 @@ class Palette:
             min(one.time_scale for one in palettes),
             max(one.turn_s for one in palettes),
             max(one.slow_s for one in palettes),
+            delegates=all(one.delegates for one in palettes),
         )
 
     @property
@@ -126,6 +131,8 @@ class Palette:
             or ("tool" in cell.place and not (self.shell or self.host))
             or (cell.script or "plain") not in self.scripts
         ):
+            return False
+        if cell.step == OF_A_SUBAGENT and (not self.delegates or cell.needs_call):
             return False
         if cell.fault == SECOND_MESSAGE and not self.second_message:
             return False
@@ -225,7 +232,8 @@ class TurnDrawer:
         kinds: list[ScriptKind] = [
             script if not number and script in IN_A_ROUND else "plain" for number in range(rounds)
         ]
-        return [*(tool_round(self._draw, tools, kind) for kind in kinds), answer(self._draw, script)]
+        delegated = [subagent_round(self._draw)] if any(cell.step == OF_A_SUBAGENT for cell in cells) else []
+        return [*(tool_round(self._draw, tools, kind) for kind in kinds), *delegated, answer(self._draw, script)]
 
     @property
     def _quick(self) -> Sequence[ScriptKind]:
@@ -248,7 +256,9 @@ class TurnDrawer:
 
     @staticmethod
     def _place(cell: Cell) -> Mapping[str, int]:
-        return {"turn": 1, "step": 1, **STEPS[cell.step]}
+        """The reply of the main conversation; a subagent's call is beside it."""
+        told = {key: number for key, number in STEPS[cell.step].items() if isinstance(number, int)}
+        return {"turn": 1, "step": 1, **told}
 
     def _turn_of(self, cell: Cell) -> int:
         return self._place(cell)["turn"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.search.draw import Choices, SmallNumbers
 from wedgehog.harness.search.values import value_for
 
@@ -48,6 +48,8 @@ TEXTS = (
 )
 SENTENCE = "A hedgehog is a small animal with spines. "
 LONG, VERY_LONG = SENTENCE * 40 + "{nonce}", SENTENCE * 250 + "{nonce}"
+PROMPTS = ("Read the first file, and say what is in it.", "Count the files, and say how many there are.")
+"""What a subagent is asked for."""
 HOSTED = "look_up"
 """The tool of our tool host."""
 MOST_CALLS = 4
@@ -89,6 +91,12 @@ def _calls(draw: Choices, tools: Tools, script: ScriptKind) -> list[Drawn]:
     if script == "slow tool":
         return [command("echo one")] * draw.between(0, 1) + [command(f"sleep {tools.slow_s:g}; echo late")]
     return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(1, 2))]
+
+
+def subagent_round(draw: Choices) -> Any:
+    """A reply that gives work to one subagent, or to two at once."""
+    calls = [{"tool": SUBAGENT_TOOL, "args": {"prompt": prompt}} for prompt in PROMPTS[: draw.between(1, 2)]]
+    return calls if len(calls) > 1 else calls[0]
 
 
 def command(text: str) -> Drawn:

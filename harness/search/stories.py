@@ -53,7 +53,7 @@ def _later(choices: Choices, line: Drawn, lines: Sequence[Drawn]) -> Drawn:
 
 def _call(line: Mapping[str, Any]) -> tuple[object, ...]:
     at = line.get("at", {})
-    return at.get("turn"), at.get("step")
+    return at.get("turn"), at.get("step"), at.get("on")
 
 
 def one_attempt_each(faults: Sequence[Mapping[str, Any]]) -> list[Drawn]:

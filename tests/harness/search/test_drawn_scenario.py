@@ -13,15 +13,36 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.search.cells import NO_FAULT, SECOND_MESSAGE, STEPS, Cell, Coverage, cells, drawn_line
+from wedgehog.harness.search.cells import (
+    NO_FAULT,
+    OF_A_SUBAGENT,
+    SECOND_MESSAGE,
+    STEPS,
+    Cell,
+    Coverage,
+    cells,
+    drawn_line,
+)
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette, fault_of, items
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, as_items, kinds_in
 from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.stories import one_attempt_each
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 LINKS = ("llm", "agent", "channel", "tool:mcp")
-WHOLE = Palette(True, {"write": WRITE}, True, 3, LINKS, second_message=True, wakes_up=True, time_scale=20, slow_s=100)
+WHOLE = Palette(
+    True,
+    {"write": WRITE},
+    True,
+    3,
+    LINKS,
+    second_message=True,
+    wakes_up=True,
+    time_scale=20,
+    slow_s=100,
+    delegates=True,
+)
 CELLS = cells(WHOLE.links)
 
 
@@ -44,6 +65,8 @@ def test_a_scenario_of_every_cell_is_legal(name: str):
         scenario = Scenario.model_validate(document)
         place = {"turn": 1, "step": 1, **STEPS[cell.step]}
         assert len(scenario.turns[place["turn"] - 1].model) >= place["step"]
+        if cell.step == OF_A_SUBAGENT:
+            assert "subagent" in {item.get("tool") for item in items(document["turns"][0])}
         if "tool" in cell.place:
             called = next(iter(items(document["turns"][place["turn"] - 1])))
             assert {"tool", "text"} & called.keys()
@@ -244,3 +267,20 @@ def test_a_fault_of_tool_calls_has_a_call_to_change(name: str):
         at = document["faults"][0].get("at", {})
         reply = document["turns"][at.get("turn", 1) - 1]["model"][at.get("step", 1) - 1]
         assert any("tool" in item for item in as_items(reply)), document
+
+
+def test_calls_of_subagents_are_drawn_for_an_agent_whose_control_shows_a_tool_for_them():
+    """Not for another agent, and no fault of tool calls: what a subagent says is not drawn."""
+    spec = AgentSpec.model_validate({"name": "one", "wire": "openai-chat", "command": ["one"]})
+    mine = [cell for cell in CELLS if cell.step == OF_A_SUBAGENT]
+    delegating = Palette.of(spec, ControlFacts(True, shell=True, delegates=True))
+    assert {cell.fault for cell in mine if delegating.fits(cell)} >= {"status", "stall", "cut", "abort", "kill"}
+    assert not any(delegating.fits(cell) for cell in mine if cell.needs_call)
+    assert not any(Palette.of(spec, ControlFacts(True, shell=True)).fits(cell) for cell in mine)
+
+
+def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():
+    """Both fire at once; two faults on one subagent's call fire on its attempts in turn."""
+    main, sub = {"do": "cut"}, {"do": "stall", "at": {"on": "subagent"}}
+    assert one_attempt_each([main, sub]) == [main, sub]
+    assert one_attempt_each([sub, {**sub, "do": "cut"}])[1]["at"] == {"on": "subagent", "attempt": 2}
