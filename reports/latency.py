@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from math import floor
 from typing import NamedTuple
 
-from wedgehog.harness.record.store import Judgement
 from wedgehog.reports.campaign_folder import StoredCampaign
 
 MEASURES = ("first byte", "call", "tool", "turn", "first error", "recovery")
@@ -45,15 +44,12 @@ LATENCY_COLUMNS = tuple(field.name for field in fields(LatencyRow))
 def times(campaign: StoredCampaign) -> TimesByKey:
     """All measured times of a campaign."""
     found: dict[TimesKey, list[float]] = {}
-    for run in campaign.runs:
-        if not run.judgement.skipped:
-            for measure, taken_s in campaign.numbers[run.folder].times:
-                found.setdefault(_measured(campaign, run.judgement, measure), []).append(taken_s)
+    for judged, numbers in ((run.judgement, campaign.numbers[run.folder]) for run in campaign.runs):
+        if not judged.skipped:
+            of_run = campaign.family(judged.scenario), judged.scenario, judged.agent
+            for measure, taken_s in numbers.times:
+                found.setdefault(TimesKey(*of_run, measure), []).append(taken_s)
     return found
-
-
-def _measured(campaign: StoredCampaign, judged: Judgement, measure: str) -> TimesKey:
-    return TimesKey(campaign.family(judged.scenario), judged.scenario, judged.agent, measure)
 
 
 def latency(taken: TimesByKey) -> list[LatencyRow]:

@@ -115,7 +115,9 @@ def row(run: StoredRun, campaign: StoredCampaign, numbers: RunNumbers) -> RunRow
 
 def _encodable(value: Any) -> Any:
     """A text with half characters as escapes, because no file can hold them; any other value as it is."""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def write_csv(rows: Iterable[RunRow], path: Path) -> None:
