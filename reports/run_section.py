@@ -48,7 +48,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     """The folded section of one run."""
     judged = run.judgement
     says, why = judged.skipped or judged.says, campaign.whys.get(judged.scenario)
-    name = tag("strong", f"{judged.scenario}, {agent_name(judged)}")
+    name = tag("h3", f"{judged.scenario}, {agent_name(judged)}")
     head = tag("summary", run_badge(run), name, tag("span", says, class_="why") if says else None)
     skipped = tag("p", "This run does not count.", class_="soft")
     inside = (

@@ -53,6 +53,8 @@ async def test_matrix_and_timeline_are_there_at_each_width_and_in_both_colours(s
                     assert await _seen(tab, part)
                 box = "document.querySelector('.run[open] .timeline svg').getBoundingClientRect()"
                 assert 0 < await tab.value(f"{box}.right") <= width
+                skips = "(h => h.some((one, at) => one.tagName[1] - (h[at - 1]?.tagName[1] ?? 0) > 1))"
+                assert not await tab.value(f"{skips}([...document.querySelectorAll('h1, h2, h3, h4')])")
                 paper = await tab.value("getComputedStyle(document.body).backgroundColor")
                 assert (paper == "rgb(20, 23, 26)") is dark
         _quiet(tab, path)

@@ -64,7 +64,7 @@ def test_the_worst_runs_come_first(campaign):
     campaign.run(judgement("c-unclear", "a", "inconclusive", says="?"), plain_run)
     campaign.run(_failed("z-fail", "x"), plain_run)
     page = _page(campaign)
-    names = re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :])
+    names = re.findall(r"</span><h3>(\S+), \S+</h3>", page[page.index('id="runs"') :])
     assert names == ["z-fail", "c-unclear", "stall-after-headers", "a-pass"]
 
 
@@ -80,7 +80,7 @@ def test_what_has_no_room_is_a_row_and_every_link_still_leads_somewhere(campaign
     monkeypatch.setattr(all_runs, "ROWS_BYTES", 600)
     monkeypatch.setattr(matrix, "ROWS_SHOWN", 2)
     page = _page(campaign)
-    shown = re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :])
+    shown = re.findall(r"</span><h3>(\S+), \S+</h3>", page[page.index('id="runs"') :])
     assert shown[0] == "z" and len(shown) < 4
     assert (
         re.search(r"more runs are only in .* summary.csv: \d passed", page)
@@ -97,7 +97,7 @@ def test_a_large_campaign_shows_one_of_alike_repeats_and_counts_its_passes(campa
         campaign.run(judgement("good", "a", repeat=repeat), plain_run)
     monkeypatch.setattr(all_runs, "ALL_SECTIONS_UP_TO", 5)
     page = _page(campaign)
-    assert re.findall(r"</span><strong>(\S+), \S+</strong>", page[page.index('id="runs"') :]) == ["bad", "good"]
+    assert re.findall(r"</span><h3>(\S+), \S+</h3>", page[page.index('id="runs"') :]) == ["bad", "good"]
     assert "<h2>2 other runs</h2>" in page and page.count("<code>bad/a.") + page.count(">bad/a.") == 2
     assert "2 more runs are only in the matrices, the numbers and summary.csv: 2 passed." in page
     monkeypatch.setattr(all_runs, "ALL_SECTIONS_UP_TO", 6)
