@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import os
 import pickle
+import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.simulated import why_not_simulated
@@ -76,15 +78,26 @@ async def open_sim_player(mark: str, log: Path, plugins: Sequence[str] = ()) -> 
         address = Path(folder) / "worker"
         argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_worker", str(address), *plugins]
         env = {**os.environ, RUN_VARIABLE: f"{mark}/sim", "PYTHONHASHSEED": "0"}
-        worker = await asyncio.create_subprocess_exec(*argv, env=env, stdout=asyncio.subprocess.PIPE, stderr=output)
-        try:
+        async with worker_process(argv, env, output) as worker:
             assert worker.stdout is not None  # noqa: S101  it is a pipe
             with contextlib.suppress(asyncio.IncompleteReadError):
                 await worker.stdout.readexactly(len(READY))
                 yield SimPlayer(address)
                 return
             raise AgentError(f"the worker of the simulated world did not start: see {log}")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                worker.kill()
-            await worker.wait()
+
+
+@contextlib.asynccontextmanager
+async def worker_process(
+    argv: Sequence[str], env: Mapping[str, str], output: IO[bytes]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process with a pipe as its stdout. At the end it and its forks are killed: they hold the pipe too."""
+    worker = await asyncio.create_subprocess_exec(
+        *argv, env=env, stdout=asyncio.subprocess.PIPE, stderr=output, process_group=0
+    )
+    try:
+        yield worker
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        await worker.wait()
