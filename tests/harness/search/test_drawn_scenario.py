@@ -1,6 +1,5 @@
 """Drawn scenarios are legal, use only what the agent has, and contain the call of each fault."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -80,26 +79,32 @@ FIRST_CALLS = [
 ]
 
 
-def drawn(count: int) -> Iterator[tuple[list[Cell], dict[str, Any]]]:
-    """Scenarios of one to three cells, for an agent that can do everything."""
-    for seed in range(count):
+Drawn = list[tuple[list[Cell], dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Drawn:
+    """2000 scenarios of one to three cells, for an agent that can do everything."""
+    found = []
+    for seed in range(2000):
         draw = SeededChoices(f"test {seed}")
         chosen = [draw.choose(CELLS) for _ in range(draw.between(1, 3))]
-        yield chosen, Drawer(draw, WHOLE).scenario(chosen, "drawn-1")
+        found.append((chosen, Drawer(draw, WHOLE).scenario(chosen, "drawn-1")))
+    return found
 
 
-def test_thousands_of_drawn_scenarios_are_legal():
+def test_thousands_of_drawn_scenarios_are_legal(drawn: Drawn):
     """Each is what the reader of scenario files accepts, and no cell is lost in it."""
-    for chosen, document in drawn(2000):
+    for chosen, document in drawn:
         Scenario.model_validate(document)
         beside = sum("during" in turn for turn in document["turns"])
         free = sum(cell.fault == NO_FAULT for cell in chosen)
         assert len(document["faults"]) + beside + free == len(chosen)
 
 
-def test_people_processes_and_times_are_drawn_with_their_variants():
+def test_people_processes_and_times_are_drawn_with_their_variants(drawn: Drawn):
     """Kills of every kind, aborts, second messages, wake-ups, resumed sessions, healed and sticky faults."""
-    documents = [document for _, document in drawn(2000)]
+    documents = [document for _, document in drawn]
     lines = [line for document in documents for line in document["faults"]]
     kills = [line["do"]["kill"] for line in lines if fault_of(line) == "kill" and isinstance(line["do"], dict)]
     assert {kill.get("whom", "tree") for kill in kills} == {"tree", "leader", "tool", "server"}
