@@ -10,7 +10,6 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.history_numbers import RunNumbers
 from wedgehog.reports.result_category import ResultCategory, result_category
-from wedgehog.reports.words import missing
 
 Key = tuple[str, str]
 """Scenario and agent."""
@@ -120,4 +119,4 @@ def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:
 
 def _whole(values: Sequence[Any]) -> tuple[float, ...]:
     """The numbers; none at all if one is missing, because a part would be another sample."""
-    return () if any(missing(value) for value in values) else tuple(float(value) for value in values)
+    return () if None in values else tuple(float(value) for value in values)

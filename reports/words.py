@@ -1,6 +1,5 @@
 """Numbers as text, and text of agents and models made safe to show: escape codes, reversed lines, what XML forbids."""
 
-import math
 import unicodedata
 
 NONE = "\N{EN DASH}"
@@ -61,19 +60,14 @@ def _written(char: str, encoding: str) -> str:
     return char
 
 
-def missing(number: float | None) -> bool:
-    """Whether a number is missing: None, or NaN as tables have it."""
-    return number is None or (isinstance(number, float) and math.isnan(number))
-
-
 def count(number: float | None) -> str:
     """1280000 → `1,280,000`."""
-    return NONE if number is None or missing(number) else f"{number:,.0f}"
+    return NONE if number is None else f"{number:,.0f}"
 
 
 def brief(number: float | None) -> str:
     """1280000 → `1.28M`, for narrow columns."""
-    if number is None or missing(number):
+    if number is None:
         return NONE
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size * 10 or abs(number) >= size > 1e3:
@@ -83,7 +77,7 @@ def brief(number: float | None) -> str:
 
 def money(usd: float | None) -> str:
     """Dollars; an unknown price is `unknown`, never 0."""
-    if usd is None or missing(usd):
+    if usd is None:
         return "unknown"
     if usd == 0:
         return "$0"
@@ -94,7 +88,7 @@ def money(usd: float | None) -> str:
 
 def seconds(number: float | None) -> str:
     """60.0021 → `60.0 s`, 0.043 → `43 ms`."""
-    if number is None or missing(number):
+    if number is None:
         return NONE
     if number == 0:
         return "0 s"

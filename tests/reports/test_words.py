@@ -14,7 +14,6 @@ from wedgehog.reports.plot import Bar, bars
     ("shown", "words"),
     [
         (w.money(None), "unknown"),
-        (w.money(float("nan")), "unknown"),
         (w.money(0.0), "$0"),
         (w.money(0.0984), "$0.098"),
         (w.money(0.000001), "<$0.0001"),
@@ -27,7 +26,7 @@ from wedgehog.reports.plot import Bar, bars
         (w.brief(999.0), "999"),
         (w.brief(8_040), "8,040"),
         (w.brief(1_286_400), "1.29M"),
-        (w.count(float("nan")), w.NONE),
+        (w.count(None), w.NONE),
         (w.many(1, "call"), "1 call"),
         (w.many(1_440, "call"), "1,440 calls"),
     ],
