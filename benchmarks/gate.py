@@ -66,6 +66,13 @@ def _part(cell: PlayedCell, chosen: Sequence[int]) -> PlayedCell:
     return replace(cell, results={"passed": len(chosen)}, **values)
 
 
+def regrouped(side: Side, repeats: int, times: int) -> Side:
+    """The same runs as `times` as many scenarios with fewer repeats."""
+    parts = ((cell, number) for cell in side.values() for number in range(times))
+    made = ((f"{cell.scenario}-{n}", _part(cell, range(n * repeats, (n + 1) * repeats))) for cell, n in parts)
+    return {(name, "mine"): replace(cell, scenario=name) for name, cell in made}
+
+
 def resampled(pool: Mapping[str, PlayedCell], draw: random.Random, repeats: int, noise: float = 0.0) -> Side:
     """A campaign of 40 cells: each draws its repeats from all that was measured of a scenario, with more noise."""
     names, side = sorted(pool), {}
@@ -154,6 +161,9 @@ def main() -> None:
     for repeats in (1, 3, 10):
         played = ((first(a, repeats), first(b, repeats)) for a, b in permutations(campaigns, 2))
         print(f"false alarms, pairs of played campaigns, {repeats} repeats:", *false_alarms(played))
+    for repeats, times in ((1, 4), (2, 5)):
+        split = ((regrouped(a, repeats, times), regrouped(b, repeats, times)) for a, b in permutations(campaigns, 2))
+        print(f"the same as {6 * times} scenarios of {repeats} repeats:", *false_alarms(split))
     for noise in (0.0, 0.3):
         for repeats in (1, 3, 10):
             pairs = (
