@@ -30,7 +30,9 @@ LONGEST = (
 
 TOOLS = (
     *("mcp.client.stdio", "mcp.server.lowlevel", "mcp.server.stdio", "uvicorn", "uvicorn.protocols.http.h11_impl"),
-    "wedgehog.harness.services.mcp.response_faults",
+    *("uvicorn.lifespan.on", "uvicorn.loops.auto", "anyio._backends._asyncio", "httpcore2", "encodings.idna"),
+    *("wedgehog.harness.faults", "wedgehog.harness.network.base"),
+    *("wedgehog.harness.services.mcp.refused_calls", "wedgehog.harness.services.mcp.response_faults"),
 )
 """What tool servers and their clients import."""
 SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.sim.world")
