@@ -7,6 +7,7 @@ The head stores a run only when its parcel has arrived, so a worker that dies in
 
 import asyncio
 import io
+import platform
 import re
 import tarfile
 import tempfile
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wedgehog.harness.agents.backend_links import BackendError, check_backends
+from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.store import BODIES, Judgement
 from wedgehog.harness.run.campaign import Campaign
@@ -67,9 +70,19 @@ def play_errand(errand: Errand) -> Parcel:
     try:
         load_plugins(errand.plugins)
         entry = errand.cell.entry(errand.repeat)
+        check_links(errand.campaign, entry.agent)
         return _station(errand).play(entry, errand)
+    except BackendError as wrong:
+        return Parcel(None, wrong=f"worker {platform.node()}: {wrong}")
     except Exception as wrong:  # (An exception's class may not be importable at the head.)
         return Parcel(None, wrong=f"{type(wrong).__name__}: {wrong}")
+
+
+def check_links(campaign: str, agent: AgentSpec) -> None:
+    """Try the variables and servers of `links` from here, once for each campaign. Errors: BackendError."""
+    if (campaign, agent.path) not in _LINKED:
+        check_backends([agent])
+        _LINKED.add((campaign, agent.path))
 
 
 def close_station(campaign: str) -> None:
@@ -159,6 +172,8 @@ class _Station:
 
 
 _STATIONS: dict[str, _Station] = {}
+_LINKED: set[tuple[str, Path]] = set()
+"""Campaigns and agents whose links were tried."""
 _LOCK = threading.Lock()
 
 
