@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, over, requests
+from wedgehog.harness.invariants.scope import ends, over, refused_as_too_long, requests
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
@@ -115,7 +115,7 @@ def _meaning(refused: RequestRefused) -> str | None:
     if refused.status == 400:
         if re.search(r"credit|balance|billing|quota", refused.message, re.IGNORECASE):
             return _MONEY
-        return _TOO_LONG if re.search(r"too long|context|maximum", refused.message, re.IGNORECASE) else None
+        return _TOO_LONG if refused_as_too_long(refused) else None
     return MEANINGS.get(refused.status)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, requests
+from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long, requests
+from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import Call, Turn
 
 
@@ -16,8 +17,8 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
     accepted requests of turns that follow an answered one, where the agent has carried a turn before, in this run or in
-    its control run, or where its spec has a `resume` of its own. A background call
-    in between may have made a summary, whose words are unknown.
+    its control run, or where its spec has a `resume` of its own. A background call in between may have made a summary,
+    whose words are unknown. An agent may drop earlier turns after the provider refused a request for its length.
 
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
     a new conversation silently.
@@ -48,6 +49,8 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
     lost = [call for call in calls if not expected & set(call.arrived.turns_seen)]
     if not lost:
         yield passed()
+    elif any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < lost[0].arrived.id):
+        yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
     elif not _summarized(history, answered[-1], lost[0]):
         says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
         yield fail(says, requests(lost))

@@ -1,15 +1,18 @@
 """Views of a history that several checks share: a turn's calls before its stop, tool calls, evidence."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 REFUSED_FOR_CONTENT = 400
+REFUSED_FOR_SIZE = 413
 
 
 def over(turn: Turn) -> Event | None:
@@ -99,6 +102,12 @@ def ends(turn: Turn) -> tuple[Event, ...]:
 def refused_for_content(call: Call) -> bool:
     """Whether a scripted fault refused what the request says, with 400, as it does for as long as that is sent."""
     return call.refused is not None and call.refused.scripted and call.refused.status == REFUSED_FOR_CONTENT
+
+
+def refused_as_too_long(refused: RequestRefused) -> bool:
+    """Whether the provider refused a request for its length: a full window, or a body that is too large."""
+    words = re.search(r"too long|context|maximum", refused.message, re.IGNORECASE)
+    return refused.status == REFUSED_FOR_SIZE or (refused.status == REFUSED_FOR_CONTENT and words is not None)
 
 
 def still_refused(turn: Turn) -> bool:

@@ -52,6 +52,26 @@ def test_an_agent_that_carried_its_control_run_and_forgets_here_is_red():
     assert check("history_kept", tell.seal()).status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "verdict"),
+    [
+        (400, "prompt is too long: 213462 tokens > 200000 maximum", "nothing"),
+        (413, "Request exceeds the size", "nothing"),
+        (400, "messages: text content blocks must be non-empty", "fail"),
+        (429, "The maximum of requests was reached", "fail"),
+    ],
+)
+def test_an_agent_may_drop_earlier_turns_that_the_provider_called_too_long(status: int, message: str, verdict: str):
+    """It must shorten its conversation, and which part it drops is its choice."""
+    tell = HistoryBuilder(resumes=True)
+    _answered(tell)
+    tell.message()
+    tell.refuse(tell.ask(1), status, message=message)
+    tell.reply(tell.ask(1, sees=(2,)), f"Done {tell.nonce}")
+    tell.end()
+    assert check("history_kept", tell.seal()).status == verdict
+
+
 def test_a_trimmed_conversation_that_keeps_the_last_answer_is_kept():
     """A long session may lose its oldest turns."""
     tell = HistoryBuilder()
