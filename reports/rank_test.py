@@ -5,8 +5,7 @@ sides, ties included. It assumes nothing of the values but that repeats of the s
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,34 +37,29 @@ def pooled_test(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ran
 
     The distribution of the sum is exact too, but for a rounding far below `ROUNDED`.
     """
-    parts: Counter[tuple[tuple[int, ...], int]] = Counter()
+    parts: list[list[int]] = []
     reached, least_p = 0, 1.0
     for before, after in pairs:
         ranks = _doubled_ranks([*before, *after])
-        parts[tuple(sorted(ranks)), len(after)] += 1
+        parts.append(_chances(tuple(sorted(ranks)), len(after)))
         reached += sum(ranks[len(before) :])
-        least_p *= rank_test(before, after).least_p
-    p = sum(_chances(parts)[reached:]) / (1 << FRACTION_BITS)
+        least_p *= parts[-1][-1] / (1 << FRACTION_BITS)
+    p = sum(_of_all(parts)[reached:]) / (1 << FRACTION_BITS)
     return RankTest(min(1.0, max(least_p, ROUNDED, p)), max(least_p, ROUNDED))
 
 
-def _chances(parts: Mapping[tuple[tuple[int, ...], int], int]) -> list[int]:
-    """The chance of each sum of ranks over all parts, of which some are alike; in units of `2 ** -FRACTION_BITS`."""
-    total = [1 << FRACTION_BITS]
-    for (ranks, chosen), number in parts.items():
-        every = math.comb(len(ranks), chosen)
-        part = [(ways << FRACTION_BITS) // every for ways in _ways(ranks, chosen)]
-        total = _of_both(total, _of_alike(part, number))
-    return total
+@lru_cache(maxsize=512)
+def _chances(ranks: tuple[int, ...], chosen: int) -> list[int]:
+    """The chance of each sum of `chosen` of these ranks, in units of `2 ** -FRACTION_BITS`; the last is not 0."""
+    every = math.comb(len(ranks), chosen)
+    return [(ways << FRACTION_BITS) // every for ways in _ways(ranks, chosen)]
 
 
-def _of_alike(part: list[int], number: int) -> list[int]:
-    """The chances for so many alike parts."""
-    if number == 1:
-        return part
-    half = _of_alike(part, number // 2)
-    twice = _of_both(half, half)
-    return _of_both(twice, part) if number % 2 else twice
+def _of_all(parts: list[list[int]]) -> list[int]:
+    """The chance of each sum of all parts. Neighbours are joined, so that long ones are joined few times."""
+    while len(parts) > 1:
+        parts = [_of_both(*parts[at : at + 2]) if parts[at + 1 :] else parts[at] for at in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def _of_both(first: list[int], second: list[int]) -> list[int]:

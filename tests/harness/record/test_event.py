@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import fields
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -13,16 +13,17 @@ from wedgehog.harness.record.events.run import Note
 
 def sample(hint: Any) -> Any:
     """A value of a field's type."""
-    if get_origin(hint) is tuple:
-        return (sample(get_args(hint)[0]),)
     options = get_args(hint)
-    if options and get_origin(hint) is not None and not isinstance(options[0], type):
+    if get_origin(hint) is tuple:
+        return (sample(options[0]),)
+    if get_origin(hint) is Literal:
         return options[0]
-    kind = options[0] if options else hint
+    if options:  # a union
+        return sample(options[0])
     plain = {str: "ä 漢 \n", int: 3, float: 1.5, bool: True, type(None): None}
-    if kind in plain:
-        return plain[kind]
-    return kind(**{item.name: sample(get_type_hints(kind)[item.name]) for item in fields(kind)})
+    if hint in plain:
+        return plain[hint]
+    return hint(**{item.name: sample(get_type_hints(hint)[item.name]) for item in fields(hint)})
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
