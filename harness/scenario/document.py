@@ -19,6 +19,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError, DocumentPath, all_mistakes
+from wedgehog.harness.scenario.plain_yaml import compose
 
 __all__ = ["BadFileError", "BadValueError", "BadValuesError", "Document", "DocumentPath", "load", "read"]
 
@@ -85,7 +86,7 @@ def load(path: Path) -> Document:
 def read(text: str, path: Path) -> Document:
     """Read `text` as the content of `path`."""
     try:
-        node = yaml.compose(text, Loader=PlainLoader)
+        node = compose(text)
     except yaml.MarkedYAMLError as bad:
         mark = bad.problem_mark or bad.context_mark
         raise BadFileError(path, mark.line + 1 if mark else None, f"not valid YAML: {_problem(bad)}") from None
@@ -95,8 +96,15 @@ def read(text: str, path: Path) -> Document:
         raise BadFileError(path, None, "nested too deeply") from None
     if node is None:
         raise BadFileError(path, None, "the file is empty")
+    return _document(node, path)
+
+
+def _document(node: yaml.Node, path: Path) -> Document:
     reader = _LineReader(path)
-    return Document(path, reader.value(node, ()), reader.lines)
+    try:
+        return Document(path, reader.value(node, ()), reader.lines)
+    except RecursionError:
+        raise BadFileError(path, None, "nested too deeply") from None
 
 
 def _text(path: Path) -> str:
@@ -118,26 +126,6 @@ def _problem(bad: yaml.MarkedYAMLError) -> str:
         return "expected a single document, found a second one"
     return said
 
-
-class PlainLoader(yaml.SafeLoader):
-    """YAML 1.2's few unquoted words that are not text: no `on`, no dates, no base 60, no leading-zero octal."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-
-_NUMBER_STARTS = list("-+0123456789")
-PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-PlainLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(~|null|Null|NULL|)$"), ["~", "n", "N", ""])
-PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$|^0x[0-9a-fA-F]+$"), _NUMBER_STARTS
-)
-PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"),
-    [*_NUMBER_STARTS, "."],
-)
 
 _SCALARS = {
     "tag:yaml.org,2002:str": str,
