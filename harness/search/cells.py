@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_fault, registered
-from wedgehog.harness.faults.parameters import FaultError, Parameter
+from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
 from wedgehog.harness.scenario.turn_config import TurnConfig
@@ -141,7 +141,17 @@ def drawn_fault(draw: Choices, cls: type[Fault]) -> object:
     if not known:
         return cls.name
     main = next(iter(known))
-    return {cls.name: {name: _value(draw, it) for name, it in known.items() if name == main or it.is_needed}}
+    needed = {name: it.schema for name, it in known.items() if name == main or it.is_needed}
+    return {cls.name: {name: _value(draw, _above_zero(schema)) for name, schema in needed.items()}}
+
+
+def _above_zero(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A fault that lasts 0 s does nothing, and never fires: its duration is drawn above that."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_above_zero(one) for one in schema["anyOf"]]}
+    if schema.get("description") != "seconds" or schema.get("minimum") != 0:
+        return schema
+    return {name: value for name, value in schema.items() if name != "minimum"} | {"exclusiveMinimum": 0}
 
 
 def drawn_line(draw: Choices, cell: Cell) -> dict[str, Any]:
@@ -161,12 +171,11 @@ def _with_options(draw: Choices, cls: type[Fault]) -> object:
         return do
     more = {name: it for name, it in parameters(cls).items() if name not in (*do[cls.name], *cls.undrawn)}
     chosen = {name: it for name, it in more.items() if draw.choose((False, False, True))}
-    return {cls.name: do[cls.name] | {name: _value(draw, it) for name, it in chosen.items()}}
+    return {cls.name: do[cls.name] | {name: _value(draw, it.schema) for name, it in chosen.items()}}
 
 
-def _value(draw: Choices, parameter: Parameter) -> object:
+def _value(draw: Choices, schema: Mapping[str, Any]) -> object:
     """A value of a fault's parameter; no text is empty, because an agent may show it as it is."""
-    schema = parameter.schema
     return value_for(draw, {"minLength": 1, **schema} if schema.get("type") == "string" else schema)
 
 

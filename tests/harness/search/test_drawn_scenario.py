@@ -20,6 +20,7 @@ from wedgehog.harness.search.cells import (
     Cell,
     Coverage,
     cells,
+    drawn_fault,
     drawn_line,
 )
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
@@ -289,3 +290,12 @@ def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():
     main, sub = {"do": "cut"}, {"do": "stall", "at": {"on": "subagent"}}
     assert one_attempt_each([main, sub]) == [main, sub]
     assert one_attempt_each([sub, {**sub, "do": "cut"}])[1]["at"] == {"on": "subagent", "attempt": 2}
+
+
+def test_a_drawn_fault_lasts_longer_than_0_s():
+    """One that lasts no time never fires, and its story would show nothing."""
+    seeds = [SeededChoices(str(number)) for number in range(60)]
+    drawn = [drawn_fault(seed, cls) for cls in registered().values() for seed in seeds]
+    durations = [do[name].get(key) for do in drawn if isinstance(do, dict) for name in do for key in ("s", "for_s")]
+    assert {0.25, "forever"} <= set(durations)
+    assert 0 not in durations
