@@ -65,12 +65,17 @@ class SubagentTool:
         return _filled(self.schema, self.parameter, prompt)
 
 
+def names_subagent(name: str) -> bool:
+    """Whether the name of a tool says that it gives work to a subagent."""
+    return _SUBAGENT_NAME.search(name) is not None
+
+
 def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
     """The first advertised tool that gives a text to a subagent, or None."""
     for tool in tools:
         properties = (tool.schema or {}).get("properties") or {}
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
-        if parameter and _SUBAGENT_NAME.search(tool.name):
+        if parameter and names_subagent(tool.name):
             return SubagentTool(tool.name, parameter, tool.schema or {})
     return None
 

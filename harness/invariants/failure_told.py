@@ -1,10 +1,14 @@
-"""What a failed command printed reaches the model."""
+"""The failure of a tool reaches the model: that it failed, and what it printed before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+from wedgehog.fake_llm.script.roles import names_subagent
+from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
+from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, tool_uses_of
+from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
 from wedgehog.harness.invariants.tools_alive import (
     QUICK_S,
     carried_results,
@@ -13,9 +17,10 @@ from wedgehog.harness.invariants.tools_alive import (
     next_request,
     reply_is_sound,
 )
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, passed
-from wedgehog.harness.record.views import ToolUse, Turn
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 LARGEST_OWN_CODE = 125
 """Above it the shell says that the command could not run, or was killed by a signal."""
@@ -23,35 +28,69 @@ ANOTHER_FORM_CHARS = 200
 """A longer text may hold what the command printed in another form."""
 
 
+A_CODE_OF_FAILURE = 2
+"""With 1 a command often only says no, as `grep` and `diff` do."""
+LONG_ENOUGH_S = 1.0
+"""Real seconds after which an agent has read what a command printed at its start."""
+TELL_OF_FAILURE = frozenset(("failed", "number", "stopped", "elsewhere", "foreign"))
+"""Signs of a result that does not look like a success."""
+
+
 @invariant("failure_told", level="strict")
 def failure_told(history: History) -> Iterator[Verdict]:
-    """The words of a command that failed are in a later request of its turn, if one follows.
+    """A later request of the turn says that a tool failed, and has what the tool had printed.
 
-    A model that reads only "the tool failed" cannot mend what it did, and tries the same again. Judged on commands that
-    printed something and ended within 2 s with an exit code of their own (1 to 125), where no fault struck the tool.
+    A model that reads only "the tool failed" cannot mend what it did, and one that does not read that it failed goes on
+    as if all were well. Judged where no fault struck the tool, and a request follows in the turn:
 
-    Fix: Send what a failed tool printed, its standard error too, as its result, with the exit code beside it.
+    a command that printed something and ended within 2 s with an exit code of its own (1 to 125). Its words must be in
+    its result. With a code of 2 or more the result must also tell of a failure: by its error mark, a number, or a word
+    (such as "exit", "failed", "error", "status");
+    a command that the agent stopped at a time limit, by the words of its result, at least 1 s after it had begun. What
+    the command had printed at its start must be in the result;
+    subagents whose last call failed without a word, one for each delegating call of a reply. The result of one of these
+    calls must tell of a failure, or of work that still goes on.
+
+    Fix: Send what a failed or stopped tool printed, its standard error too, as its result, with the exit code or the
+    reason beside it. Send the error of a subagent as its result.
     """
     for turn in history.turns:
         if not disturbed(history, turn):
             yield from _of_turn(history, turn)
+        yield from _of_subagents(history, turn)
 
 
 def _of_turn(history: History, turn: Turn) -> Iterator[Verdict]:
     for use in tool_uses_of(turn):
-        if not _failed_by_itself(history, use) or not reply_is_sound(history, turn, use):
+        if not reply_is_sound(history, turn, use):
             continue
-        following = next_request(turn, [use])
-        carried = carried_results(use)
-        if following is None or not carried or blocked(history, use, following):
-            continue
-        if may_be_summarized(history, use.reply, following):
-            continue
-        if any(it.printed or it.in_text or it.chars >= ANOTHER_FORM_CHARS for it in carried):
-            yield passed()
-            continue
+        if _failed_by_itself(history, use):
+            yield from _of_a_failed_one(history, turn, use)
+        elif len(use.started) == 1 and not use.started[0].background:
+            yield from _of_a_stopped_one(history, turn, use)
+
+
+def _of_a_failed_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
+    following = next_request(turn, [use])
+    carried = carried_results(use)
+    if following is None or not carried or blocked(history, use, following):
+        return
+    if may_be_summarized(history, use.reply, following):
+        return
+    if not any(it.printed or it.in_text or it.chars >= ANOTHER_FORM_CHARS for it in carried):
         says = f"{name_of_call(use)} failed, and what it printed is not in its result ({carried[0].chars} characters)"
         yield unless_slowed(history, says, (use.reply, use.done[0], following), use.reply.at_s, following.at_s)
+    elif (use.done[0].exit_code or 0) >= A_CODE_OF_FAILURE and not any(map(_tells_of_failure, carried)):
+        says = f"{name_of_call(use)} failed with exit code {use.done[0].exit_code}, and nothing in its result says so"
+        yield fail(says, (use.reply, use.done[0], following))
+    else:
+        yield passed()
+
+
+def _tells_of_failure(result: ToolResult) -> bool:
+    """Whether a result says, or may say, that all is not well; one whose signs were not recorded may."""
+    known = result.signs is not None and not result.in_text
+    return not known or result.is_error or not TELL_OF_FAILURE.isdisjoint(result.signs or ())
 
 
 def _failed_by_itself(history: History, use: ToolUse) -> bool:
@@ -59,3 +98,66 @@ def _failed_by_itself(history: History, use: ToolUse) -> bool:
         return False
     code, took_s = use.done[0].exit_code, use.done[0].at_s - use.started[0].at_s
     return code is not None and 1 <= code <= LARGEST_OWN_CODE and took_s <= QUICK_S / history.run.time_scale
+
+
+# ---- stopped at a time limit
+
+
+def _of_a_stopped_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
+    following = next((it for it in use.results if it.turn == turn.number), None)
+    if following is None or any(it.id < following.id for it in use.done) or blocked(history, use, following):
+        return
+    began = use.started[0]
+    carried = [it for it in following.results if it.token == use.token]
+    if following.at_s - began.at_s < LONG_ENOUGH_S or may_be_summarized(history, use.reply, following):
+        return
+    if all(map(_says_stopped, carried)) and not any(it.printed or it.prints_first for it in carried):
+        says = f"{name_of_call(use)} was stopped, and what it had printed is not in its result"
+        yield fail(f"{says} ({carried[0].chars} characters)", (use.reply, began, following))
+    elif any(it.prints_first for it in carried):
+        yield passed()
+
+
+def _says_stopped(result: ToolResult) -> bool:
+    """Whether it says that the command was ended, and not that it still runs or that its output is in a file."""
+    signs = set(result.signs or ())
+    return result.prints_first is False and "stopped" in signs and signs.isdisjoint(("elsewhere", "foreign"))
+
+
+# ---- subagents
+
+
+def _of_subagents(history: History, turn: Turn) -> Iterator[Verdict]:
+    calls = main_calls_of(turn)
+    for asked, following in pairwise(calls):
+        uses = [use for use in tool_uses_of(turn) if use.reply is asked.ended]
+        if not uses or not asked.ok or asked.damaged or not all(names_subagent(it.offered.name) for it in uses):
+            continue
+        sides = _between(history, asked, following.arrived)
+        failed = [side for side in sides if _failed(side.calls[-1])]
+        carried = {it.token: it for it in following.arrived.results}
+        results = [carried[use.token] for use in uses if use.token in carried]
+        if failed and len(sides) == len(uses) == len(results) and not blocked(history, uses[0], following.arrived):
+            yield _told(failed, following.arrived, results)
+
+
+def _between(history: History, asked: Call, following: RequestArrived) -> list[SideCalls]:
+    """The subagents all of whose calls came between a reply and the next main request."""
+    first = asked.ended.id if asked.ended is not None else 0
+    sides = (side for side in side_calls(history) if side.kind == SUBAGENT)
+    return [side for side in sides if all(first < it.arrived.id < following.id for it in side.calls)]
+
+
+def _failed(last: Call) -> bool:
+    """Whether the last call of a subagent brought it no word."""
+    ended = last.ended
+    said = ended is not None and (ended.text_delivered or ended.tool_calls)
+    return last.failed_at_s is not None and not last.ok and not said
+
+
+def _told(failed: Sequence[SideCalls], following: RequestArrived, results: Sequence[ToolResult]) -> Verdict:
+    if any(map(_tells_of_failure, results)):
+        return passed()
+    last, chars = failed[0].calls[-1], min(it.chars for it in results)
+    says = f"{failed[0].name} failed (call {last.number}), and no result in request {following.call} says so"
+    return fail(f"{says} ({chars} characters)", (last.arrived, following))

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long, requests
+from wedgehog.harness.invariants.scope import main_calls_of, over, refused_as_too_long, requests, tool_uses_of
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
-from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.record.views import Call, ToolUse, Turn
+
+REFUSES_THE_REQUEST = (400, 413, 422)
+"""After such a refusal an agent may take the messages back that the provider did not accept."""
 
 
 @invariant("history_kept", level="strict")
@@ -20,13 +23,19 @@ def history_kept(history: History) -> Iterator[Verdict]:
     its control run, or where its spec has a `resume` of its own. A background call in between may have made a summary,
     whose words are unknown. An agent may drop earlier turns after the provider refused a request for its length.
 
+    The turn after an error, too, carries something of the turn that failed, if a tool ran in it: its message, its
+    result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the provider did
+    not accept what the turn said (400, 413, 422).
+
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
-    a new conversation silently.
+    a new conversation silently. Keep the tool calls of a turn that failed, with their results.
     """
     answered: list[Turn] = []
     for turn in history.turns:
         if answered and _carries(history, until=turn):
             yield from _judge(history, turn, answered)
+        if _carries(history, until=turn):
+            yield from _after_an_error(history, turn)
         if outcome_of(turn, history).kind == "answered":
             answered.append(turn)
 
@@ -60,3 +69,40 @@ def _summarized(history: History, since: Turn, until: Call) -> bool:
     """Whether a background call was made between the last answered turn's message and this request."""
     first = since.stimulus.id if since.stimulus is not None else 0
     return any(not call.main and first < call.arrived.id < until.arrived.id for call in history.calls)
+
+
+# ---- after an error
+
+
+def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
+    """The first accepted request after a turn that failed after a tool had run in it."""
+    failed = next((it for it in history.turns if it.number == turn.number - 1), None)
+    later = next((call for call in main_calls_of(turn) if call.paid), None)
+    ran = _ran(history, failed) if failed is not None else []
+    if failed is None or later is None or not ran:
+        return
+    if _knows(later, failed):
+        yield passed()
+    elif not _summarized(history, failed, later):
+        tools = ", ".join(it.token for it in ran)
+        says = f"{failed} failed after tool call {tools} had run, and request {later.number} carries nothing of it"
+        yield fail(says, (*ran[0].done[:1], *requests([later])))
+
+
+def _ran(history: History, turn: Turn) -> list[ToolUse]:
+    """Tools whose results were sent in a turn that ended in an error by itself."""
+    refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
+    broken = any(it.damaged or (it.ended is not None and it.ended.stop == "error") for it in turn.calls)
+    if refused or broken or over(turn) is not None or history.beside(turn):
+        return []
+    if outcome_of(turn, history).kind != "surfaced":
+        return []
+    return [use for use in tool_uses_of(turn) if use.done and any(sent.turn == turn.number for sent in use.results)]
+
+
+def _knows(later: Call, turn: Turn) -> bool:
+    """Whether a request has anything of a turn: its message, a result of its tools, or the words of a reply."""
+    sent = later.arrived
+    results = any(not it.token or it.token.startswith(f"{turn.number}.") for it in sent.results)
+    replies = {call.number for call in turn.calls} & set(sent.replies_seen or ())
+    return turn.number in sent.turns_seen or results or bool(replies)

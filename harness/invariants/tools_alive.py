@@ -100,7 +100,7 @@ def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
     uses = [use for use in tool_uses_of(turn) if reply_is_sound(history, turn, use)]
     for reply in dict.fromkeys(use.reply for use in uses):
         siblings = [use for use in uses if use.reply is reply]
-        if not all(_ended_well(history, use) for use in siblings):
+        if not all(ended_well(history, use) for use in siblings):
             continue  # what a failed call leaves of the others is `work_kept`
         following = next_request(turn, siblings)
         if following is not None and not may_be_summarized(history, reply, following):
@@ -114,7 +114,8 @@ def reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
     return call.ok and not call.damaged and use.offered.whole and not struck
 
 
-def _ended_well(history: History, use: ToolUse) -> bool:
+def ended_well(history: History, use: ToolUse) -> bool:
+    """Whether a command ran once, and ended with 0 within 2 s."""
     if len(use.started) != 1 or len(use.done) != 1 or use.started[0].background:
         return False
     quick_s = QUICK_S / history.run.time_scale

@@ -6,7 +6,6 @@ and writes the end of such a reply when that has been decided.
 
 import contextlib
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import Placing, SentReply
+from wedgehog.harness.run.result_signs import has_first, prints_first, shells_words, signs_in
 
 UNREADABLE = Conversation("", "", False, ())
 
@@ -162,13 +162,17 @@ class Recorder:
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result
+        first = {it.id: prints_first(it.arguments) for said in talk.messages for it in said.tool_calls}
 
         def carried(it: ToolResultSeen) -> ToolResult:
             token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
             broken_off = "" if printed else shells_words(it.text)
             prints = self._prints(token, it.text)
             size = len(it.text)
-            return ToolResult(it.call_id, size, it.is_error, token, printed, broken_off=broken_off, prints=prints)
+            signs, begins = signs_in(it.text), has_first(it.text, first.get(it.call_id, ""))
+            return ToolResult(
+                it.call_id, size, it.is_error, token, printed, False, broken_off, prints, signs, prints_first=begins
+            )
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
 
@@ -282,24 +286,6 @@ def _how(
     if ended.how == "hung_up":
         return "hung up"
     return "ended early" if end_the_body(edited) else "complete"
-
-
-def shells_words(text: str) -> str:
-    """The words by which a shell says that its command breaks off in the middle; else empty.
-
-    >>> shells_words("sh: 1: Syntax error: Unterminated quoted string")
-    'Syntax error: Unterminated quoted string'
-    """
-    found = _BROKEN_OFF.search(text[:_SAID_FIRST])
-    return found.group(0) if found else ""
-
-
-_BROKEN_OFF = re.compile(
-    r"Syntax error: (Unterminated quoted string|EOF in backquote substitution|end of file unexpected)"
-    r"|unexpected EOF while looking for matching|syntax error: unexpected end of file|zsh:\d+: unmatched"
-)
-"""Of dash, bash and zsh."""
-_SAID_FIRST = 4000
 
 
 def retry_after_s(value: float | str | None, now: datetime) -> tuple[float | None, bool]:

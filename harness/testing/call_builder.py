@@ -147,8 +147,9 @@ class CallBuilder:
         input_tokens: int = 1000,
         took_s: float = 0.1,
         damaged: bool = False,
+        name: str = "shell",
     ) -> tuple[str, ...]:
-        """A reply is generated and delivered; `tools`: whether each tool call is whole. Returns their tokens."""
+        """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
         turn, step = self._calls[call]
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
@@ -168,7 +169,7 @@ class CallBuilder:
                 text_delivered=text,
                 damaged=damaged,
                 tool_calls=tuple(
-                    ToolCallOffered(token, "shell", whole) for token, whole in zip(offered, tools, strict=True)
+                    ToolCallOffered(token, name, whole) for token, whole in zip(offered, tools, strict=True)
                 ),
             )
         )

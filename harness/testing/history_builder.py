@@ -181,6 +181,15 @@ class HistoryBuilder(CallBuilder):
         return result(token, is_error=is_error)
 
 
-def result(token: str, *, chars: int = 50, is_error: bool = False, printed: bool = True) -> ToolResult:
-    """The result of a tool call; `printed`: with the last output of its command."""
-    return ToolResult(id=f"id-{token}", chars=chars, is_error=is_error, token=token, printed=printed)
+def result(
+    token: str,
+    *,
+    chars: int = 50,
+    is_error: bool = False,
+    printed: bool = True,
+    signs: Sequence[str] | None = None,
+    prints_first: bool | None = None,
+) -> ToolResult:
+    """The result of a tool call; `printed`: with the last output of its command; `signs`: what its text tells."""
+    told = tuple(signs) if signs is not None else None
+    return ToolResult(f"id-{token}", chars, is_error, token, printed, signs=told, prints_first=prints_first)

@@ -250,7 +250,12 @@ async def shell(command: Any) -> tuple[str, bool]:
         raise FailedError(f"Error: the tool failed: {note}")
     text = bytes(said).decode("utf-8", "strict" if "decodes-strictly" in BUGS else "replace")
     text = "".join(letter if letter >= " " or letter in "\n\t" else "�" for letter in text)
-    return (text[:SHOWN] + note) or "(no output)", bool(note)
+    text, left = text[:SHOWN], len(text) - SHOWN
+    if left > 0 and "cuts-silently" not in BUGS:
+        text += f"\n(cut: {left} characters more)"
+    if "failure-looks-like-success" in BUGS:
+        return text, False
+    return ("" if "stopped" in note and "a-stop-has-no-output" in BUGS else text) + note or "(no output)", bool(note)
 
 
 async def collect(process: asyncio.subprocess.Process, said: bytearray) -> None:

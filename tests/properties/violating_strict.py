@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
-from wedgehog.harness.testing.history_builder import CUT_TEXT
+from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
 TRACE = 'Traceback (most recent call last):\n  File "agent.py", line 7, in ask\nValueError: the reply is no JSON'
 
@@ -105,6 +105,63 @@ def _failure_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _fails_silently(play: RunDraw) -> None:
+    """The model reads what the command printed, and not that it failed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=7)
+    play.tell.reply(play.tell.ask(2, results=[result(token, signs=())]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _output_lost_at_a_stop(play: RunDraw) -> None:
+    """The agent stops a command, and drops what it had printed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.wait(8)
+    told = result(token, printed=False, signs=("stopped",), prints_first=False)
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _subagent_fails_silently(play: RunDraw) -> None:
+    """The parent reads "(nothing)" for a subagent that failed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    play.tell.refuse(play.tell.ask(1, side="subagent 1", background="subagent"), 529)
+    told = result(token, chars=9, printed=False, signs=("part",))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _cut_told(play: RunDraw) -> None:
+    """The beginning of the output looks like all of it."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=0)
+    told = result(token, chars=200, printed=False, signs=("number",), prints_first=True)
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _failed_turn_forgotten(play: RunDraw) -> None:
+    """A tool ran, the turn failed, and the next one does not know of it."""
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end()
+    number = play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.refuse(play.tell.ask(2, results=[play.tell.runs(token)]))
+    play.tell.fails()
+    play.tell.message()
+    call = play.tell.ask(1, sees=[it for it in range(1, number + 2) if it != number], replies=[1])
+    play.tell.reply(call, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _cause_told(play: RunDraw) -> None:
     """The error of a part of the agent takes the place of the provider's."""
     play.tell.message()
@@ -130,7 +187,8 @@ def _an_answer(play: RunDraw) -> None:
 
 
 STRICT: Mapping[str, tuple[Violation, ...]] = {
-    "history_kept": (_history_kept,),
+    "cut_told": (_cut_told,),
+    "history_kept": (_history_kept, _failed_turn_forgotten),
     "output_once": (_output_once,),
     "stops_when_told": (_runs_on, _reads_on),
     "no_traceback": (_no_traceback,),
@@ -138,7 +196,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _stored_twice),
-    "failure_told": (_failure_told,),
+    "failure_told": (_failure_told, _fails_silently, _output_lost_at_a_stop, _subagent_fails_silently),
     "cause_told": (_cause_told,),
     "words_kept": (_words_before_a_call, _an_answer),
 }

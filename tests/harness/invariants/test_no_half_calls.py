@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.run.recorder import shells_words
+from wedgehog.harness.run.result_signs import shells_words
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 

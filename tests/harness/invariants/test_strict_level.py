@@ -1,12 +1,14 @@
 """What a team wants of an agent that it ships, beyond no lie and no waste: judged at level strict."""
 
+from typing import Any
+
 import pytest
 
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.testing import HistoryBuilder
-from wedgehog.harness.testing.history_builder import CUT_TEXT
+from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
 HALF = "The hedgehogs of this garden eat beetles, worms, snails"
 """The beginning of a reply."""
@@ -22,8 +24,9 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     """They are registered beside the stock ones."""
     strict = {name for name, it in known().items() if it.level == "strict"}
     of_its_user = {"cause_told", "exit_code_tells", "no_traceback", "output_once", "stops_when_told"}
-    of_its_model = {"asked_once", "failure_told", "history_kept", "said_once", "session_goes_on", "words_kept"}
-    assert strict == of_its_user | of_its_model
+    of_its_model = {"asked_once", "history_kept", "said_once", "session_goes_on", "words_kept"}
+    of_its_tools = {"cut_told", "failure_told"}
+    assert strict == of_its_user | of_its_model | of_its_tools
 
 
 @pytest.mark.parametrize(("said", "status"), [("Hm.", "fail"), ("", "nothing")])
@@ -93,8 +96,67 @@ def test_a_summary_in_the_place_of_messages_may_hold_them():
     assert check("history_kept", tell.seal()).status == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("refused", "more", "status"),
+    [
+        (503, {}, "fail"),
+        (400, {}, "pass"),
+        (503, {"sees": (1, 2, 3)}, "pass"),
+        (503, {"results": [result("2.1.1", printed=False)]}, "pass"),
+        (503, {"results": [result("", printed=False)]}, "pass"),
+        (503, {"replies": [2]}, "pass"),
+    ],
+)
+def test_a_turn_that_failed_after_its_tool_had_run_is_known_to_the_next_one(
+    refused: int, more: dict[str, Any], status: str
+):
+    """By its message, a result or a reply; what the provider did not accept may be taken back."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    tell.message()
+    tell.reply(tell.ask(1), "I run it.", tools=[True])
+    tell.refuse(tell.ask(2, results=[tell.runs("2.1.1")]), refused)
+    tell.fails().message()
+    tell.reply(tell.ask(1, **{"sees": (1, 3), "replies": [1], **more}), f"Done {tell.nonce}")
+    verdict = check("history_kept", tell.end().seal())
+    assert verdict.status == status
+    assert status == "pass" or verdict.says.endswith("2.1.1 had run, and request 4 carries nothing of it")
+
+
+@pytest.mark.parametrize(("fails", "runs"), [(False, True), (True, False)])
+def test_a_turn_that_was_answered_or_in_which_nothing_ran_may_be_trimmed(fails: bool, runs: bool):
+    """An agent may leave turns out, as long as it carries one that was answered."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    call = tell.ask(2, results=[tell.runs(token) if runs else result(token, is_error=True, printed=False)])
+    if fails:
+        tell.refuse(call)
+        tell.fails()
+    else:
+        tell.reply(call, f"Done {tell.nonce}")
+        tell.end()
+    tell.message()
+    tell.reply(tell.ask(1, sees=(1, 3), replies=[1]), f"Done {tell.nonce}")
+    assert check("history_kept", tell.end().seal()).status == "pass"
+
+
+def test_a_summary_may_tell_of_a_turn_that_failed():
+    """A call beside the conversation came between."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.refuse(tell.ask(2, results=[tell.runs("2.1.1")]))
+    tell.fails().message()
+    tell.reply(tell.ask(1, background="summary"), "A tool ran.")
+    tell.reply(tell.ask(1, sees=(1, 3), replies=[1]), f"Done {tell.nonce}")
+    assert check("history_kept", tell.end().seal()).status == "pass"
+
+
 def test_a_message_that_failed_may_be_forgotten():
-    """Only an answered turn has to come back."""
+    """Only an answered turn has to come back, and one in which a tool ran."""
     tell = HistoryBuilder()
     _answered(tell)
     tell.message()

@@ -1,0 +1,56 @@
+"""A result that lacks the end of what its command printed says so."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
+from wedgehog.harness.invariants.tools_alive import (
+    carried_results,
+    disturbed,
+    ended_well,
+    may_be_summarized,
+    next_request,
+    reply_is_sound,
+)
+from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import ToolUse, Turn
+
+MARKS_OF_A_CUT = frozenset(("part", "elsewhere", "failed", "stopped", "foreign"))
+"""Signs of a result that may say that it is not all."""
+
+
+@invariant("cut_told", level="strict")
+def cut_told(history: History) -> Iterator[Verdict]:
+    """The result of a command has the end of its output, or a mark that the output was cut.
+
+    A model that reads the beginning takes it for all: a list seems complete, and an error at the end of a log never
+    happened. Judged on commands that ended well within 2 s, where the result begins as the command's output does, and
+    lacks its last line. Any mark is enough: "...", a bracket, "truncated", "more", "lines", the name of a file.
+
+    Fix: Where you cut the output of a tool, say so at the cut: how much is missing, and how to read it. Keep its last
+    lines too, because errors stand there.
+    """
+    for turn in history.turns:
+        if not disturbed(history, turn):
+            for use in tool_uses_of(turn):
+                if reply_is_sound(history, turn, use) and ended_well(history, use):
+                    yield from _judge(history, turn, use)
+
+
+def _judge(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
+    following, carried = next_request(turn, [use]), carried_results(use)
+    if following is None or blocked(history, use, following) or may_be_summarized(history, use.reply, following):
+        return
+    if carried and all(map(_is_cut_silently, carried)):
+        says = f"the result of {name_of_call(use)} was cut to {carried[0].chars} characters, and nothing in it says so"
+        yield fail(says, (use.done[0], following))
+    elif any(it.signs is not None for it in carried):
+        yield passed()
+
+
+def _is_cut_silently(result: ToolResult) -> bool:
+    known = result.signs is not None and not result.in_text and not result.is_error
+    lacks_its_end = result.prints_first is True and not result.printed
+    return known and lacks_its_end and MARKS_OF_A_CUT.isdisjoint(result.signs or ())

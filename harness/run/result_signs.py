@@ -1,0 +1,83 @@
+"""What the text of a tool's result says of itself, so that a history knows it without the text."""
+
+import re
+from collections.abc import Mapping
+
+_SCANNED = 4000
+"""Characters at the beginning and at the end in which signs are looked for."""
+_TOKEN = re.compile(r"\w*\d+x\d+x\d+(?:a\d+)?")
+SIGNS: Mapping[str, str] = {
+    "failed": r"fail|\berr|errno|exit|status|\bcode|\brc\b|return|exception|traceback|abort|unsuccess|problem|wrong"
+    r"|denied|invalid|unable|cannot|\bnot\b|n't\b|no (answer|response|reply|result)|non-?zero|crash|reject|refus"
+    r"|unavailable|overload|incomplete|interrupt|cancel|kill|signal|time|stopp|terminat|fatal|warn|limit|gave up|lost",
+    "number": r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])",
+    "stopped": r"time.?out|timed|time.?limit|deadline|stopp|kill|terminat|interrupt|cancel|abort|exceed|expired",
+    "elsewhere": r"background|running|continu|\bpid\b|process|\bjobs?\b|spawn|session|\bid\b|saved|written|stored"
+    r"|\blogs?\b|files?\b|/|poll|later|pending|wait",
+    "part": r"\.\.\.|[\[(<{*]|--|==|trunc|\bcut|clip|shorten|omit|left out|skip|elid|more|limit|max|first|last|remain"
+    r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
+    "foreign": r"[^\x00-\x7f]",
+}
+"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
+
+`failed`: the tool or its command failed. `number`: perhaps an exit code or a status. `stopped`: it was ended early.
+`elsewhere`: it still runs, or its output is in another place. `part`: a part of the output is missing. `foreign`: a
+character that is not ASCII, so perhaps a sign or another language.
+"""
+_FIRST_COMMAND = re.compile(
+    r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
+)
+"""The command that a scripted one begins with, in the JSON text of a tool call's arguments."""
+_NUMBERS = 3
+
+
+def signs_in(text: str) -> tuple[str, ...]:
+    """The families of signs that a result's text has.
+
+    >>> signs_in("half done\\nwqbcd1x1x1\\n[exit code 7]")
+    ('failed', 'number', 'part')
+    >>> signs_in("half done\\nwqbcd1x1x1\\n")
+    ()
+    """
+    ends = text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
+    said = _TOKEN.sub("", ends)
+    return tuple(name for name, words in SIGNS.items() if re.search(words, said, re.IGNORECASE))
+
+
+def prints_first(arguments: str) -> str:
+    r"""What a scripted command is known to print first, by the arguments of its tool call; else empty.
+
+    >>> prints_first('{"command": "printf \'1.1.1 started\\\\n\' >> x\\n{ echo started; sleep 600\\n}"}')
+    'started'
+    >>> prints_first('{"command": "{ seq 1 80000\\n}"}')
+    '1\n2\n3'
+    """
+    found = _FIRST_COMMAND.search(arguments)
+    if found is None:
+        return ""
+    if found["words"]:
+        return found["words"].strip()
+    low, high = (int(found["low"]), int(found["high"])) if found["high"] else (1, int(found["low"]))
+    return "\n".join(str(number) for number in range(low, min(high + 1, low + _NUMBERS)))
+
+
+def has_first(text: str, first: str) -> bool | None:
+    """Whether a text has what its command prints first, whatever the ends of its lines are; None if that is unknown."""
+    return " ".join(first.split()) in " ".join(text[:_SCANNED].split()) if first else None
+
+
+def shells_words(text: str) -> str:
+    """The words by which a shell says that its command breaks off in the middle; else empty.
+
+    >>> shells_words("sh: 1: Syntax error: Unterminated quoted string")
+    'Syntax error: Unterminated quoted string'
+    """
+    found = _BROKEN_OFF.search(text[:_SCANNED])
+    return found.group(0) if found else ""
+
+
+_BROKEN_OFF = re.compile(
+    r"Syntax error: (Unterminated quoted string|EOF in backquote substitution|end of file unexpected)"
+    r"|unexpected EOF while looking for matching|syntax error: unexpected end of file|zsh:\d+: unmatched"
+)
+"""Of dash, bash and zsh."""

@@ -1,0 +1,40 @@
+"""Where the end of a command's output is cut off, the result says so."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+CALL = "1.1.1"
+
+
+def _cut(*signs: str, is_error: bool = False) -> ToolResult:
+    return result(CALL, chars=200, printed=False, signs=("number", *signs), prints_first=True, is_error=is_error)
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "status"),
+    [
+        (_cut(), 0, "fail"),
+        (_cut("part"), 0, "pass"),
+        (_cut("elsewhere"), 0, "pass"),
+        (_cut("foreign"), 0, "pass"),
+        (_cut(is_error=True), 0, "pass"),
+        (_cut(), 7, "nothing"),
+        (result(CALL, signs=("number",), prints_first=True), 0, "pass"),
+        (result(CALL, printed=False, signs=(), prints_first=False), 0, "pass"),
+        (result(CALL, printed=False, signs=(), prints_first=None), 0, "pass"),
+        (result(CALL, printed=False, prints_first=True), 0, "nothing"),
+    ],
+)
+def test_a_result_without_the_end_of_its_output_has_a_mark(told: ToolResult, code: int, status: str):
+    """A result that does not begin as the output may be a summary; a whole one needs no mark."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.starts(CALL)
+    tell.done(CALL, code)
+    tell.answer_step(2, [told])
+    assert check("cut_told", tell.end().seal()).status == status

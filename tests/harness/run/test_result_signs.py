@@ -1,0 +1,65 @@
+"""What a result's text says of itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wedgehog.harness.run.result_signs import has_first, prints_first, signs_in
+from wedgehog.harness.services.beacon import wrapped
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [
+        ("half done\nwqbcd1x1x1\n", set()),
+        ("half done\n[exit code 7]", {"failed", "number", "part"}),
+        ("<returncode>7</returncode>\n<output>half done</output>", {"failed", "number", "part", "elsewhere"}),
+        ('{"stdout": "half done", "rc": 7}', {"failed", "number", "part"}),
+        ("half done (7)", {"number", "part"}),
+        ("half done ✗", {"foreign"}),
+        ("[stopped]", {"failed", "stopped", "part"}),
+        ("error: timed out", {"failed", "stopped"}),
+        ("It still runs in the background as job 3", {"elsewhere", "number"}),
+        ("1\n2\n3\n", {"number"}),
+        ("1\n2\n[9 characters left out]\n8", {"number", "part"}),
+        ("1\n2\n…", {"number", "foreign"}),
+        ("(nothing)", {"part"}),
+        ("The task is done. wqbcdn7e", set()),
+        ("the subagent gave no answer", {"failed"}),
+    ],
+)
+def test_the_words_of_a_result_are_told_apart(text: str, signs: set[str]):
+    """In families that are wide: the token of a tool call is not one of its words."""
+    assert set(signs_in(text)) == signs
+
+
+def test_a_long_text_is_read_at_its_ends():
+    """A mark at its end is found, and half a megabyte takes no time."""
+    assert "part" not in signs_in("1\n" * 200_000)
+    assert "part" in signs_in("1\n" * 200_000 + "[cut]")
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("echo started; sleep 600", "started"),
+        ("echo half done; exit 7", "half done"),
+        ("seq 1 80000", "1\n2\n3"),
+        ("seq 2", "1\n2"),
+        ("sleep 1; echo late", ""),
+        ("echo $HOME", ""),
+        ("echo started; sleep 25 &", ""),
+    ],
+)
+def test_what_a_scripted_command_prints_first_is_known_by_its_beginning(command: str, first: str):
+    """As it stands in the arguments that the agent sends back; anything that the shell could change is not known."""
+    arguments = json.dumps({"command": wrapped(command, "wqbcd1x1x1", Path("x/trace"))})
+    assert prints_first(arguments) == first
+
+
+@pytest.mark.parametrize(("text", "has"), [("1\r\n2\r\n3\r\n4", True), ("output: 1 2 3", True), ("[stopped]", False)])
+def test_the_first_lines_are_found_whatever_ends_them(text: str, has: bool):
+    """A terminal ends its lines with CR and LF."""
+    assert has_first(text, "1\n2\n3") is has
+    assert has_first(text, "") is None
