@@ -27,6 +27,8 @@ from wedgehog.harness.run.messages import UserMessage
 
 TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
 AFTER_STOP_S = 2.0
+LATER_READING_S = 0.25
+"""Waits for a processor that are read only after the request that they delayed."""
 """A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
@@ -260,8 +262,8 @@ class TurnPlayer:
         stopped_s = self.clock.now()
         while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s)
-            spent = any(event.at_s > stopped_s + late for event in self._requests(turn))
+            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s, with_harness=True)
+            spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in self._requests(turn))
             if spent or waited > self.watch.longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
             await self.clock.sleep(self.tick_s)

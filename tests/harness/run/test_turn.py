@@ -362,6 +362,21 @@ async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_s
     assert playing.done()
 
 
+async def test_a_request_that_the_waits_for_processors_may_have_delayed_does_not_end_the_watch(manual_clock: Any):
+    """Those of the harness count too: the judge would find the run inconclusive."""
+    rig = Rig(manual_clock, stays=True)
+    rig.player.cpu = FakeMeter(1, harness_s=1)  # type: ignore[assignment]
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.injector.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    for at_s, shown in ((4.5, False), (5.1, False), (5.4, True)):
+        await manual_clock.advance(at_s - manual_clock.now())
+        rig.request()
+        await manual_clock.advance(0.05)
+        assert playing.done() is shown, at_s
+
+
 async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(manual_clock: Any):
     """What it does with the result will show; a tool of another turn is nobody's business here."""
     rig = Rig(manual_clock, stays=True)
