@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, dataclass_transform, get_type_hints
 
-from wedgehog.harness.faults.parameters import FaultError, Parameter, accept
+from wedgehog.harness.faults.parameters import FaultError, Parameter, ValueType, accept
 from wedgehog.harness.record.expectation import did_you_mean, shown
 
 Family = Literal["wire", "reply", "actor"]
@@ -266,7 +266,7 @@ def parameters(cls: type[Fault]) -> dict[str, Parameter]:
     if cls not in _parameters:
         hints = get_type_hints(cls, include_extras=True)
         found = fields(cls)  # type: ignore[arg-type]
-        _parameters[cls] = {it.name: Parameter(hints[it.name], it.default) for it in found}
+        _parameters[cls] = {it.name: Parameter(ValueType(hints[it.name]), it.default) for it in found}
     return _parameters[cls]
 
 

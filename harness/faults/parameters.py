@@ -31,15 +31,31 @@ class FaultError(ValueError):
     """A mistake in a fault that a user wrote, in one sentence that says what is expected."""
 
 
+class ValueType:
+    """What the values of a parameter must be. To make one takes a millisecond: parameters of one type share it."""
+
+    def __init__(self, hint: Any) -> None:
+        """`hint` is the parameter's annotation."""
+        self._adapter = TypeAdapter[Any](hint, config=ConfigDict(strict=True, allow_inf_nan=False))
+        self.schema: Schema = self._adapter.json_schema()
+        self.seconds = any(option.get("description") == "seconds" for option in _options(self.schema))
+
+    def fit(self, value: object) -> Any:
+        """`value` as this type. Raises ValueError: what is expected, and what is found."""
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError:
+            raise ValueError(mismatch([takes(self.schema)], value, choices(self.schema))) from None
+
+
 class Parameter:
     """One parameter: its JSON Schema, its default (MISSING where it has none), and whether a time scale divides it."""
 
-    def __init__(self, hint: Any, default: object = MISSING, *, real_time: bool = False) -> None:
+    def __init__(self, values: ValueType, default: object = MISSING, *, real_time: bool = False) -> None:
         """`real_time`: its seconds are the same in every run; no time scale divides them."""
-        self._adapter = TypeAdapter[Any](hint, config=ConfigDict(strict=True, allow_inf_nan=False))
-        self.schema: Schema = self._adapter.json_schema()
+        self._values = values
+        self.schema, self.seconds = values.schema, values.seconds
         self.default = default
-        self.seconds = any(option.get("description") == "seconds" for option in _options(self.schema))
         self.scaled = self.seconds and not real_time
 
     @property
@@ -51,10 +67,7 @@ class Parameter:
         """`value` as its type; its own default always fits. Raises ValueError: what is expected, and what is found."""
         if value is None and self.default is None:
             return None
-        try:
-            return self._adapter.validate_python(value)
-        except ValidationError:
-            raise ValueError(mismatch([takes(self.schema)], value, choices(self.schema))) from None
+        return self._values.fit(value)
 
 
 def accept(

@@ -22,7 +22,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, Field
 
-from wedgehog.harness.faults.parameters import Parameter, Seconds, accept
+from wedgehog.harness.faults.parameters import Parameter, Seconds, ValueType, accept
 from wedgehog.harness.invariants.overload import counted
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.expectation import did_you_mean
@@ -112,7 +112,12 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-_HINTS = {bool: bool, float: Annotated[float, Field(ge=0)], int: Annotated[int, Field(ge=0), BeforeValidator(_whole)]}
+_SECONDS = ValueType(Seconds)
+_VALUES = {
+    bool: ValueType(bool),
+    float: ValueType(Annotated[float, Field(ge=0)]),
+    int: ValueType(Annotated[int, Field(ge=0), BeforeValidator(_whole)]),
+}
 
 
 def _parameters(run: Callable[..., object], unscaled: tuple[str, ...]) -> Mapping[str, Parameter]:
@@ -122,10 +127,10 @@ def _parameters(run: Callable[..., object], unscaled: tuple[str, ...]) -> Mappin
         if name != "history":
             hint = hints.get(name)
             members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-            kind = next((it for it in _HINTS if it in members), None)
+            kind = next((it for it in _VALUES if it in members), None)
             if kind is None or given.default is inspect.Parameter.empty:
                 raise InvariantError(f"parameter {name}: it needs a default, and int, float or bool as its type")
-            fits = Seconds if name.endswith("_s") and kind is not bool else _HINTS[kind]
+            fits = _SECONDS if name.endswith("_s") and kind is not bool else _VALUES[kind]
             found[name] = Parameter(fits, given.default, real_time=name in unscaled)
     return found
 
