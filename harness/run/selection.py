@@ -190,7 +190,7 @@ def _each_once(entries: Sequence[Entry]) -> list[Entry]:
     found: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         other = found.setdefault((entry.scenario.name, entry.agent.name), entry).agent.path
-        if other.resolve() != entry.agent.path.resolve():
+        if other != entry.agent.path and other.resolve() != entry.agent.path.resolve():
             raise BadFileError(entry.agent.path, None, f"the name {entry.agent.name!r} is taken by {other}")
     return list(found.values())
 
