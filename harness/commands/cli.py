@@ -19,9 +19,7 @@ from wedgehog.harness.commands.console import PluginOption, Stdout, answered, er
 from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.network.ports import HOST
-
-GARBAGE = 20_000
-"""So many new objects begin a search for garbage; with the number of Python a tenth of an import is such searches."""
+from wedgehog.harness.sim.garbage import GARBAGE
 
 app = typer.Typer(
     name="wedgehog",

@@ -76,7 +76,7 @@ async def open_sim_player(mark: str, log: Path, plugins: Sequence[str] = ()) -> 
     """Start the worker process; it and its forks carry `mark`. Errors: AgentError."""
     with tempfile.TemporaryDirectory(prefix="wedgehog-sim-") as folder, log.open("wb") as output:
         address = Path(folder) / "worker"
-        argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_worker", str(address), *plugins]
+        argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_start", str(address), *plugins]
         env = {**os.environ, RUN_VARIABLE: f"{mark}/sim", "PYTHONHASHSEED": "0"}
         async with worker_process(argv, env, output) as worker:
             assert worker.stdout is not None  # noqa: S101  it is a pipe

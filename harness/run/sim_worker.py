@@ -1,4 +1,4 @@
-"""The process that plays simulated runs: `python -m … SOCKET [PLUGIN…]`. Each run, or each search, gets a fork of it.
+"""The process that plays simulated runs, started by `sim_start`. Each run, or each search, gets a fork of it.
 
 A fork has everything imported and its clock frozen, which takes two seconds; and it shares no module with another run.
 """
@@ -112,7 +112,3 @@ def main() -> None:
         while True:
             line, _ = server.accept()
             _fork(world, line)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Self, TypeVar
 
 from wedgehog.harness.sim.frozen import frozen_time
+from wedgehog.harness.sim.garbage import GARBAGE
 from wedgehog.harness.sim.guard import guarded, inline_threads
 from wedgehog.harness.sim.lazy_ca import lazy_ca
 from wedgehog.harness.sim.loop import SimLoop
@@ -26,8 +27,6 @@ from wedgehog.harness.sim.processes import simulated_signals
 from wedgehog.harness.sim.tasks import cancel_all
 
 Value = TypeVar("Value")
-GARBAGE = 20_000
-"""So many new objects begin a search for garbage; Python's own number costs a tenth of a run."""
 
 
 def simulate(main: Callable[[], Coroutine[None, None, Value]], *, seed: int = 0, loop: SimLoop | None = None) -> Value:

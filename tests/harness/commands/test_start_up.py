@@ -69,6 +69,20 @@ for words in {COMMANDS}:
     assert "wedgehog[plots]" in (tmp_path / "runs/latest/report.html").read_text(encoding="utf-8")
 
 
+def test_serving_searching_and_judging_again_start_without_a_dear_package():
+    """None of these commands needs an HTTP library, a table library or Hypothesis."""
+    commands = "wedgehog.harness.commands.serve, wedgehog.harness.commands.fuzz"
+    judging = "wedgehog.harness.run.stored, wedgehog.reports.facts, wedgehog.reports.terminal"
+    assert not imported(f"import {commands}, {judging}") & {*DEAR, "acp", "urllib3"}
+
+
+def test_the_worker_of_the_simulated_world_starts_without_the_command_line():
+    """It prints no table; and nothing of it is imported before searches for garbage are rare."""
+    begun = imported("import wedgehog.harness.run.sim_start")
+    assert not {name for name in begun if name.startswith("wedgehog.harness.run.sim_worker")} | begun & {*DEAR, *WORK}
+    assert not imported("import wedgehog.harness.run.sim_worker") & {*DEAR, "acp", "rich", "typer"}
+
+
 def test_a_list_of_runs_starts_without_what_plays_them():
     """`run --dry-run` needs the options of a campaign, and neither its provider nor the simulated world."""
     modules = imported("import wedgehog.harness.run.campaign_options")

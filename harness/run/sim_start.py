@@ -1,0 +1,20 @@
+"""Starts the worker of the simulated world: `python -m … SOCKET [PLUGIN…]`.
+
+The worker is no main module, so a fork that is sent one of its classes does not import it a second time.
+"""
+
+import gc
+
+from wedgehog.harness.sim.garbage import GARBAGE
+
+
+def main() -> None:
+    """Import and run the worker; searches for garbage are rare already during its imports."""
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
+    from wedgehog.harness.run import sim_worker
+
+    sim_worker.main()
+
+
+if __name__ == "__main__":
+    main()
