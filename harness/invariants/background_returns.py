@@ -6,7 +6,7 @@ from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, name_of_call, over, tool_uses_of
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
@@ -23,7 +23,8 @@ def background_returns(history: History, *, least_s: float = 2) -> Iterator[Verd
 
     A tool that waits for the job, or for another process that holds the output of its shell, is stuck until that ends
     (incident lost-tool-result). Judged by the beacon of the job, where the agent was idle for `least_s` before the
-    job's end: a shorter job proves nothing.
+    job's end: a shorter job proves nothing. A late error, or a late result with the last line of the shell and the word
+    that the command was stopped, is the tool's own time-out.
 
     Fix: End the tool when its shell exits, not when the shell's output closes. Give the job a file for its output,
     or stop reading a moment after the exit.
@@ -76,9 +77,18 @@ def _until(history: History, turn: Turn, use: ToolUse, start: BeaconSeen) -> Eve
 
 
 def _says_too_late(use: ToolUse, start: BeaconSeen, sent: RequestArrived, least_s: float) -> bool:
-    """A late error is the tool's own time-out: the tool waited."""
-    failed = any(result.token == use.token and result.is_error for result in sent.results)
-    return failed and sent.at_s - start.at_s > least_s
+    """A late error, or a late result of a tool that stopped its command, is the tool's own time-out: it waited."""
+    own = [result for result in sent.results if result.token == use.token]
+    return sent.at_s - start.at_s > least_s and any(result.is_error or _was_stopped(result) for result in own)
+
+
+def _was_stopped(result: ToolResult) -> bool:
+    """Whether it says that the command was stopped, though its shell had printed its last line.
+
+    Not every wire can mark an error. An agent that lets the job run on says so.
+    """
+    signs = set(result.signs or ())
+    return result.printed and "stopped" in signs and signs.isdisjoint(("elsewhere", "foreign"))
 
 
 def _may_run(sibling: ToolUse, end: Event) -> bool:
@@ -97,4 +107,4 @@ def _last_sign(start: BeaconSeen, siblings: Sequence[ToolUse], end: Event) -> Ev
 def _why(end: Event, use: ToolUse) -> str:
     if isinstance(end, BeaconSeen):
         return "its job has ended"
-    return "its result is an error" if end in use.results else "its job still ran"
+    return "its result tells of a time-out" if end in use.results else "its job still ran"

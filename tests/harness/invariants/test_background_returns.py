@@ -1,5 +1,7 @@
 """A command in the background does not hold the agent."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from wedgehog.harness.invariants import check
@@ -80,6 +82,27 @@ def test_an_error_that_comes_late_is_no_result():
         tell.wait(after_s)
         tell.answer_step(2, [result(token, is_error=True)])
         assert check("background_returns", tell.end().seal()).status == status
+
+
+@pytest.mark.parametrize(
+    ("signs", "printed", "after_s", "status"),
+    [
+        (("stopped", "failed"), True, 8, "fail"),
+        (("stopped", "elsewhere"), True, 8, "pass"),
+        (("stopped",), False, 8, "pass"),
+        (("stopped",), True, 0.5, "pass"),
+        ((), True, 8, "pass"),
+        (None, True, 8, "pass"),
+    ],
+)
+def test_a_late_word_of_a_stop_behind_the_last_line_of_the_shell_is_no_result(
+    signs: Sequence[str] | None, printed: bool, after_s: float, status: str
+):
+    """Where the wire has no mark for an error. A tool may wait on purpose, and say that the job runs on."""
+    tell, token, _ = _job()
+    tell.wait(after_s)
+    tell.answer_step(2, [result(token, signs=signs, printed=printed)])
+    assert check("background_returns", tell.end().seal()).status == status
 
 
 def test_a_sibling_that_runs_holds_the_request():
