@@ -62,7 +62,7 @@ def yardstick_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -
     if turn_s is not None:
         return Yardstick(turn_s)
     beside = [it for it in entries if it.file.path == entry.file.path and not _specimen(it)]
-    return Yardstick() if entry in beside and len({it.agent.limits.turn_s for it in beside}) > 1 else None
+    return Yardstick() if not _specimen(entry) and len({it.agent.limits.turn_s for it in beside}) > 1 else None
 
 
 def _specimen(entry: Entry) -> bool:

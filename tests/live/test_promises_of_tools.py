@@ -1,5 +1,6 @@
 """What becomes of tool calls in the background and through kills, with real shells and real agents."""
 
+import re
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_job_that_holds_its_shells_output_holds_an_agent_that_reads_it_to_its_
         "short": "",
         "front": "",
     }
-    assert "did not come back in 9." in played["held"].says
+    assert re.search(r"did not come back in (8\.[5-9]|9\.\d|1\d\.\d) s", played["held"].says)
     started, done = played["held"].beacons
     assert (started.background, done.phase) == (True, "done") and 8.8 < done.at_s - started.at_s < 15
     carried = [call for call in played["free"].history.calls if call.arrived.results]

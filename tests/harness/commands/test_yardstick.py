@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ print(json.load(urllib.request.urlopen(asked, timeout=20))["content"][0]["text"]
 """
 STORY = {
     "name": "well",
-    "why": "The reply takes two seconds.",
+    "why": "The reply takes four seconds.",
     "turns": [{"user": "Hi", "model": [{"text": "Hello {nonce}"}]}],
-    "faults": [{"at": {"turn": 1, "step": 1}, "do": {"slow": 2}}],
+    "faults": [{"at": {"turn": 1, "step": 1}, "do": {"slow": 4}}],
 }
 
 
@@ -79,12 +80,17 @@ def test_alone_an_agent_is_held_to_its_own_limit(wedgehog: Callable[..., Result]
 def test_only_different_limits_need_a_common_bound(wedgehog: Callable[..., Result], tmp_path: Path):
     """Specimens of an incident keep theirs: the scenario says what must come of each."""
 
+    wanted = Wanted(("well.yaml",), ("strict.yaml", "patient.yaml"))
+
     def common(**expect: object) -> list[Yardstick | None]:
         (tmp_path / "well.yaml").write_text(yaml.safe_dump({**STORY, "expect": expect} if expect else STORY))
-        entries = select(Wanted(("well.yaml",), ("strict.yaml", "patient.yaml")))
+        entries = select(wanted)
         return [yardstick_of(entry, entries, None) for entry in entries]
 
     assert common() == [Yardstick(), Yardstick()]
+    thrice = [replace(entry, repeat=number) for entry in select(wanted) for number in (1, 2, 3)]
+    last = [entry for entry in thrice if entry.repeat == 3]
+    assert [yardstick_of(entry, last, None) for entry in thrice] == [Yardstick()] * 6
     assert common(strict="pass") == [None, None]
     (tmp_path / "patient.yaml").write_text((tmp_path / "strict.yaml").read_text().replace("strict", "patient"))
     assert common() == [None, None]

@@ -71,7 +71,8 @@ async def seen(tool: Any) -> tuple[bytes, str, int | None]:
     got = b""
     while True:
         try:
-            data = await asyncio.wait_for(tool.process.stdout.read(4096), 0.4)
+            # (The first bytes come when Python has started.)
+            data = await asyncio.wait_for(tool.process.stdout.read(4096), 0.4 if got else 10)
         except TimeoutError:
             ending = "silence"
             break
