@@ -126,7 +126,8 @@ class _Drawn:
         yield tag("line", x1="0", x2="100%", y1=top, y2=top, class_="rule")
         wordy = len(lane.items) <= WORDS_UP_TO
         drawn: set[tuple[object, ...]] = set()
-        for item in lane.items:
+        # What violates is drawn last, so that nothing lies on its link.
+        for item in sorted(lane.items, key=lambda item: not self.bad.isdisjoint(item.events)):
             bad = [event for event in item.events if event in self.bad]
             look = (_percent(self.x(item.start_s)), item.tone, item.row, item.end_s is None)
             if not (wordy or bad or item.events) and look in drawn:

@@ -167,6 +167,16 @@ def test_a_violating_event_is_marked_and_linked_to_the_list():
     assert not list(_drawn(history).iter("a"))
 
 
+def test_what_violates_lies_above_what_is_drawn_at_its_place():
+    """What is drawn later would take the click on its link."""
+    history = _told(storm(5, "a"))
+    drawn = _drawn(history, {history.first(ReplyStarted).id})
+    tones = [one.get("class", "") for one in drawn.iter("g")]
+    (violating,) = [tone for tone in tones if tone.endswith(" violating")]
+    assert violating.removesuffix(" violating") in tones[: tones.index(violating)]
+    assert violating.removesuffix(" violating") not in tones[tones.index(violating) :]
+
+
 def test_a_storm_stays_small():
     """160 calls and their faults are drawn in less than 100 kB."""
     history = _told(storm(160, "a"))
