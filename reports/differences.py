@@ -6,12 +6,15 @@ from statistics import fmean, median
 from typing import Literal
 
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
-from wedgehog.reports.quantities import FAILED_SHARE, QUANTITIES, Quantity
+from wedgehog.reports.quantities import QUANTITIES, Quantity
 from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
 from wedgehog.reports.words import many
 
 FALSE_ALARMS = 0.005
-"""The share of campaigns of an unchanged agent in which the tests may call anything worse."""
+"""The share of campaigns of an unchanged agent in which the tests of numbers may call any of them worse."""
+
+FAILED_BY_CHANCE = 0.01
+"""A scenario that failed before too is worse if its failures rise by chance at most so often. Each is tested alone."""
 
 TOGETHER = "all scenarios together"
 """The name of the cell that stands for all cells of an agent."""
@@ -131,6 +134,21 @@ def _verdicts(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
         yield Difference(*key, "better", moved, 1000.0)
     elif after.worst == "failed":
         yield from _other_violations(before, after)
+        yield from _failed_share(before, after)
+
+
+def _failed_share(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
+    """Both failed, and now another share of the repeats. A smaller share that chance can explain has no line."""
+    old, new = before.failures, after.failures
+    better = fmean(new) < fmean(old)
+    p = (rank_test(new, old) if better else rank_test(old, new)).p
+    says = f"failed {sum(old):.0f} of {len(old)} → {sum(new):.0f} of {len(new)} (p = {p:.2g}"
+    key = (after.scenario, after.agent)
+    if p <= FAILED_BY_CHANCE:
+        because = "" if better else _because(after, "failed")
+        yield Difference(*key, "better" if better else "worse", f"{says}){because}", 850.0)
+    elif fmean(new) > fmean(old):
+        yield Difference(*key, "maybe", f"{says}; at most {FAILED_BY_CHANCE} decides)", 850.0)
 
 
 def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
@@ -160,7 +178,7 @@ def _numbers(
     both: Sequence[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], rate: float, *, better: bool
 ) -> Iterator[Difference]:
     """What is worse (or better) in one cell, and where no cell shows it, in all cells of an agent together."""
-    every = [it for pair in both for it in _tested(*pair, (*quantities, FAILED_SHARE), better=better)]
+    every = [it for pair in both for it in _tested(*pair, quantities, better=better)]
     tested = [it for it in every if not it.quantity.together]
     pools = list(_together(every))
     tests = [it.test for it in (*tested, *pools)]
@@ -183,8 +201,7 @@ def _tested(
     first, second = (after, before) if better else (before, after)
     for quantity in quantities:
         low, high = quantity.of(first), quantity.of(second)
-        flip = quantity is FAILED_SHARE and not (first.results.get("failed") and second.results.get("failed"))
-        if low and high and not flip:
+        if low and high:
             old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
             test = rank_test(low, high)
             yield _Tested(after.scenario, after.agent, quantity, old, new, least, test, better)
@@ -194,8 +211,7 @@ def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
     """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
     groups: dict[tuple[str, str], list[_Tested]] = {}
     for it in tested:
-        if it.quantity is not FAILED_SHARE:
-            groups.setdefault((it.agent, it.quantity.name), []).append(it)
+        groups.setdefault((it.agent, it.quantity.name), []).append(it)
     for alike in groups.values():
         if len(alike) > 1:
             yield _pool(alike)

@@ -45,10 +45,6 @@ def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[f
     return [max(0.0, long - WAITS_COUNT * (long - short)) for long, short in zip(times, least, strict=True)]
 
 
-def _share(number: float) -> str:
-    return f"{number:.0%}"
-
-
 QUANTITIES: Mapping[str, Quantity] = {
     "paid_calls": Quantity(
         "paid calls",
@@ -97,16 +93,3 @@ QUANTITIES: Mapping[str, Quantity] = {
     ),
 }
 """The numbers that are compared, by their keys in a baseline."""
-
-FAILED_SHARE = Quantity(
-    "failed runs",
-    lambda it: it.failures,
-    lambda it: it.failures,
-    _share,
-    floor=0,
-    margin=9,
-    times=9,
-    few_margin=9,
-    few_times=9,
-)
-"""For cells that failed in both. It has no margin: a share grows by 1 at most."""

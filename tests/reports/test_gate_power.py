@@ -3,6 +3,7 @@
 import importlib.util
 import random
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,39 @@ def test_few_repeats_say_that_they_cannot_decide():
     (found,) = differences(cut, now)
     assert found.kind == "maybe"
     assert found.says == "longest turn 2.00 s → 2.60 s, +30% (3 and 3 repeats cannot decide; 5 of each can)"
+
+
+def failing(failed: int, repeats: int = 10) -> dict[tuple[str, str], PlayedCell]:
+    """So many of the repeats failed."""
+    return {("s", "mine"): PlayedCell("s", "mine", {"passed": repeats - failed, "failed": failed})}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "says"),
+    [
+        (failing(1), failing(7), "worse", "failed 1 of 10 → 7 of 10 (p = 0.0099)"),
+        (failing(1), failing(8), "worse", "failed 1 of 10 → 8 of 10 (p = 0.0027)"),
+        (failing(1), failing(6), "maybe", "failed 1 of 10 → 6 of 10 (p = 0.029; at most 0.01 decides)"),
+        (failing(1, 3), failing(3, 3), "maybe", "failed 1 of 3 → 3 of 3 (p = 0.2; at most 0.01 decides)"),
+        (failing(7), failing(1), "better", "failed 7 of 10 → 1 of 10 (p = 0.0099)"),
+    ],
+)
+def test_a_scenario_that_fails_more_often_has_a_line(before, after, kind, says):
+    """Both sides fail now and then: beyond chance it is worse, and each smaller rise is a warning."""
+    assert [(it.kind, it.says) for it in differences(before, after)] == [(kind, says)]
+
+
+def test_a_flaky_scenario_is_hardly_ever_called_worse():
+    """The rates that docs/gate.md gives, summed up exactly: in percent of pairs of campaigns of ten repeats."""
+    worse = {
+        (a, b)
+        for a in range(1, 11)
+        for b in range(a, 11)
+        if any(it.kind == "worse" for it in differences(failing(a), failing(b)))
+    }
+
+    def chance(failed: int, rate: float) -> float:
+        return comb(10, failed) * rate**failed * (1 - rate) ** (10 - failed)
+
+    rates = [100 * sum(chance(a, rate) * chance(b, rate) for a, b in worse) for rate in (0.1, 0.3, 0.5)]
+    assert [round(it, 2) for it in rates] == [0.0, 0.14, 0.36]
