@@ -9,7 +9,8 @@ from wedgehog.reports.baseline import read_baseline
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged
 from wedgehog.reports.markdown import escaped
-from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
+from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
+from wedgehog.reports.result_category import result_category, verdict_category
 from wedgehog.reports.totals import total_lines
 from wedgehog.reports.words import many, one_line
 
@@ -27,19 +28,26 @@ class ComparedSide:
         return tuple(dict.fromkeys(agent for _, agent in self.cells))
 
 
-def read_side(name: str, within: Path) -> ComparedSide:
+def read_sides(before: str, after: str, within: Path) -> tuple[ComparedSide, ComparedSide]:
+    """Both sides, by their verdicts; a baseline keeps only whether a result was as expected, so both by that."""
+    stored = Path(before).is_file() or Path(after).is_file()
+    category = result_category if stored else verdict_category
+    return _side(before, within, category), _side(after, within, category)
+
+
+def _side(name: str, within: Path, category: Categorize) -> ComparedSide:
     """A run's folder, `FOLDER:AGENT`, a baseline, or an agent of the run `within`. ValueError: it is none of them."""
     place = Path(name)
     if place.is_dir():
         check_run_folder(place)
-        return _played(name, cells_of(load(place.resolve())))
+        return _played(name, cells_of(load(place.resolve()), category))
     if place.is_file():
         return _played(name, read_baseline(place).played)
     folder, _, agent = name.rpartition(":")
     if folder and Path(folder).is_dir():
-        return _of_agent(name, agent, Path(folder))
+        return _of_agent(name, agent, Path(folder), category)
     if within.is_dir():
-        return _of_agent(name, name, within)
+        return _of_agent(name, name, within, category)
     raise ValueError(f"{name}: expected a run's folder, FOLDER:AGENT, a baseline, or an agent of {within}")
 
 
@@ -57,8 +65,8 @@ def _played(name: str, cells: Mapping[Key, PlayedCell]) -> ComparedSide:
     return ComparedSide(_shown(name), cells)
 
 
-def _of_agent(name: str, agent: str, folder: Path) -> ComparedSide:
-    whole = cells_of(load(folder.resolve()))
+def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> ComparedSide:
+    whole = cells_of(load(folder.resolve()), category)
     cells = {key: cell for key, cell in whole.items() if key[1] == agent}
     if not cells:
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"

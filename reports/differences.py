@@ -157,7 +157,8 @@ def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Differe
     if new and before.violated:
         fewest = min(before.results.get("failed", 0), after.results.get("failed", 0))
         says = f"failed by {', '.join(before.violated)} before, now also by {', '.join(new)}{_because(after, 'failed')}"
-        yield Difference(after.scenario, after.agent, "worse" if fewest >= FEW else "maybe", says, 800.0)
+        sure = fewest >= FEW or (before.as_expected is True and after.as_expected is False)
+        yield Difference(after.scenario, after.agent, "worse" if sure else "maybe", says, 800.0)
 
 
 def _unclear(cell: PlayedCell) -> Iterator[Difference]:

@@ -1,12 +1,12 @@
 """What was measured of each scenario and agent, over all repeats: the input of every comparison."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import Judgement, StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.history_numbers import RunNumbers
 from wedgehog.reports.result_category import ResultCategory, result_category
@@ -17,6 +17,9 @@ Key = tuple[str, str]
 DECIDED: tuple[ResultCategory, ...] = ("passed", "known", "failed")
 """Results of a run that was judged, from best to worst. Only such runs are measured."""
 UNDECIDED: tuple[ResultCategory, ...] = ("inconclusive", "error")
+
+Categorize = Callable[[Judgement], ResultCategory]
+"""`result_category`, or `verdict_category` where the verdict counts whatever is expected."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class PlayedCell:
     start_least_s: tuple[float, ...] = ()
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
+    as_expected: bool | None = None
+    """Whether each failed repeat is as the scenario expects; None if nothing failed or nothing is expected."""
 
     @property
     def repeats(self) -> int:
@@ -72,33 +77,30 @@ class PlayedCell:
         return f"{', '.join(parts)} of {self.repeats}"
 
 
-def cells_of(campaign: StoredCampaign) -> dict[Key, PlayedCell]:
+def cells_of(campaign: StoredCampaign, category: Categorize = result_category) -> dict[Key, PlayedCell]:
     """The cells of a campaign, in its order; skipped runs and cells of the fix matrix are left out."""
     found: dict[Key, list[StoredRun]] = {}
     for run in campaign.runs:
-        if result_category(run.judgement) not in ("skipped", "shown"):
+        if category(run.judgement) not in ("skipped", "shown"):
             found.setdefault((run.judgement.scenario, run.judgement.agent), []).append(run)
-    return {key: _cell(key, runs, campaign.numbers) for key, runs in found.items()}
+    return {key: _cell(key, runs, campaign.numbers, category) for key, runs in found.items()}
 
 
-def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers]) -> PlayedCell:
+def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers], category: Categorize) -> PlayedCell:
     runs = sorted(runs, key=lambda run: run.judgement.repeat)
     by_result: dict[str, StoredRun] = {}
     for run in runs:
-        by_result.setdefault(result_category(run.judgement), run)
+        by_result.setdefault(category(run.judgement), run)
     decided = [
-        numbers[run.folder]
-        for run in runs
-        if result_category(run.judgement) in DECIDED and numbers[run.folder].recorded
+        numbers[run.folder] for run in runs if category(run.judgement) in DECIDED and numbers[run.folder].recorded
     ]
     rows = [it.columns for it in decided]
+    failed = [run.judgement for run in runs if category(run.judgement) == "failed"]
     return PlayedCell(
         *key,
-        results=Counter(result_category(run.judgement) for run in runs),
+        results=Counter(category(run.judgement) for run in runs),
         violated=tuple(sorted({name for run in runs for name in run.judgement.violated})),
-        always_violated=_in_each(
-            [run.judgement.violated for run in runs if result_category(run.judgement) == "failed"]
-        ),
+        always_violated=_in_each([judged.violated for judged in failed]),
         paid_calls=_column(rows, "paid_calls"),
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
@@ -106,11 +108,16 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         start_s=_column(rows, "start_s"),
         start_least_s=_whole([it.start_least_s for it in decided]),
         says={result: run.judgement.says for result, run in by_result.items()},
+        as_expected=_all_as_expected({judged.as_expected for judged in failed}),
     )
 
 
 def _in_each(violated: Sequence[Iterable[str]]) -> tuple[str, ...]:
     return tuple(sorted(set(violated[0]).intersection(*violated[1:]))) if violated else ()
+
+
+def _all_as_expected(found: set[bool | None]) -> bool | None:
+    return False if False in found else (True if found == {True} else None)
 
 
 def _column(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """How a run counts, how its verdict reads in words, and its badge in the page. An expected fail is no failure."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from wedgehog.harness.record.store import Judgement, StoredRun
@@ -45,6 +46,11 @@ def result_category(judgement: Judgement) -> ResultCategory:
     if judgement.verdict == "inconclusive":
         return "inconclusive"
     return "known" if judgement.known and judgement.verdict == "fail" else "failed"
+
+
+def verdict_category(judgement: Judgement) -> ResultCategory:
+    """The category by the verdict alone: a fail is failed, whatever the scenario or the spec expects of the agent."""
+    return result_category(replace(judgement, as_expected=None, known=""))
 
 
 def agent_name(judgement: Judgement) -> str:

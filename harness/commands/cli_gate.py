@@ -71,11 +71,11 @@ def compare(
 
     Exit code: 0 nothing is worse, 1 something is worse, 2 bad usage, 3 nothing is worse and B has undecided runs.
     """
-    from wedgehog.reports.compare import compare_lines, compare_markdown, compared, read_side
+    from wedgehog.reports.compare import compare_lines, compare_markdown, compared, read_sides
     from wedgehog.reports.differences import exit_code
 
     with user_mistakes():
-        old, new = read_side(before, within), read_side(after, within)
+        old, new = read_sides(before, after, within)
         found = compared(old, new)
         console = Stdout()
         for line in (compare_markdown if as_markdown else compare_lines)(old, new, found):

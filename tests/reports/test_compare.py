@@ -77,6 +77,46 @@ def test_two_agents_of_a_run_are_compared(two_agents):
     assert same.exit_code == 0
 
 
+def test_an_expected_fail_of_one_agent_is_worse_than_a_pass_of_the_other(tmp_path):
+    """The verdicts are compared, whatever the scenario or the spec expects of each agent."""
+    campaign = Campaign(tmp_path / "incident")
+    campaign.run(judgement("s", "fixed", expected="pass"), calls(2))
+    campaign.run(judgement("s", "buggy", "fail", "fail: turn_deadline", **LATE), calls(2))
+    campaign.run(judgement("k", "fixed"), calls(2))
+    campaign.run(judgement("k", "buggy", "fail", known="since May", **LATE), calls(2))
+    ran = compared("fixed", "buggy", "--in", campaign.folder)
+    assert ran.exit_code == 1 and "buggy: passed 0 of 2 scenarios" in ran.stdout
+    for scenario in "sk":
+        assert (
+            f"✗ worse: {scenario}, fixed → buggy: passed 1 of 1 → failed 1 of 1: turn 1 took 9.0 s, 5.0 s" in ran.stdout
+        )
+    back = compared("buggy", "fixed", "--in", campaign.folder)
+    assert back.exit_code == 0 and "✓ better: s, buggy → fixed: failed 1 of 1 → passed 1 of 1" in back.stdout
+
+
+@pytest.mark.parametrize("expected", ["fail: turn_deadline", "fail: turn_deadline;tool_round_bound"])
+def test_a_fail_that_is_no_longer_as_expected_is_worse(tmp_path, expected):
+    """A violation that only the later run has: worse if it is unexpected, else too few repeats to tell."""
+    folders = []
+    for name, violated in (("old", ("turn_deadline",)), ("new", ("turn_deadline", "tool_round_bound"))):
+        wanted = expected if name == "new" else "fail: turn_deadline"
+        campaign = Campaign(tmp_path / name)
+        campaign.run(judgement("s", "mine", "fail", wanted, violated=violated), calls(2))
+        folders.append(campaign.folder)
+    ran = compared(*folders)
+    assert "failed by turn_deadline before, now also by tool_round_bound" in ran.stdout
+    assert ran.exit_code == (1 if expected == "fail: turn_deadline" else 0)
+
+
+def test_against_a_baseline_an_expected_fail_is_as_expected(tmp_path):
+    """A baseline keeps only whether a result was as expected, so a run is read in the same way."""
+    campaign, path = Campaign(tmp_path / "run").describe(), tmp_path / "baseline.yaml"
+    campaign.run(judgement("s", "mine", "fail", "fail: turn_deadline", **LATE), calls(2))
+    assert CliRunner().invoke(app, ["baseline", str(campaign.folder), "--into", str(path)]).exit_code == 0
+    ran = compared(path, campaign.folder)
+    assert ran.exit_code == 0 and ran.stdout.count("mine: passed 1 of 1 scenario") == 2
+
+
 def test_an_agent_is_named_once_in_its_total(two_agents):
     """`fixed: passed …`, not `fixed: fixed: passed …`."""
     said = compared("first@1", "first@2", "--in", two_agents.folder).stdout
