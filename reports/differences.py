@@ -253,7 +253,10 @@ def _beyond_margin(it: _Tested) -> bool:
 
 def _too_few(it: _Tested, tests: int, rate: float) -> str:
     needed = repeats_needed(tests, rate)
-    return f"{len(it.old)} and {many(len(it.new), 'repeat')} cannot decide; {needed} of each can"
+    says = f"{len(it.old)} and {many(len(it.new), 'repeat')} cannot decide"
+    if needed is not None and min(len(it.old), len(it.new)) >= needed:
+        return f"{says}: too many of them are equal"
+    return f"{says}; {needed} of each can"
 
 
 def _difference(it: _Tested, kind: DifferenceKind, why: str) -> Difference:

@@ -142,3 +142,13 @@ def test_a_flaky_scenario_is_hardly_ever_called_worse():
 
     rates = [100 * sum(chance(a, rate) * chance(b, rate) for a, b in worse) for rate in (0.1, 0.3, 0.5)]
     assert [round(it, 2) for it in rates] == [0.0, 0.14, 0.36]
+
+
+def test_equal_repeats_that_cannot_decide_are_named_as_the_reason():
+    """Ten of each would be enough if they differed, so no number of repeats is promised."""
+    calls = {
+        when: {("s", "mine"): PlayedCell("s", "mine", {"passed": 10}, paid_calls=(2.0,) * low + (3.0,) * (10 - low))}
+        for when, low in (("before", 10), ("after", 4))
+    }
+    (found,) = differences(calls["before"], calls["after"])
+    assert found.says == "paid calls 2 → 3, +50% (10 and 10 repeats cannot decide: too many of them are equal)"
