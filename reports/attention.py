@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from wedgehog.harness.record.store import StoredRun
+from wedgehog.harness.record.store import Judgement, StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.matrix import NumberedRun, RunAddress
@@ -14,12 +14,12 @@ LINES = 3
 SHOWN = 25
 """So many runs are in the list; the others follow below it, run by run."""
 WORDS = 220
-WITHOUT_VIOLATION = {
+IN_WORDS = {
     "inconclusive": "not decided (inconclusive)",
     "error": "not judged, because something else broke (error)",
     "pass": "passed, where a failure is expected",
 }
-"""What the first lines say of a result that violates nothing; a new reader knows none of the words."""
+"""What the first lines say of a result that is no violation; a new reader knows none of the words."""
 
 
 def headline(campaign: StoredCampaign) -> str:
@@ -49,13 +49,10 @@ def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: 
 
 
 def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]:
-    """Runs that need attention by what they violate, the largest group first."""
+    """Runs that need attention by what is not as expected, the largest group first."""
     groups: dict[str, list[NumberedRun]] = {}
     for number, run in runs:
-        judged = run.judgement
-        groups.setdefault(
-            ", ".join(judged.violated) or WITHOUT_VIOLATION.get(judged.verdict, judged.verdict), []
-        ).append((number, run))
+        groups.setdefault(", ".join(_unexpected(run.judgement)), []).append((number, run))
     for what, group in sorted(groups.items(), key=lambda item: -len(item[1])):
         judged = group[0][1].judgement
         agents = _some(Counter(run.judgement.agent for _, run in group))
@@ -64,6 +61,21 @@ def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]
         says = judged.says or (f"{judged.expected} expected" if judged.expected else "")
         said = f": {one_line(says, WORDS)}" if says else ""
         yield tag("li", tag("strong", what), f" in {many(len(group), 'run')} of {agents}. ", place, said)
+
+
+def _unexpected(judged: Judgement) -> list[str]:
+    """The violated invariants that are not expected, then what was not decided, or what is expected and missing."""
+    _, _, fails = judged.expected.partition("fail: ")
+    wanted = [name for name in fails.split(";") if name]
+    found = [name for name in judged.violated if name not in wanted]
+    if judged.verdict == "fail" and found:
+        return found
+    names = [verdict.name for verdict in judged.verdicts if verdict.name and verdict.status == judged.verdict]
+    words = IN_WORDS.get(judged.verdict, judged.verdict)
+    if judged.verdict in ("pass", "fail"):
+        names = [name for name in wanted if name not in judged.violated]
+        words = IN_WORDS["pass"] if wanted else words
+    return [*found, f"{words}: {', '.join(names)}" if names else words]
 
 
 def _some(agents: Mapping[str, int]) -> str:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from wedgehog.harness.record.verdict import inconclusive, passed
 from wedgehog.reports import all_runs, matrix, write_all, write_campaign
 from wedgehog.reports.campaign_folder import load
 
@@ -49,11 +50,25 @@ def test_if_nothing_is_wrong_the_expected_failures_stand_there(campaign):
 def test_the_first_lines_need_no_knowledge_of_the_verdicts_names(campaign):
     """A result that violates nothing is said in words."""
     campaign.run(judgement("u", "a", "inconclusive", says="the fault never fired"), plain_run)
-    campaign.run(judgement("p", "a", "pass", "fail: x"), plain_run)
+    campaign.run(judgement("p", "a", "pass", "fail: x", verdicts=(passed().named("y"),)), plain_run)
     lines = sorted(_lines(_page(campaign)))
     assert lines == [
         "not decided (inconclusive) in 1 run of a. u, a: the fault never fired",
-        "passed, where a failure is expected in 1 run of a. p, a: fail: x expected",
+        "passed, where a failure is expected: x in 1 run of a. p, a: fail: x expected",
+    ]
+
+
+def test_the_first_lines_name_what_is_not_as_expected(campaign):
+    """Not the expected violations, but what is undecided, what else is violated, and what is missing."""
+    wanted = "fail: late;loop"
+    both, unclear = ("late", "loop"), (inconclusive("busy").named("spend"), passed().named("paid"))
+    campaign.run(judgement("u", "a", "inconclusive", wanted, violated=both, says="u", verdicts=unclear), plain_run)
+    campaign.run(judgement("m", "b", "fail", wanted, violated=(*both, "more"), says="m"), plain_run)
+    campaign.run(judgement("l", "c", "fail", wanted, violated=("late",), says="l"), plain_run)
+    assert sorted(_lines(_page(campaign))) == [
+        "more in 1 run of b. m, b: m",
+        "not decided (inconclusive): spend in 1 run of a. u, a: u",
+        "passed, where a failure is expected: loop in 1 run of c. l, c: l",
     ]
 
 
