@@ -45,8 +45,8 @@ class BaselineCell(_Strict):
     violated: list[str] = []
     paid_calls: Numbers
     usd: Numbers
-    start_s: Numbers = "unknown"
-    """Files of before it was measured have none."""
+    start_s: Numbers | None = None
+    """Fewer than `repeats` if some had no request. None: the file is of before it was measured."""
     turn_s: Numbers
 
     @model_validator(mode="after")
@@ -61,7 +61,8 @@ class BaselineCell(_Strict):
 
     def _wrong_length(self, name: str) -> str:
         values = getattr(self, name)
-        if not isinstance(values, list) or len(values) == self.repeats:
+        fewest = 1 if name == "start_s" else self.repeats
+        if not isinstance(values, list) or fewest <= len(values) <= self.repeats:
             return ""
         return f"'{name}': expected one number, or one for each of {self.repeats} repeats, found {len(values)}"
 
@@ -180,9 +181,16 @@ def _written(cell: PlayedCell) -> BaselineCell:
         violated=list(cell.violated),
         paid_calls=_folded(cell.paid_calls, cell.decided, 0),
         usd=_folded(cell.usd, cell.decided, 6),
-        start_s=_folded(cell.start_s, cell.decided, 3),
+        start_s=_starts(cell),
         turn_s=_folded(cell.turn_s, cell.decided, 3),
     )
+
+
+def _starts(cell: PlayedCell) -> Numbers:
+    """One number only if every repeat has it, so that the file tells how many have a start."""
+    if 0 < len(cell.start_s) < cell.decided:
+        return [round(value, 3) for value in cell.start_s]
+    return _folded(cell.start_s, cell.decided, 3)
 
 
 def _folded(values: Iterable[float], repeats: int, digits: int) -> Numbers:
@@ -201,7 +209,7 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
         tuple(cell.violated),
         paid_calls=_unfolded(cell.paid_calls, cell.repeats),
         usd=_unfolded(cell.usd, cell.repeats),
-        start_s=_unfolded(cell.start_s, cell.repeats),
+        start_s=_unfolded("unknown" if cell.start_s is None else cell.start_s, cell.repeats),
         turn_s=_unfolded(cell.turn_s, cell.repeats),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from wedgehog.reports.baseline import Baseline, world_of
+from wedgehog.reports.baseline import Baseline, BaselineCell, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.differences import (
     KIND_SIGNS,
@@ -69,8 +69,8 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, cells, baseline)))
 
 
-def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[tuple[PlayedCell, PlayedCell]]:
-    before = baseline.played
+def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[tuple[PlayedCell, BaselineCell]]:
+    before = {(scenario, agent): it for scenario, agents in baseline.cells.items() for agent, it in agents.items()}
     return ((cell, before[key]) for key, cell in cells.items() if key in before)
 
 
@@ -78,7 +78,7 @@ def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: 
     world, prices = world_of(campaign), str(campaign.facts.get("prices", ""))
     if baseline.world and world and baseline.world != world:
         yield f"the baseline was played in the world {baseline.world}, this run in {world}: times are not compared"
-    if any(cell.start_s and not old.start_s for cell, old in _pairs(cells, baseline)):
+    if any(cell.start_s and old.start_s is None for cell, old in _pairs(cells, baseline)):
         yield (
             "the baseline was written before the time to the first request was measured, so starts are not compared; "
             "`wedgehog baseline RUN --into FILE` adds them"

@@ -39,6 +39,7 @@ class PlayedCell:
     turn_least_s: tuple[float, ...] = ()
     """The same without the time for which the agent waited for a processor; empty: not known."""
     start_s: tuple[float, ...] = ()
+    """One per decided repeat that has a start; a repeat without a request has none."""
     start_least_s: tuple[float, ...] = ()
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
@@ -94,7 +95,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
     decided = [
         numbers[run.folder] for run in runs if category(run.judgement) in DECIDED and numbers[run.folder].recorded
     ]
-    rows = [it.columns for it in decided]
+    rows, started = [it.columns for it in decided], [it for it in decided if it.columns["start_s"] is not None]
     failed = [run.judgement for run in runs if category(run.judgement) == "failed"]
     return PlayedCell(
         *key,
@@ -105,8 +106,8 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
         turn_least_s=_whole([it.turn_least_s for it in decided]),
-        start_s=_column(rows, "start_s"),
-        start_least_s=_whole([it.start_least_s for it in decided]),
+        start_s=_column([it.columns for it in started], "start_s"),
+        start_least_s=_whole([it.start_least_s for it in started]),
         says={result: run.judgement.says for result, run in by_result.items()},
         as_expected=_all_as_expected({judged.as_expected for judged in failed}),
     )

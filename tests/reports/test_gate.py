@@ -227,6 +227,25 @@ def test_a_baseline_without_starts_compares_all_else_and_says_so(tmp_path):
     assert gate(campaign.folder, fresh).notes == ()
 
 
+@pytest.mark.parametrize("silent", ["before", "after"])
+def test_a_repeat_without_a_request_takes_no_start_from_the_others(tmp_path, silent):
+    """A fault kept it away, for example; the starts of the other repeats are kept, read again and compared."""
+    sides = {"before": started_after(tmp_path / "a", 0.5), "after": started_after(tmp_path / "b", 4.5)}
+    sides[silent].run(judgement("s", "mine", repeat=4), calls(0))
+    write_baseline(baseline_of(sides["before"]), tmp_path / "kept.yaml")
+    result = gate(sides["after"].folder, read_baseline(tmp_path / "kept.yaml"))
+    assert (result.exit_code, result.notes) == (1, ())
+    assert "start 0.50 s → 4.50 s, +800% (beyond the margin)" in next(gate_lines(result))
+
+
+def test_a_baseline_of_repeats_without_a_request_is_not_called_old(tmp_path):
+    """Its starts were looked for, and there was none."""
+    before = Campaign(tmp_path / "a")
+    before.run(judgement("s", "mine"), calls(0))
+    write_baseline(baseline_of(before), tmp_path / "kept.yaml")
+    assert gate(started_after(tmp_path / "b", 0.5).folder, read_baseline(tmp_path / "kept.yaml")).notes == ()
+
+
 def test_undecided_results_never_enter_a_baseline(tmp_path):
     """What the baseline had stays."""
     old = baseline_of(yesterday(tmp_path))
