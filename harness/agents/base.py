@@ -101,6 +101,8 @@ class Outcome:
     stdout: str = ""
     stderr: str = ""
     ended: EndedHow = "by itself"
+    after_answer_s: float | None = None
+    """Seconds from the last output where the answer stands to the end; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)

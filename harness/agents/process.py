@@ -1,5 +1,6 @@
 """An agent that is a command line: one process per message; the turn ends when it has exited and its output is read."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.sandbox.owned import Tree
+from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import what_runs
 
 Signature = tuple[int, int, int] | None
@@ -38,7 +39,17 @@ class CommandSession(Session):
             raise
         out, err = owned.output()
         answer, error = (self._read(place, out, err) for place in (self._spec.answer, self._spec.error))
-        return Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended)
+        after_s = self._after_answer_s(owned, out)
+        return Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s)
+
+    def _after_answer_s(self, owned: Owned, out: str) -> float | None:
+        """Seconds since the last output where the answer stands; of a file they are not known."""
+        source, (out_s, err_s) = OutputSource.parse(self._spec.answer), owned.last_output_s()
+        if source.kind == "file":
+            return None
+        on_stdout = source.kind != "stderr" and bool(source.within(out))
+        last_s = out_s if on_stdout else err_s
+        return None if last_s is None else asyncio.get_running_loop().time() - last_s
 
     async def _stop(self, grace_s: float) -> None:
         """SIGINT, after `grace_s` SIGKILL to the tree."""

@@ -31,10 +31,14 @@ class Printed(io.TextIOBase):
     def __init__(self, log: Path) -> None:
         """Nothing is printed yet."""
         self._log, self._parts = log, [""]
+        self._loop = asyncio.get_running_loop()
+        self.last_s: float | None = None
+        """When it last printed, by the time of the event loop."""
 
     def write(self, text: str) -> int:
         """Keep the text."""
         self._parts.append(text)
+        self.last_s = self._loop.time()
         with self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
             log.write(text)
         return len(text)
@@ -51,6 +55,7 @@ class Printed(io.TextIOBase):
     def forget(self) -> None:
         """Begin again."""
         self._parts.clear()
+        self.last_s = None
 
 
 class SimHost:

@@ -98,6 +98,10 @@ class SimProcess:
         """What it printed."""
         return self._host.output()
 
+    def last_output_s(self) -> tuple[float | None, float | None]:
+        """When it last printed to stdout and to stderr, by the time of the event loop."""
+        return self._host.out.last_s, self._host.err.last_s
+
     def forget_output(self) -> None:
         """Begin again."""
         self._host.forget_output()

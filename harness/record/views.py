@@ -245,9 +245,12 @@ class Turn:
 
     @property
     def exit_s(self) -> float:
-        """Seconds from its last reply to its end; 0 without a reply."""
+        """Seconds from its last reply, and from the output of its answer if that is known, to its end; else 0."""
         last = max((call.ended.at_s for call in self.main_calls if call.ended is not None), default=None)
-        return 0.0 if last is None or self.end is None else max(0.0, self.end.at_s - last)
+        if last is None or self.end is None:
+            return 0.0
+        after_s = max(0.0, self.end.at_s - last)
+        return after_s if self.end.after_answer_s is None else min(after_s, self.end.after_answer_s)
 
     def __str__(self) -> str:
         """`turn 2`, or `the recovery message`."""

@@ -57,7 +57,7 @@ class ControlFacts:
     no_tool_turn: str = ""
     """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
     exit_s: float = 0.0
-    """From the last reply to the end of the turn, at most."""
+    """From the last reply, and from the output of the answer if that is known, to the end of the turn, at most."""
     working_tools: tuple[str, ...] = ()
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     asks: frozenset[str] = frozenset()

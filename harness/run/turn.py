@@ -55,7 +55,7 @@ class Bounds:
     start_s: float
     start_up_s: float
     exit_s: float = 0.0
-    """How long the agent takes to end after its answer, by the control run."""
+    """How long the agent takes to end after its answer, by the control run; `turn_deadline` judges it exactly."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +286,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         raised=outcome.raised,
         stdout=kept_text(outcome.stdout),
         stderr=kept_text(outcome.stderr),
+        after_answer_s=outcome.after_answer_s,
     )
 
 

@@ -23,6 +23,8 @@ class Capture:
         os.set_blocking(self._read_end, False)
         self._head, self._kept = bytearray(), bytearray()
         self._lost = False
+        self.last_s: float | None = None
+        """When the last byte came, by the time of the event loop; None before the first."""
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._read_end, self._read)
@@ -63,7 +65,7 @@ class Capture:
         self.read_now()
         self._head.clear()
         self._kept.clear()
-        self._lost = False
+        self._lost, self.last_s = False, None
 
     def close(self) -> None:
         """Stop reading and close the log."""
@@ -91,6 +93,7 @@ class Capture:
             self._heard(b"")
             return False
         self._log.write(chunk)
+        self.last_s = self._loop.time()
         self._heard(chunk)
         room = max(0, HEAD_BYTES - len(self._head))
         self._head += chunk[:room]

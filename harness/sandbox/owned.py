@@ -98,6 +98,10 @@ class Owned:
         self.stderr.read_now()
         return self.stdout.text(), self.stderr.text()
 
+    def last_output_s(self) -> tuple[float | None, float | None]:
+        """When the last byte of its stdout and of its stderr came, by the time of the event loop."""
+        return self.stdout.last_s, self.stderr.last_s
+
     def forget_output(self) -> None:
         """Drop its output until now."""
         self.stdout.forget()

@@ -117,6 +117,7 @@ class HistoryBuilder(CallBuilder):
         status: int | None = None,
         raised: str | None = None,
         stderr: str = "",
+        after_answer_s: float | None = None,
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
@@ -131,6 +132,7 @@ class HistoryBuilder(CallBuilder):
                 raised=raised,
                 stdout=words,
                 stderr=stderr or error,
+                after_answer_s=after_answer_s,
             )
         )
         self.turn = 0

@@ -25,7 +25,7 @@ class RunStarted(Event):
     start_up_s: float = 0.0
     """Seconds from a message to the first request in the control run."""
     exit_s: float = 0.0
-    """Seconds from the last reply to the end of the turn in the control run."""
+    """Seconds from the last reply, and from the answer's output if known, to the end of the turn in the control run."""
     turns: int = 1
     """The number of stimuli, without the recovery message."""
     turn_s: float | None = None

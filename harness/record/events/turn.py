@@ -33,6 +33,8 @@ class TurnEnded(Event):
     raised: str | None
     stdout: str = ""
     stderr: str = ""
+    after_answer_s: float | None = None
+    """Seconds from the last output where the answer stands to the end; None if they are not known."""
 
 
 class PermissionAsked(Event):

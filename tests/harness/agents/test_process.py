@@ -65,6 +65,27 @@ async def test_the_answer_is_what_it_prints_and_the_error_what_it_logs(spec_of, 
     assert "said {home}" in log and "log\n" in log
 
 
+@pytest.mark.parametrize(
+    ("before_s", "after_s", "answer", "least_s", "most_s"),
+    [(1.0, 0.0, "stdout", 0.0, 1.0), (0.0, 0.3, "jsonl:said", 0.3, 30.0), (0.0, 0.0, "file:answer", None, None)],
+)
+async def test_the_time_after_the_answer_begins_when_it_is_out(
+    spec_of, place, before_s, after_s, answer, least_s, most_s
+):
+    """Not when the program has it. An answer in a file has no known time."""
+    code = f"""
+        import pathlib, sys, time
+        time.sleep({before_s})
+        pathlib.Path("answer").write_text("yes")
+        print('{{"said": "yes"}}', flush=True)
+        time.sleep({after_s})
+        print("bye", file=sys.stderr)
+    """
+    async with open_agent(spec_of(code, answer=answer), place) as session:
+        took_s = (await session.say("go", first=True)).after_answer_s
+    assert took_s is None if least_s is None else least_s <= took_s < most_s
+
+
 async def test_the_first_message_the_next_ones_and_a_wake_up_have_their_own_command_lines(spec_of, place):
     """`resume` replaces `command` from the second message on; `wake_up` runs for wake-ups."""
     line = ["{python}", "{here}/agent.py"]

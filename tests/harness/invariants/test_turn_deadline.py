@@ -105,6 +105,16 @@ def test_an_exit_that_is_always_slow_decides_nothing(usual_s: float, status: str
     assert check("turn_deadline", tell.end().seal(), turn_s=60).status == status
 
 
+@pytest.mark.parametrize(("after_answer_s", "status"), [(25.0, "pass"), (16.0, "pass"), (14.0, "fail"), (0.0, "fail")])
+def test_only_what_follows_the_answer_is_a_usual_exit(after_answer_s: float, status: str):
+    """The user waits until the answer is out, however long the model's reply is over."""
+    tell = HistoryBuilder(exit_s=25)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=50)
+    tell.wait(25)
+    assert check("turn_deadline", tell.end(after_answer_s=after_answer_s).seal(), turn_s=60).status == status
+
+
 def test_who_has_not_answered_has_no_usual_exit():
     """An error that comes too late is late."""
     tell = HistoryBuilder(exit_s=25)
