@@ -129,7 +129,13 @@ def variants(spec: AgentSpec) -> list[AgentSpec]:
     rows = {"buggy": (), "fixed": spec.fixed}
     rows |= {f"only-{fix}": (fix,) for fix in spec.fixes}
     rows |= {f"without-{fix}": tuple(other for other in spec.fixed if other != fix) for fix in spec.fixed}
-    return [_variant(spec, f"{name}{spec.suffix}", chosen) for name, chosen in rows.items()]
+    return [_variant(_with_timers(spec, chosen), f"{name}{spec.suffix}", chosen) for name, chosen in rows.items()]
+
+
+def _with_timers(spec: AgentSpec, chosen: tuple[str, ...]) -> AgentSpec:
+    """The specimen with only the timers that it has with the chosen fixes."""
+    kept = {it.name: it for it in spec.timeouts if not it.fixes or set(it.fixes) & set(chosen)}
+    return spec.model_copy(update={"timeouts": tuple(kept.values())})
 
 
 def at_version(spec: AgentSpec, version: str) -> AgentSpec:

@@ -72,6 +72,9 @@ def _timeouts(spec: AgentKeys) -> Iterator[_Problem]:
     for index, timeout in enumerate(spec.timeouts):
         if timeout.inside is not None and timeout.inside not in names - {timeout.name}:
             yield ("timeouts", index, "inside"), f"'{timeout.inside}' is not another timeout of this spec"
+        for fix in timeout.fixes:
+            if fix not in spec.fixes:
+                yield ("timeouts", index, "fixes"), f"'{fix}' is not among the fixes: {', '.join(spec.fixes)}"
 
 
 def _fixes(spec: AgentKeys) -> Iterator[_Problem]:

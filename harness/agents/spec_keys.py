@@ -101,6 +101,8 @@ class Timeout(SpecPart):
     s: PositiveSeconds
     says: RegularExpression | None = None
     inside: str | None = None
+    fixes: tuple[str, ...] = ()
+    """Of a specimen: only a variant with one of these fixes has the timer, in place of another one of its name."""
 
     @property
     def templates(self) -> dict[str, str]:

@@ -157,6 +157,26 @@ def test_a_specimen_stands_for_every_row_of_its_fix_matrix(tmp_path: Path):
     }
 
 
+def test_a_variant_has_only_the_timers_that_its_fixes_give_it(tmp_path: Path):
+    """A timer with `fixes` needs one of them, and then stands for another one of its name."""
+    timers = """timeouts:
+  - {name: client, s: 60}
+  - {name: client, s: 120, fixes: [inner]}
+  - {name: budget, s: 75, fixes: [outer, total]}
+"""
+    agents = {it.name: renamed(it, it.name) for it in variants(loaded(tmp_path, SPECIMEN + timers))}
+    found = {name: [(timer.name, timer.s) for timer in it.timeouts] for name, it in agents.items()}
+    assert (found["buggy"], found["only-inner"]) == ([("client", 60)], [("client", 120)])
+    for name in ("fixed", "only-outer", "only-total", "without-outer", "without-total"):
+        assert found[name] == [("client", 60), ("budget", 75)]
+
+
+def test_a_timer_of_an_unknown_fix_is_refused(tmp_path: Path):
+    """At its line, with the fixes that there are."""
+    with pytest.raises(BadFileError, match=r"a\.yaml:7: 'outr' is not among the fixes: inner, o"):
+        loaded(tmp_path, SPECIMEN + "timeouts: [{name: budget, s: 75, fixes: [outer, outr]}]\n")
+
+
 def test_a_suffix_tells_two_specimens_of_one_incident_apart(tmp_path: Path):
     """Every variant's name ends with it; file, folder and family are unchanged."""
     agents = variants(loaded(tmp_path, SPECIMEN + "suffix: -ollama\n"))
