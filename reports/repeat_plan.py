@@ -10,7 +10,7 @@ from wedgehog.reports.baseline import Baseline
 from wedgehog.reports.played_cells import Key, PlayedCell
 from wedgehog.reports.quantities import QUANTITIES
 from wedgehog.reports.rank_test import rank_test, repeats_needed
-from wedgehog.reports.words import many
+from wedgehog.reports.words import many, seconds
 
 SLOWER = 1.3
 POWER = 0.95
@@ -36,7 +36,8 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     both = repeats_needed(tests, rate)
     if kept < (both or 0):
         yield f"with {both} repeats in the baseline and {both} now, the test decides all of them"
-    yield _for_latency(known, tests, rate)
+    floor = baseline.floors.turn_s
+    yield _for_latency(known, tests, rate, QUANTITIES["turn_s"].floor if floor is None else floor)
 
 
 def _tests(known: Sequence[PlayedCell]) -> int:
@@ -55,12 +56,23 @@ def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:
     return f"{has}: --repeat {repeat} {able}; --repeat {least} is enough to decide"
 
 
-def _for_latency(known: Sequence[PlayedCell], tests: int, rate: float) -> str:
-    spreads = [spread for cell in known if (spread := _spread(cell.turn_s)) is not None]
-    if not spreads:
+def _for_latency(known: Sequence[PlayedCell], tests: int, rate: float, floor: float) -> str:
+    measured = [(cell, spread) for cell in known if (spread := _spread(cell.turn_s)) is not None]
+    if not measured:
         return f"how long turns vary is not known: the baseline needs {LEAST_TO_MEASURE} repeats or more for that"
-    spread = statistics.median(spreads)
-    needed = next((n for n in range(2, MOST + 1) if power(n, spread, rate / tests) >= POWER), None)
+    sized = [(floor / statistics.median(cell.turn_s), spread) for cell, spread in measured]
+    over = [(least, spread) for least, spread in sized if least <= SLOWER - 1]
+    ignored = f"{SLOWER - 1:.0%} of {{}} is less than the floor of {seconds(floor)}"
+    if not over:
+        return f"a turn that takes {SLOWER - 1:.0%} longer is not found: {ignored.format('each')}"
+    below = len(measured) - len(over)
+    short = f", but not in {below} of {many(len(measured), 'result')}: {ignored.format('their turns')}"
+    least, spread = (statistics.median(values) for values in zip(*over, strict=True))
+    return _found(spread, rate / tests, least) + (short if below else "")
+
+
+def _found(spread: float, limit: float, least: float) -> str:
+    needed = next((n for n in range(2, MOST + 1) if power(n, spread, limit, least) >= POWER), None)
     of = f"turns vary by {spread:.1%} between repeats: a turn that takes {SLOWER - 1:.0%} longer is found in"
     if needed is None:
         return f"{of} fewer than 19 of 20 campaigns, even with {MOST} repeats of both sides"
@@ -74,11 +86,16 @@ def _spread(times: Sequence[float]) -> float | None:
     return statistics.stdev([log(value) for value in times])
 
 
-def power(repeats: int, spread: float, limit: float, slower: float = SLOWER, trials: int = TRIALS) -> float:
-    """How often the test finds so much slower turns, with so many repeats of both sides and this spread."""
+def power(repeats: int, spread: float, limit: float, least: float = 0.0) -> float:
+    """How often the test finds slower turns, with so many repeats of both sides and this spread.
+
+    `least` is the floor: smaller differences of the medians do not count; 1 is the turn itself.
+    """
     draw = random.Random(f"{repeats} {spread}")  # noqa: S311  a simulation
 
     def side(shift: float) -> list[float]:
         return [exp(shift + draw.gauss(0.0, spread)) for _ in range(repeats)]
 
-    return sum(rank_test(side(0.0), side(log(slower))).p <= limit for _ in range(trials)) / trials
+    pairs = [(side(0.0), side(log(SLOWER))) for _ in range(TRIALS)]
+    over = (pair for pair in pairs if statistics.median(pair[1]) - statistics.median(pair[0]) >= least)
+    return sum(rank_test(*pair).p <= limit for pair in over) / TRIALS

@@ -1,0 +1,45 @@
+"""What `--plan` says of turns for which 30 % is less than the floor."""
+
+import pytest
+
+from wedgehog.reports.baseline import Baseline, BaselineCell, Floors
+from wedgehog.reports.repeat_plan import plan_lines
+
+
+def last_line(*turns_s: float, floor: float | None = None) -> str:
+    """Of the plan for a baseline with scenarios that take so long, with ten repeats that vary by 3.7 %."""
+    parts = (1, 1.05, 0.95, 1, 1.05, 1, 0.95, 1, 1.05, 1)
+    cells = {
+        str(turn_s): {
+            "mine": BaselineCell(
+                result="passed", repeats=10, paid_calls=1, usd=0, turn_s=[round(turn_s * part, 4) for part in parts]
+            )
+        }
+        for turn_s in turns_s
+    }
+    baseline = Baseline(world="live", cells=cells, floors=Floors(turn_s=floor))
+    return list(plan_lines(baseline, [(name, "mine") for name in cells], 10))[-1]
+
+
+@pytest.mark.parametrize(
+    ("turns_s", "floor", "says"),
+    [
+        ((0.35,), None, "a turn that takes 30% longer is not found: 30% of each is less than the floor of 0.20 s"),
+        ((0.35,), 0.05, "a turn that takes 30% longer is found in 19 of 20 campaigns with 6 repeats of both sides"),
+        (
+            (0.67,),
+            None,
+            "a turn that takes 30% longer is found in fewer than 19 of 20 campaigns, even with 30 repeats "
+            "of both sides",
+        ),
+        (
+            (0.35, 2.0),
+            None,
+            "a turn that takes 30% longer is found in 19 of 20 campaigns with 7 repeats of both sides, "
+            "but not in 1 of 2 results: 30% of their turns is less than the floor of 0.20 s",
+        ),
+    ],
+)
+def test_a_turn_below_the_floor_is_not_promised(turns_s, floor, says):
+    """Turns of 0.35 s: 30 % is 0.105 s, less than 0.2 s; a little above it, chance hides half."""
+    assert last_line(*turns_s, floor=floor).endswith(says)
